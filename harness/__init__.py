@@ -1,0 +1,1 @@
+"""The load-test harness: decides in pure modules, acts in `harness.io`, writes in `harness.render`."""

@@ -1,0 +1,49 @@
+"""One family of errors: what is wrong and where, what to do about it, and the exit code.
+
+Exit codes of every front door: 0 fine, 1 regressed or a goal missed, 2 wrong use or bad input
+(nothing was measured), 3 the run is invalid, 130 interrupted by the user.
+"""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_REGRESSED = 1
+EXIT_USAGE = 2
+EXIT_INVALID = 3
+EXIT_INTERRUPTED = 130
+
+
+class HarnessError(Exception):
+    """An error whose text is meant for the user.
+
+    `what` says what is wrong and where; `todo` says what to do; `detail` holds further lines
+    (the tail of a log) that are printed below the first line.
+    """
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, what: str, todo: str = "", detail: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.todo = todo
+        self.detail = detail
+
+    def __str__(self) -> str:
+        line = f"{self.what}; {self.todo}" if self.todo else self.what
+        return f"{line}\n{self.detail}" if self.detail else line
+
+
+class UsageError(HarnessError):
+    """Wrong use or bad input: nothing was started, nothing was measured."""
+
+
+class StartError(HarnessError):
+    """A system or tool did not come up: there is nothing to measure."""
+
+    exit_code = EXIT_INVALID
+
+
+class InvalidRunError(HarnessError):
+    """A run took place and its numbers must not be believed."""
+
+    exit_code = EXIT_INVALID

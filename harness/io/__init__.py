@@ -1,0 +1,1 @@
+"""Everything that acts: processes, sockets, files of a run, the clock, the machine."""
