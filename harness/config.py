@@ -1,0 +1,40 @@
+"""Reads the project's TOML files: unknown names, keys and versions are refused with what there is instead."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+
+
+def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
+    """Return the TOML file `path`; a UsageError names the files of its kind that there are, or the bad line."""
+    if not path.is_file():
+        there = sorted(other.stem for other in path.parent.glob("*.toml"))
+        near = difflib.get_close_matches(name, there, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(f"{what}={name}: unknown", f"{meant}there are: {', '.join(there) or 'none'}")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path.parent.name}/{path.name}: {error}", "correct the file") from None
+    if data.get("format_version") != 1:
+        raise UsageError(
+            f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}", "this version reads 1"
+        )
+    return data
+
+
+def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, ...]], where: str) -> None:
+    """Raise a UsageError for a key that is not known or a value of the wrong type."""
+    for key, value in table.items():
+        if key not in known:
+            raise UsageError(f"{where}: unknown key {key}", f"there are: {', '.join(sorted(known))}")
+        expected = known[key]
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            kinds = expected if isinstance(expected, tuple) else (expected,)
+            raise UsageError(f"{where}: {key} = {value!r}", f"give a {' or '.join(kind.__name__ for kind in kinds)}")

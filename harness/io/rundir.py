@@ -1,0 +1,149 @@
+"""The run directory: named without collisions, run.json written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.generator import LOG_NAME, PLAN_NAME, SAMPLES_NAME
+from harness.units import BYTES_PER_MB
+
+RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
+_ATTEMPTS = 1000
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The files of one run: `path` is reports/<plan>/run-<series>_<n>."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name, such as run-07_1."""
+        return self.path.name
+
+    @property
+    def plan(self) -> str:
+        """The plan's name: the folder that the run stands in."""
+        return self.path.parent.name
+
+    @property
+    def run_json(self) -> Path:
+        """The facts of the run."""
+        return self.path / "run.json"
+
+    @property
+    def samples(self) -> Path:
+        """JMeter's JTL."""
+        return self.path / SAMPLES_NAME
+
+    @property
+    def jmeter_log(self) -> Path:
+        """JMeter's log."""
+        return self.path / LOG_NAME
+
+    @property
+    def effective_plan(self) -> Path:
+        """The JMX that JMeter really ran."""
+        return self.path / PLAN_NAME
+
+    @property
+    def telemetry(self) -> Path:
+        """CPU, memory and threads per second and process."""
+        return self.path / "telemetry.csv"
+
+    @property
+    def system_logs(self) -> Path:
+        """Logs of the processes of the system that was started for the run."""
+        return self.path / "system"
+
+    @property
+    def summary_json(self) -> Path:
+        """The canonical figures, beside the directory."""
+        return self.path.with_name(self.path.name + ".json")
+
+    @property
+    def report(self) -> Path:
+        """The Markdown report, beside the directory."""
+        return self.path.with_name(self.path.name + ".md")
+
+    def write_run(self, facts: Mapping[str, Any]) -> None:
+        """Write run.json; a reader sees the old or the new one, never half of it."""
+        write_whole(self.run_json, json_text(facts))
+
+    def read_run(self) -> dict[str, Any] | None:
+        """Return run.json; None when there is none. UsageError when it is no JSON of this version."""
+        return read_json(self.run_json) if self.run_json.is_file() else None
+
+    def discard(self) -> None:
+        """Remove the directory of a run that measured nothing."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def json_text(data: Mapping[str, Any]) -> str:
+    """Return JSON that diffs well: indented, in the order given, one newline at the end."""
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a JSON file of ours; UsageError when it is broken or of another format version."""
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})", "render it again from the samples") from None
+    if not isinstance(data, dict) or data.get("format_version") != 1:
+        raise UsageError(f"{path}: not a file of format version 1", "use the version of the harness that wrote it")
+    return data
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a crash leaves the old one or the new one."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.write_text(text, encoding="utf-8", newline="\n")
+    draft.replace(path)
+
+
+def check_space(reports_dir: Path, min_free_mb: int) -> None:
+    """Raise a UsageError unless reports can be written and have `min_free_mb` megabytes free."""
+    try:
+        reports_dir.mkdir(parents=True, exist_ok=True)
+        probe = reports_dir / ".write-probe"
+        probe.write_bytes(b"x")
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{reports_dir.name}/ cannot be written ({error.strerror})", "make room or give yourself the right to write"
+        ) from None
+    free_mb = shutil.disk_usage(reports_dir).free // BYTES_PER_MB
+    if free_mb < min_free_mb:
+        raise UsageError(
+            f"{reports_dir.name}/ has {free_mb} MB free, a run wants {min_free_mb} MB",
+            "make room, or lower min_free_mb in the [reports] of the profile",
+        )
+
+
+def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
+    """Return a new, empty run directory: the series given or the last one, and the next free number in it.
+
+    Making the directory is what reserves the name, so two runs that start at once get two names.
+    """
+    folder = reports_dir / plan
+    folder.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        names = [match for path in folder.iterdir() if (match := RUN_NAME.match(path.name))]
+        chosen = series or max((match[1] for match in names), key=int, default="01")
+        number = 1 + max((int(match[2]) for match in names if int(match[1]) == int(chosen)), default=0)
+        try:
+            path = folder / f"run-{chosen}_{number}"
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return RunDirectory(path)
+    raise UsageError(f"{folder.name}: no free run name found", "give another SERIES")

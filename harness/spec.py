@@ -1,0 +1,207 @@
+"""What a run is asked to do: arguments, plan and profile become one frozen, validated RunSpec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from harness import units
+from harness.config import check_keys, load_toml
+from harness.errors import UsageError
+
+USERS_MAX = 100_000
+LOOPS_MAX = 1_000_000_000
+RATE_MAX_PER_S = 100_000.0
+DURATION_MAX_S = 7 * 86_400.0
+# When only DURATION is given, the ramp takes at most this part (a quarter) of it.
+SHARE_OF_RAMP = 4
+
+
+@dataclass(frozen=True)
+class ClosedLoad:
+    """A fixed number of users who each wait for their answer: JMeter's Thread Group."""
+
+    users: int
+    ramp_s: float
+    duration_s: float | None
+    loops: int | None
+
+
+@dataclass(frozen=True)
+class OpenLoad:
+    """Users who arrive at a rate whatever the answers take: JMeter's Open Model Thread Group."""
+
+    rate_per_s: float
+    ramp_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """A system that we do not start: where it listens."""
+
+    scheme: str
+    host: str
+    port: int
+    base_path: str
+
+    @property
+    def url(self) -> str:
+        """The address as one URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.base_path}"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where and how big: env/<name>.toml."""
+
+    name: str
+    title: str
+    generator_heap_mb: int
+    generator_jvm_args: str
+    min_free_mb: int
+    system_settings: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides a run; the command that repeats it is `command`."""
+
+    plan: str
+    profile: str
+    load: ClosedLoad | OpenLoad
+    target: Target | None
+    series: str | None
+    note: str
+    port: int | None
+    command: str
+
+
+@dataclass(frozen=True)
+class LoadArguments:
+    """The load as the command line gives it: texts, None where nothing was said."""
+
+    users: str | None = None
+    ramp: str | None = None
+    duration: str | None = None
+    loops: str | None = None
+    rate: str | None = None
+
+
+class DefaultLoad(Protocol):
+    """A plan's default load."""
+
+    @property
+    def users(self) -> int: ...
+    @property
+    def ramp_per_user_s(self) -> float: ...
+    @property
+    def duration_s(self) -> float: ...
+
+
+def resolve_load(arguments: LoadArguments, default: DefaultLoad) -> ClosedLoad | OpenLoad:
+    """Return the load to drive: the arguments where given, else the plan's defaults; UsageError on nonsense.
+
+    A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
+    duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
+    """
+    if arguments.loops and arguments.duration:
+        raise UsageError(f"LOOPS={arguments.loops} and DURATION={arguments.duration} exclude each other", "give one")
+    ramp_s = None if not arguments.ramp else units.parse_duration_s(arguments.ramp, "RAMP")
+    duration_s = None
+    if arguments.duration:
+        duration_s = units.parse_duration_s(arguments.duration, "DURATION")
+        if not 1 <= duration_s <= DURATION_MAX_S:
+            raise UsageError(f"DURATION={arguments.duration}: must be from 1 s to 7 days")
+    if arguments.rate:
+        return _open_load(arguments, arguments.rate, ramp_s or 0.0, duration_s or default.duration_s)
+    users = default.users
+    if arguments.users:
+        users = units.parse_whole_number(arguments.users, "USERS", 1, USERS_MAX)
+    if arguments.loops:
+        loops = units.parse_whole_number(arguments.loops, "LOOPS", 1, LOOPS_MAX)
+        return ClosedLoad(users, users * default.ramp_per_user_s if ramp_s is None else ramp_s, None, loops)
+    if ramp_s is not None:
+        duration_s = duration_s or default.duration_s
+        _check_ramp(arguments, ramp_s, duration_s)
+    elif duration_s is not None:
+        ramp_s = min(users * default.ramp_per_user_s, duration_s / SHARE_OF_RAMP)
+    else:
+        ramp_s = users * default.ramp_per_user_s
+        duration_s = max(default.duration_s, 2 * ramp_s)
+    return ClosedLoad(users, ramp_s, duration_s, None)
+
+
+def _open_load(arguments: LoadArguments, rate: str, ramp_s: float, duration_s: float) -> OpenLoad:
+    for name, value in (("USERS", arguments.users), ("LOOPS", arguments.loops)):
+        if value:
+            raise UsageError(
+                f"RATE={rate} and {name}={value} exclude each other",
+                f"with RATE the number of users follows from the response time; leave {name} out",
+            )
+    rate_per_s = units.parse_number(rate, "RATE", 0.0, RATE_MAX_PER_S)
+    _check_ramp(arguments, ramp_s, duration_s)
+    return OpenLoad(rate_per_s, ramp_s, duration_s)
+
+
+def _check_ramp(arguments: LoadArguments, ramp_s: float, duration_s: float) -> None:
+    if ramp_s >= duration_s:
+        limit = f"DURATION={arguments.duration}" if arguments.duration else "the plan's duration"
+        raise UsageError(
+            f"RAMP={arguments.ramp} is not shorter than {limit} ({units.number_text(duration_s)} s)",
+            "the ramp is part of the duration: give a longer DURATION or a shorter RAMP",
+        )
+
+
+def parse_target(text: str) -> Target:
+    """Return the system named by TARGET=http://host:port/path; UsageError when it is no such URL."""
+    todo = "give TARGET=http://host:8080"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"TARGET={text}: {error}", todo) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"TARGET={text}: not an http or https address", todo)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(f"TARGET={text}: only scheme, host, port and path can be used", todo)
+    return Target(
+        parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
+    )
+
+
+def parse_series(text: str) -> str:
+    """Return a series as it stands in run names: at least two digits."""
+    if not re.fullmatch(r"\d{1,6}", text):
+        raise UsageError(f"SERIES={text}: not a number", "give a number such as 7: runs are then named run-07_1, …")
+    return f"{int(text):02d}"
+
+
+def parse_port(text: str) -> int:
+    """Return a TCP port for the system that is started here."""
+    return units.parse_whole_number(text, "PORT", 1024, 65_535)
+
+
+def load_profile(env_dir: Path, name: str) -> Profile:
+    """Return the profile env/<name>.toml; UsageError lists the profiles there are."""
+    data = load_toml(env_dir / f"{name}.toml", "ENV", name)
+    where = f"env/{name}.toml"
+    check_keys(data, {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict}, where)
+    generator, reports = data.get("generator", {}), data.get("reports", {})
+    check_keys(generator, {"heap_mb": int, "jvm_args": str}, f"{where} [generator]")
+    check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
+    systems = data.get("system", {})
+    check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
+    return Profile(
+        name=name,
+        title=data.get("title", name),
+        generator_heap_mb=generator.get("heap_mb", 1024),
+        generator_jvm_args=generator.get("jvm_args", ""),
+        min_free_mb=reports.get("min_free_mb", 200),
+        system_settings=systems,
+    )
