@@ -40,7 +40,7 @@ def load_properties(load: ClosedLoad | OpenLoad) -> dict[str, str]:
     }
 
 
-def arguments(home: Path, settings: Path, properties: Mapping[str, str], stop_port: int) -> list[str]:
+def jmeter_command(home: Path, settings: Path, properties: Mapping[str, str], stop_port: int) -> list[str]:
     """Return the command that runs the plan in the working directory; `settings` is jmeter/jmeter.properties.
 
     JMeter listens on the UDP port `stop_port` for Shutdown; it would try the next ones if that were taken.

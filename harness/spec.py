@@ -6,17 +6,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness import units
 from harness.config import check_keys, load_toml
 from harness.errors import UsageError
+from harness.plan import Plan, PlanLoad
 
 USERS_MAX = 100_000
 LOOPS_MAX = 1_000_000_000
 RATE_MAX_PER_S = 100_000.0
 DURATION_MAX_S = 7 * 86_400.0
+# How long JMeter may take beyond its duration: its start, its last samples and tearDown.
+OVERRUN_S = 120.0
 # When only DURATION is given, the ramp takes at most this part (a quarter) of it.
 SHARE_OF_RAMP = 4
 
@@ -64,21 +67,22 @@ class Profile:
     title: str
     generator_heap_mb: int
     generator_jvm_args: str
+    overrun_s: float
     min_free_mb: int
     system_settings: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides a run; the command that repeats it is `command`."""
+    """Everything that decides a run; `command` is the make command that repeats it, `port` 0 chooses a free one."""
 
-    plan: str
-    profile: str
+    plan: Plan
+    profile: Profile
     load: ClosedLoad | OpenLoad
     target: Target | None
     series: str | None
     note: str
-    port: int | None
+    port: int
     command: str
 
 
@@ -93,18 +97,7 @@ class LoadArguments:
     rate: str | None = None
 
 
-class DefaultLoad(Protocol):
-    """A plan's default load."""
-
-    @property
-    def users(self) -> int: ...
-    @property
-    def ramp_per_user_s(self) -> float: ...
-    @property
-    def duration_s(self) -> float: ...
-
-
-def resolve_load(arguments: LoadArguments, default: DefaultLoad) -> ClosedLoad | OpenLoad:
+def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | OpenLoad:
     """Return the load to drive: the arguments where given, else the plan's defaults; UsageError on nonsense.
 
     A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
@@ -193,7 +186,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     where = f"env/{name}.toml"
     check_keys(data, {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict}, where)
     generator, reports = data.get("generator", {}), data.get("reports", {})
-    check_keys(generator, {"heap_mb": int, "jvm_args": str}, f"{where} [generator]")
+    check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
     systems = data.get("system", {})
     check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
@@ -202,6 +195,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         title=data.get("title", name),
         generator_heap_mb=generator.get("heap_mb", 1024),
         generator_jvm_args=generator.get("jvm_args", ""),
+        overrun_s=generator.get("overrun_s", OVERRUN_S),
         min_free_mb=reports.get("min_free_mb", 200),
         system_settings=systems,
     )

@@ -61,7 +61,7 @@ class TelemetryWriter:
         times = psutil.cpu_times()
         busy_s = sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
         used_bytes = psutil.virtual_memory().total - psutil.virtual_memory().available
-        rows = [(now_ms, HOST, self._cores(HOST, busy_s, passed_s), used_bytes, "")]
+        rows: list[tuple[object, ...]] = [(now_ms, HOST, self._cores(HOST, busy_s, passed_s), used_bytes, "")]
         for name, process in self._processes.items():
             try:
                 with process.oneshot():

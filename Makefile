@@ -1,0 +1,67 @@
+# Front door for people: `make` alone explains itself. Everything is done by scripts/ and aggregate.py.
+# make ends with code 2 on every failure; call scripts/run or aggregate.py where the exit code matters.
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+.PHONY: help setup run system report test test-fast lint bench clean
+
+## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml
+PLAN ?= killbill-stripe
+## USERS=50                  concurrent users, closed model (default: the plan's)
+## RATE=20                   new users per second, open model, instead of USERS
+## RAMP=25s                  time until all users run, part of the duration (default: users/2 s for KillBill)
+## DURATION=100s             length of the load: 100, 100s, 15m, 4h (default: the plan's)
+## LOOPS=10                  loops per user, instead of DURATION
+## ENV=local                 profile env/<ENV>.toml: local, local-mariadb, t2.medium, t2.small
+ENV ?= local
+## TARGET=http://host:8080   a system that runs already, instead of one started here
+## PORT=8080                 port of the system started here (default: a free one)
+## SERIES=7                  series in the run's name, run-07_1 … (default: the last one used)
+## NOTE="why this run"       text for the report's notes block
+## RUN=reports/…/run-01_1    the run that `make report` renders again
+## REPORTS=reports           where reports go
+REPORTS ?= reports
+
+python := scripts/python
+# $(call option,users,$(USERS)) is --users '50', quoted for the shell, or nothing when the value is empty.
+option = $(if $(strip $(2)),--$(1) '$(subst ','\'',$(2))')
+
+help: ## this text
+	@echo 'Targets:'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+	@echo 'Variables:'
+	@sed -n 's/^## /  /p' $(MAKEFILE_LIST)
+
+setup: ## build .venv and the JMeter home, once; every other target does it when needed
+	@$(python) scripts/setup
+
+run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a report
+	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
+	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
+	  $(call option,loops,$(LOOPS)) $(call option,target,$(TARGET)) $(call option,port,$(PORT)) \
+	  $(call option,series,$(SERIES)) $(call option,note,$(NOTE)) $(call option,reports,$(REPORTS))
+
+system: ## start the PLAN's system alone and keep it up until Ctrl-C
+	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))
+
+report: ## render the report of RUN again
+	@$(python) aggregate.py report '$(RUN)'
+
+test: ## all tests, with real JMeters and real systems (minutes)
+	@$(python) scripts/setup --tests
+	@.venv/bin/python -m pytest -n 2 --dist loadgroup
+
+test-fast: ## the tests that start no real system (under a minute)
+	@$(python) scripts/setup --tests
+	@.venv/bin/python -m pytest -n 2 -m 'not real'
+
+lint: ## ruff and mypy
+	@$(python) scripts/setup --tests
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
+
+bench: ## measure the harness itself: seconds to ready and to the first sample, set-up, its own CPU
+	@$(python) scripts/bench
+
+clean: ## remove .venv and build/; reports stay
+	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache

@@ -1,0 +1,115 @@
+"""Every doubt about a result: its code and its wording, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from harness import units
+from harness.jtl import Dropped
+from harness.littles_law import LittlesLaw
+from harness.record import OPEN, RunRecord
+from harness.telemetry import GENERATOR, HOST, Usage
+
+LITTLES_LAW_TOLERANCE = 0.10
+GENERATOR_CPU_RATIO = 0.80
+HOST_CPU_RATIO = 0.90
+EXPECTED_SUCCESS_CODES = ("200", "201", "204")
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """A doubt: `code` for programs, `text` for people."""
+
+    code: str
+    text: str
+
+
+class _Figures(Protocol):
+    @property
+    def sample_count(self) -> int: ...
+    @property
+    def error_ratio(self) -> float: ...
+    @property
+    def error_count(self) -> int: ...
+
+
+class _Code(Protocol):
+    @property
+    def label(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def sample_count(self) -> int: ...
+    @property
+    def error_count(self) -> int: ...
+
+
+def find_caveats(
+    run: RunRecord | None,
+    load: _Figures | None,
+    codes: Sequence[_Code],
+    law: LittlesLaw | None,
+    usages: Sequence[Usage],
+    dropped: Dropped,
+) -> tuple[Caveat, ...]:
+    """Return all doubts about a run (`run` is run.json's content) or a bare JTL (`run` is None)."""
+    found = []
+    if dropped.count:
+        lines = "; ".join(f"line {line}: {reason}" for line, reason in dropped.first)
+        found.append(Caveat("dropped-rows", f"{dropped.count} records of the JTL were dropped ({lines})."))
+    if load and load.error_count:
+        found.append(
+            Caveat(
+                "errors-in-figures",
+                f"{load.error_count} failed samples are part of all figures: times of failures are not times of work.",
+            )
+        )
+    for code in codes:
+        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
+            number = code.sample_count - code.error_count
+            text = f"{code.label}: {number} samples with code {code.code or '(none)'} count as success."
+            found.append(Caveat("unexpected-success-code", text))
+    if run:
+        found += _of_run(run, law, usages)
+    return tuple(found)
+
+
+def _of_run(run: RunRecord, law: LittlesLaw | None, usages: Sequence[Usage]) -> list[Caveat]:
+    found = [Caveat("plan", text) for text in run.plan_notes]
+    load = run.load
+    is_open = load.model == OPEN
+    if law and not is_open:
+        # A user thinks for think_s of each busy second + think_s: what is left over must be explained by that alone.
+        if abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE and not load.think_time_s:
+            found.append(
+                Caveat(
+                    "littles-law",
+                    f"Little's law is off: {law.active_users:.1f} users were active on average, the samples account "
+                    f"for {law.busy_users:.1f}. The generator, not the system, may have been measured.",
+                )
+            )
+        if load.users and law.peak_users < load.users:
+            text = f"Only {law.peak_users} of {load.users} users were ever active at once."
+            found.append(Caveat("fewer-users", text))
+    cores = run.host.cpu_count
+    for usage in usages:
+        share = usage.cpu_cores_mean / cores
+        percent = units.percent_text(share, 0)
+        if usage.process == GENERATOR and share > GENERATOR_CPU_RATIO:
+            text = f"The generator used {percent} % of the {cores} cores: it may be the bottleneck."
+            found.append(Caveat("generator-cpu", text))
+        if usage.process == HOST and share > HOST_CPU_RATIO:
+            shared = " that generator and system share" if run.is_embedded else ""
+            text = f"The {cores} cores{shared} were {percent} % busy: response times include waiting for a core."
+            found.append(Caveat("host-cpu", text))
+    if not is_open:
+        found.append(
+            Caveat(
+                "closed-model",
+                "Closed model: a user waits for an answer before the next request, so a slow system is asked less "
+                "often and waiting is hidden. RATE=… drives at a fixed arrival rate.",
+            )
+        )
+    return found

@@ -1,0 +1,29 @@
+"""What every front door does first and last: the right Python, clear errors, exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from harness.errors import EXIT_INTERRUPTED, HarnessError
+from harness.io.toolchain import enter_venv
+
+
+def run(module: str, program: str) -> None:
+    """Run `main(arguments)` of a module of harness.cli inside .venv and exit with what it returns.
+
+    The module is imported only then: it needs packages that a new checkout does not have yet.
+    """
+    try:
+        enter_venv()
+        code = importlib.import_module(f"harness.cli.{module}").main(sys.argv[1:])
+    except HarnessError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output (head, less) has gone: no message can reach it
+        code = 0
+    sys.exit(code)

@@ -1,0 +1,278 @@
+"""`scripts/run`: starts a system or takes a target, drives it with JMeter, leaves a run directory and its report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from rich.console import Console
+
+from harness import spec as specs
+from harness.errors import StartError, UsageError
+from harness.generator import DUMP_DIR, LOG_NAME, environment, jmeter_command, load_properties, target_properties
+from harness.io import machine, toolchain
+from harness.io.drive import Outcome, drive
+from harness.io.dumps import read_figures
+from harness.io.guardian import Guardian
+from harness.io.interrupts import Interrupts
+from harness.io.jmeter import JMeter, JMeterHome, free_udp_port, reason_from_logs
+from harness.io.progress import JtlTail, Progress
+from harness.io.results import write_report
+from harness.io.rundir import RunDirectory, check_space, reserve
+from harness.io.supervisor import Supervisor
+from harness.io.target import check_target
+from harness.io.telemetry import TelemetryWriter
+from harness.plan import effective_jmx, load_plan
+from harness.record import FINISHED, FORMAT_VERSION, RUNNING, LoadRecord, RunRecord
+from harness.render.setup import load_text
+from harness.render.terminal import closing_text
+from harness.spec import RunSpec
+from harness.system import load_manifest
+from harness.telemetry import GENERATOR
+from harness.units import MS_PER_S
+
+_EPILOG = """\
+examples:
+  scripts/run --plan killbill-stripe --users 50
+  scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
+  scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users a second)
+  scripts/run --plan killbill-stripe --target http://10.0.0.5:8080    (a system that runs already)
+
+exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;
+3 the run is invalid; 130 interrupted. Through make every failure is 2: call scripts/run where the code matters.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line; every value is a text that harness.spec checks."""
+    result = argparse.ArgumentParser(
+        prog="scripts/run",
+        description="Drive a system with JMeter and leave reports/<plan>/run-<series>_<n> with its report.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    option = result.add_argument
+    option("--plan", default="killbill-stripe", help="plans/<PLAN>.toml (killbill-stripe)")
+    option("--env", default="local", help="profile env/<ENV>.toml: sizes of system and generator (local)")
+    option("--users", help="concurrent users, closed model (the plan's default)")
+    option("--rate", help="new users per second, open model, instead of --users")
+    option("--ramp", help="time until all users run: 25, 25s, 2m; part of the duration (the plan's default)")
+    option("--duration", help="length of the load with its ramp: 100, 100s, 4h (the plan's default)")
+    option("--loops", help="loops per user, instead of --duration")
+    option("--target", help="address of a running system, http://host:8080; nothing is started here")
+    option("--port", help="port of the system that is started here (a free one)")
+    option("--series", help="series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)")
+    option("--note", default="", help="text for the report's notes block")
+    option("--reports", type=Path, default=toolchain.ROOT / "reports", help="where the run directory goes (reports/)")
+    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+    return result
+
+
+def resolve(options: argparse.Namespace) -> RunSpec:
+    """Return the validated spec of the options; UsageError when they make no sense together."""
+    plan = load_plan(toolchain.ROOT / "plans", options.plan)
+    profile = specs.load_profile(toolchain.ROOT / "env", options.env)
+    load = specs.resolve_load(
+        specs.LoadArguments(options.users, options.ramp, options.duration, options.loops, options.rate), plan.load
+    )
+    if options.target and options.port:
+        raise UsageError(f"TARGET={options.target} and PORT={options.port} exclude each other", "give one")
+    return RunSpec(
+        plan=plan,
+        profile=profile,
+        load=load,
+        target=specs.parse_target(options.target) if options.target else None,
+        series=specs.parse_series(options.series) if options.series else None,
+        note=options.note,
+        port=specs.parse_port(options.port) if options.port else 0,
+        command=_make_command(options),
+    )
+
+
+def _make_command(options: argparse.Namespace) -> str:
+    given = {name: getattr(options, name) for name in ("users", "rate", "ramp", "duration", "loops", "target")}
+    words = [f"PLAN={options.plan}"] + [f"{name.upper()}={value}" for name, value in given.items() if value]
+    return " ".join(["make run", *words, *([f"ENV={options.env}"] if options.env != "local" else [])])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what the arguments ask for; return the exit code."""
+    options = parser().parse_args(arguments)
+    spec = resolve(options)
+    console = Console()
+    with Interrupts() as interrupts:
+        java = toolchain.java_version()
+        home = toolchain.ensure_jmeter()
+        check_space(options.reports, spec.profile.min_free_mb)
+        if spec.target:
+            check_target(spec.target)
+        directory = reserve(options.reports, spec.plan.name, spec.series)
+        try:
+            _measure(spec, directory, Progress(console), interrupts, JMeterHome(home, java), options.build)
+        except StartError as error:
+            raise _with_logs_kept(error, directory, options.build) from None
+        finally:
+            if not directory.run_json.is_file():
+                directory.discard()  # nothing was measured: an empty run directory would only mislead
+        with interrupts.held():
+            summary = write_report(directory)
+        console.print(closing_text(summary, _shown(directory.report)), markup=False, highlight=False, soft_wrap=True)
+        return summary.verdict.exit_code
+
+
+def _measure(
+    spec: RunSpec, directory: RunDirectory, progress: Progress, interrupts: Interrupts, jmeter: JMeterHome, build: Path
+) -> None:
+    """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
+    say = progress.say
+    say(f"{spec.plan.name}/{directory.name}: {load_text(LoadRecord.of(spec.load, spec.plan.load.think_time_s))}")
+    with ExitStack() as stack:
+        guardian = stack.enter_context(Guardian(uuid4().hex))
+        system = None
+        if spec.target is None:
+            system = stack.enter_context(_supervisor(spec, directory, build, guardian, say))
+            system.prepare()
+            system.start()
+        target = spec.target or specs.parse_target(system.target_url if system else "")
+        record = _record(spec, directory.name, target, system, jmeter)
+        directory.effective_plan.write_bytes(effective_jmx(spec.plan.shape_path, spec.load))
+        with interrupts.held():
+            directory.write_run(record.to_json())
+            started_s = time.monotonic()
+            outcome = _drive(spec, directory, record, system, progress, interrupts, jmeter, guardian)
+            record = replace(
+                record,
+                state=FINISHED,
+                ended_at=_now(),
+                took_s=round(time.monotonic() - started_s, 1),
+                exit_codes={GENERATOR: outcome.exit_code},
+                interrupted=outcome.interrupted,
+                stop_reasons=outcome.reasons + _reason_of_silence(directory, outcome),
+                dump_figures=read_figures(directory.path, spec.plan.dumps),
+            )
+            directory.write_run(record.to_json())
+            stack.close()
+
+
+def _supervisor(
+    spec: RunSpec, directory: RunDirectory, build: Path, guardian: Guardian, say: Callable[[str], None]
+) -> Supervisor:
+    name = spec.plan.system
+    manifest = load_manifest(toolchain.ROOT / "systems" / name)
+    settings = manifest.resolve_settings(spec.profile.system_settings.get(name, {}))
+    ports = {"http": spec.port} if spec.port else {}
+    return Supervisor(
+        manifest,
+        settings,
+        build_dir=build,
+        log_dir=directory.system_logs,
+        fixed_ports=ports,
+        say=say,
+        guardian=guardian,
+    )
+
+
+def _record(spec: RunSpec, name: str, target: specs.Target, system: Supervisor | None, jmeter: JMeterHome) -> RunRecord:
+    plan, profile = spec.plan, spec.profile
+    commit, changed = machine.git_facts(toolchain.ROOT)
+    properties = {
+        **plan.properties,
+        **(plan.embedded_properties if system else {}),
+        **target_properties(target),
+        **load_properties(spec.load),
+        "think_time_ms": str(round(plan.load.think_time_s * MS_PER_S)),
+        "run_id": f"{name}-{uuid4().hex[:8]}",
+        "dump_dir": DUMP_DIR,
+    }
+    return RunRecord(
+        format_version=FORMAT_VERSION,
+        name=name,
+        plan=plan.name,
+        plan_title=plan.title,
+        profile=profile.name,
+        profile_title=profile.title,
+        command=spec.command,
+        state=RUNNING,
+        load=LoadRecord.of(spec.load, plan.load.think_time_s),
+        goal=plan.goal,
+        once_labels=plan.once_labels,
+        plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),
+        note=spec.note,
+        target=spec.target.url if spec.target else None,
+        system=plan.system,
+        system_settings=system.settings if system else {},
+        system_facts=system.facts if system else (),
+        properties=properties,
+        generator_heap_mb=profile.generator_heap_mb,
+        versions=jmeter.versions(),
+        host=machine.host_facts(),
+        git_commit=commit,
+        git_changed=changed,
+        started_at=_now(),
+    )
+
+
+def _drive(
+    spec: RunSpec,
+    directory: RunDirectory,
+    record: RunRecord,
+    system: Supervisor | None,
+    progress: Progress,
+    interrupts: Interrupts,
+    jmeter: JMeterHome,
+    guardian: Guardian,
+) -> Outcome:
+    port = free_udp_port()
+    command = jmeter_command(jmeter.path, toolchain.ROOT / "jmeter" / "jmeter.properties", record.properties, port)
+    process = JMeter(command, directory.path, {**environment(spec.profile), **guardian.environment}, port)
+    pids = {GENERATOR: process.pid, **(system.processes if system else {})}
+    try:
+        with TelemetryWriter(directory.telemetry, pids), progress:
+            return drive(
+                process,
+                JtlTail(directory.samples),
+                progress,
+                interrupts,
+                system.check if system else lambda: (),
+                spec.load.duration_s,
+                spec.profile.overrun_s,
+            )
+    finally:
+        if process.poll() is None:
+            process.kill()
+
+
+def _reason_of_silence(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
+    """Return what jmeter.log says where JMeter took no sample or ended badly; nothing where there is nothing to say."""
+    has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
+    if outcome.interrupted or (has_samples and not outcome.exit_code):
+        return ()
+    reason = reason_from_logs(directory.path, LOG_NAME)
+    return (f"jmeter.log: {reason}",) if reason else ()
+
+
+def _with_logs_kept(error: StartError, directory: RunDirectory, build: Path) -> StartError:
+    """Return the error with the place where the logs of the failed start can be read."""
+    if not directory.system_logs.is_dir():
+        return error
+    kept = build / "failed-start"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(directory.system_logs, kept)
+    return StartError(error.what, f"{error.todo}; its logs: {_shown(kept)}".lstrip("; "), error.detail)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shown(path: Path) -> str:
+    """Return a path as the user would type it from here."""
+    return os.path.relpath(path)

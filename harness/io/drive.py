@@ -1,0 +1,80 @@
+"""Watches a running JMeter to its end: progress, dead system processes, a run that hangs, the user's wish to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.io.interrupts import Interrupts
+from harness.io.jmeter import JMeter, stop
+from harness.io.progress import JtlTail, Progress
+from harness.live import LiveTally
+
+_PERIOD_S = 1.0
+# How long running samples may take to finish after a Ctrl-C: KillBill gives a payment 30 s.
+GRACEFUL_S = 35.0
+# After the system died or JMeter hung there is nothing to wait for.
+_BRIEF_S = 5.0
+_TERM_S = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How JMeter ended; `reasons` say why the run is not what was asked for."""
+
+    exit_code: int
+    interrupted: bool
+    reasons: tuple[str, ...]
+
+
+def drive(
+    jmeter: JMeter,
+    tail: JtlTail,
+    progress: Progress,
+    interrupts: Interrupts,
+    dead_processes: Callable[[], Sequence[tuple[str, int, str]]],
+    duration_s: float | None,
+    overrun_s: float,
+) -> Outcome:
+    """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
+
+    JMeter is given `overrun_s` beyond the duration for its start, its last samples and tearDown.
+    """
+    live = LiveTally()
+    started_s = time.monotonic()
+    first_sample_s: float | None = None
+    while jmeter.wait(_PERIOD_S) is None:
+        now_s = time.monotonic()
+        samples = tail.new_samples()
+        if samples and first_sample_s is None:
+            first_sample_s = now_s
+        if first_sample_s is not None:
+            progress.show(live.tick(now_s, samples), now_s - first_sample_s, duration_s)
+        if interrupts.count:
+            progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
+            return Outcome(_stop_for_user(jmeter, interrupts), True, ())
+        dead = dead_processes()
+        if dead:
+            progress.say(f"stopping: {dead[0][0]} died")
+            reasons = tuple(f"{name} died during the run with exit code {code}" for name, code, _ in dead)
+            return Outcome(stop(jmeter, _BRIEF_S, _TERM_S), False, reasons)
+        if duration_s is not None and now_s - started_s > duration_s + overrun_s:
+            progress.say(f"stopping: JMeter still runs {overrun_s:.0f} s after its time")
+            reason = f"JMeter did not end by itself within {overrun_s:.0f} s after its duration and was stopped"
+            return Outcome(stop(jmeter, _BRIEF_S, _TERM_S), False, (reason,))
+    code = jmeter.poll() or 0
+    if interrupts.count:  # the wish came in the last second
+        return Outcome(code, True, ())
+    return Outcome(code, False, (f"JMeter ended with exit code {code}",) if code else ())
+
+
+def _stop_for_user(jmeter: JMeter, interrupts: Interrupts) -> int:
+    asked = interrupts.count
+    deadline_s = time.monotonic() + GRACEFUL_S
+    while interrupts.count == asked and time.monotonic() < deadline_s:
+        jmeter.ask_to_stop()  # repeated: a JMeter that is still starting does not listen yet
+        code = jmeter.wait(_PERIOD_S)
+        if code is not None:
+            return code
+    return stop(jmeter, 0.0, _TERM_S)

@@ -1,0 +1,191 @@
+"""Builds what the harness needs, once: .venv from the pinned requirements, the JMeter home from Maven Central.
+
+This module runs before .venv exists: standard library only. Each thing built carries a stamp, the hash of all that it
+was made from; a later start compares stamps and does nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import StartError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / ".venv"
+BUILD = ROOT / "build"
+PYTHON_LEAST = (3, 11)
+JAVA_LEAST = 17
+MAVEN_LEAST = (3, 6)
+_TAIL_LINES = 15
+_VERSION_TIMEOUT_S = 30
+
+
+def enter_venv(*, tests: bool = False) -> None:
+    """Make sure that .venv is complete and that this process is its Python; replaces the process when it is not."""
+    check_python()
+    python = ensure_venv(tests=tests)
+    if Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(python, [str(python), *sys.argv])
+
+
+def check_python() -> None:
+    """Raise a UsageError unless this Python is new enough."""
+    if sys.version_info < PYTHON_LEAST:
+        wanted = ".".join(map(str, PYTHON_LEAST))
+        raise UsageError(
+            f"Python {sys.version.split()[0]} is too old", f"install Python {wanted} or newer (python{wanted}, -venv)"
+        )
+
+
+def ensure_venv(*, tests: bool) -> Path:
+    """Return the Python of .venv, built or completed first when its stamp is not that of the requirements."""
+    files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
+    python = VENV / "bin" / "python"
+    stamps = {path: _hash_of([path], extra=sys.version) for path in files}
+
+    def missing() -> list[Path]:
+        return [path for path, stamp in stamps.items() if not _has_stamp(VENV, path.name, stamp)]
+
+    if not missing():
+        return python
+    with _lock("venv"):
+        wanted = missing()
+        if wanted:
+            with _step("Python packages into .venv", "venv.log") as log:
+                if files[0] in wanted:
+                    _run([sys.executable, "-m", "venv", "--clear", str(VENV)], log, "install python3-venv (ensurepip)")
+                for path in missing():
+                    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+                    _run([*pip, "-r", str(path)], log, "check the network or the package index of pip")
+                    _write_stamp(VENV, path.name, stamps[path])
+    return python
+
+
+def ensure_jmeter() -> Path:
+    """Return the JMeter home: JMETER_HOME when it is set, else build/jmeter, assembled first if its stamp is old."""
+    given = os.environ.get("JMETER_HOME")
+    if given:
+        if not os.access(Path(given) / "bin" / "jmeter", os.X_OK):
+            raise UsageError(
+                f"JMETER_HOME={given}: has no bin/jmeter", "correct it, or unset it to have one built here"
+            )
+        return Path(given).resolve()
+    source, home = ROOT / "jmeter", BUILD / "jmeter"
+    scripts = sorted((source / "bin").iterdir())
+    stamp = _hash_of([source / "pom.xml", *scripts])
+    if _has_stamp(home, "jmeter", stamp):
+        return home
+    with _lock("jmeter"):
+        if not _has_stamp(home, "jmeter", stamp):
+            check_maven()
+            draft = BUILD / "jmeter.new"
+            shutil.rmtree(draft, ignore_errors=True)
+            with _step("JMeter and its plugins from Maven Central", "jmeter.log") as log:
+                command = ["mvn", "-B", "-f", str(source / "pom.xml"), f"-Djmeter.home={draft}", "package"]
+                _run(command, log, "check the network or Maven's settings")
+            (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is not there
+            for script in scripts:
+                shutil.copy(script, draft / "bin" / script.name)
+            _write_stamp(draft, "jmeter", stamp)
+            shutil.rmtree(home, ignore_errors=True)
+            draft.rename(home)
+    return home
+
+
+def java_version() -> str:
+    """Return the version of the Java on JAVA_HOME or PATH; UsageError when it is missing or too old."""
+    java = java_path()
+    todo = f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)"
+    text = _version_output([java, "-version"], "Java", todo)
+    match = re.search(r'version "(\d+)([^"]*)"', text)
+    if match is None or int(match[1]) < JAVA_LEAST:
+        found = match[1] + match[2] if match else text.splitlines()[0]
+        raise UsageError(f"Java {found} is too old", todo)
+    return match[1] + match[2]
+
+
+def java_path() -> str:
+    """Return the command that is Java: of JAVA_HOME when it is set, else the one on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+def check_maven() -> None:
+    """Raise a UsageError unless Maven is there and new enough; it is needed only to build."""
+    todo = f"install Maven {'.'.join(map(str, MAVEN_LEAST))} or newer (maven)"
+    text = _version_output(["mvn", "-v"], "Maven", todo)
+    match = re.search(r"Apache Maven (\d+)\.(\d+)", text)
+    if match is None or (int(match[1]), int(match[2])) < MAVEN_LEAST:
+        raise UsageError(f"Maven is too old: {match[0] if match else text.splitlines()[0]}", todo)
+
+
+def _version_output(command: Sequence[str], name: str, todo: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        raise UsageError(f"{name} is missing ({command[0]} does not run)", todo) from None
+    return (done.stdout + done.stderr).strip() or "no version printed"
+
+
+def _hash_of(paths: Sequence[Path], extra: str = "") -> str:
+    digest = hashlib.sha256(extra.encode())
+    for path in paths:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _has_stamp(folder: Path, name: str, stamp: str) -> bool:
+    path = folder / f".stamp-{name}"
+    return path.is_file() and path.read_text() == stamp
+
+
+def _write_stamp(folder: Path, name: str, stamp: str) -> None:
+    (folder / f".stamp-{name}").write_text(stamp)
+
+
+@contextmanager
+def _lock(name: str) -> Iterator[None]:
+    """Hold the lock of one thing to build; a second harness waits for the first instead of building it twice."""
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / f".lock-{name}").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            _say(f"waiting for another set-up of {name}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _step(what: str, log_name: str) -> Iterator[Path]:
+    started_s = time.monotonic()
+    _say(f"{what}: once, this can take a minute or two (log: build/{log_name})")
+    log = BUILD / log_name
+    log.write_bytes(b"")
+    yield log
+    _say(f"{what}: done in {time.monotonic() - started_s:.0f} s")
+
+
+def _run(command: Sequence[str], log: Path, todo: str) -> None:
+    with log.open("ab") as out:
+        try:
+            code = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, check=False).returncode
+        except OSError as error:
+            raise StartError(f"{command[0]} does not run ({error.strerror})", todo) from None
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+        raise StartError(f"set-up failed: {Path(command[0]).name} ended with code {code}", todo, detail=tail)
+
+
+def _say(text: str) -> None:
+    print(f"setup: {text}", file=sys.stderr, flush=True)

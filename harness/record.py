@@ -1,0 +1,112 @@
+"""What run.json holds: how a run was set up, what it ran on, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.errors import UsageError
+from harness.plan import Goal
+from harness.spec import ClosedLoad, OpenLoad
+
+FORMAT_VERSION = 1
+RUNNING, FINISHED = "running", "finished"
+CLOSED, OPEN = "closed", "open"
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """The load that was asked for; fields that the model does not have are None."""
+
+    model: str
+    users: int | None
+    rate_per_s: float | None
+    ramp_s: float
+    duration_s: float | None
+    loops: int | None
+    think_time_s: float
+
+    @classmethod
+    def of(cls, load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
+        """Return the record of a load."""
+        if isinstance(load, OpenLoad):
+            return cls(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
+        return cls(CLOSED, load.users, None, load.ramp_s, load.duration_s, load.loops, think_time_s)
+
+
+@dataclass(frozen=True)
+class HostRecord:
+    """The machine that ran JMeter and, unless there was a target, the system."""
+
+    cpu_model: str
+    cpu_count: int
+    memory_bytes: int
+    kernel: str
+    python: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed."""
+
+    format_version: int
+    name: str
+    plan: str
+    plan_title: str
+    profile: str
+    profile_title: str
+    command: str
+    state: str
+    load: LoadRecord
+    goal: Goal
+    once_labels: tuple[str, ...]
+    plan_notes: tuple[str, ...]
+    note: str
+    target: str | None
+    system: str
+    system_settings: Mapping[str, Any]
+    system_facts: tuple[tuple[str, str], ...]
+    properties: Mapping[str, str]
+    generator_heap_mb: int
+    versions: Mapping[str, str]
+    host: HostRecord
+    git_commit: str | None
+    git_changed: bool | None
+    started_at: str
+    ended_at: str | None = None
+    took_s: float | None = None
+    exit_codes: Mapping[str, int] | None = None
+    interrupted: bool = False
+    stop_reasons: tuple[str, ...] = ()
+    dump_figures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Plan and run, such as killbill-stripe/run-07_1."""
+        return f"{self.plan}/{self.name}"
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the system was started here, beside the generator."""
+        return self.target is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, keys in the order of the fields."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:
+        """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
+        values = dict(data)
+        try:
+            values["load"] = LoadRecord(**data["load"])
+            values["goal"] = Goal(**data["goal"])
+            values["host"] = HostRecord(**data["host"])
+            for pairs in ("system_facts", "dump_figures"):
+                values[pairs] = tuple((name, value) for name, value in data[pairs])
+            for texts in ("once_labels", "plan_notes", "stop_reasons"):
+                values[texts] = tuple(data[texts])
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None

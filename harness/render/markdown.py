@@ -1,0 +1,167 @@
+"""The Markdown report and the Markdown table of a RunSummary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import jinja2
+
+from harness import units
+from harness.render.setup import setup_lines
+from harness.summary import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures, RunSummary
+from harness.telemetry import HOST, Usage
+from harness.verdict import headline
+
+NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
+NOTES_END = "<!-- notes:end -->"
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
+GROUP_TITLES = {
+    LOAD: "Load",
+    ONCE: "Once per user",
+    SETUP: "setUp",
+    TEARDOWN: "tearDown",
+}
+FIGURE_COLUMNS = (
+    "label",
+    "count",
+    "average ms",
+    "median ms",
+    "90 % ms",
+    "min ms",
+    "max ms",
+    "errors %",
+    "errors",
+    "req/s",
+    "KB/s received",
+    "KB/s sent",
+)
+
+
+def cell(text: str) -> str:
+    """Return text that cannot break a table: one line, Markdown's special characters escaped."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table: the first column to the left, all others to the right; cells are not padded."""
+    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _figure_row(figures: LabelFigures) -> list[str]:
+    return [
+        cell(figures.label),
+        str(figures.sample_count),
+        units.ms_text(figures.average_ms),
+        units.ms_text(figures.median_ms),
+        units.ms_text(figures.p90_ms),
+        units.ms_text(figures.min_ms),
+        units.ms_text(figures.max_ms),
+        units.percent_text(figures.error_ratio),
+        str(figures.error_count),
+        units.rate_text(figures.rate_per_s),
+        units.kb_text(figures.received_bytes_per_s),
+        units.kb_text(figures.sent_bytes_per_s),
+    ]
+
+
+def group_table(group: Group) -> str:
+    """Return the figures of a group: a row per label, then TOTAL."""
+    return table(FIGURE_COLUMNS, [_figure_row(figures) for figures in (*group.labels, group.total)])
+
+
+def summary_tables(summary: RunSummary) -> str:
+    """Return the tables alone, the load first; a group's title stands above it when there is more than one."""
+    titled = len(summary.groups) > 1
+    parts = []
+    for name in GROUPS:
+        group = summary.group(name)
+        if group:
+            parts.append((f"**{GROUP_TITLES[name]}**\n\n" if titled else "") + group_table(group))
+    return "\n\n".join(parts) + "\n"
+
+
+def _code_table(summary: RunSummary) -> str:
+    rows = [
+        [cell(code.label), cell(code.code), str(code.sample_count), str(code.error_count)] for code in summary.codes
+    ]
+    return table(("label", "code", "count", "errors"), rows)
+
+
+def _error_table(summary: RunSummary) -> str:
+    rows = [
+        [
+            cell(kind.label),
+            cell(kind.code),
+            cell(kind.cause),
+            str(kind.count),
+            f"{kind.first_s:.1f}",
+            f"{kind.last_s:.1f}",
+        ]
+        for kind in summary.errors
+    ]
+    return table(("label", "code", "cause", "count", "first s", "last s"), rows)
+
+
+def _usage_row(usage: Usage) -> list[str]:
+    percent, megabytes = units.percent_text, units.mb_text
+    return [
+        cell("host, all processes" if usage.process == HOST else usage.process),
+        percent(usage.cpu_cores_mean, 1),
+        f"{percent(usage.cpu_cores_min, 1)}-{percent(usage.cpu_cores_max, 1)}",
+        megabytes(usage.rss_bytes_mean),
+        f"{megabytes(usage.rss_bytes_min)}-{megabytes(usage.rss_bytes_max)}",
+        "" if usage.thread_count_max is None else str(usage.thread_count_max),
+    ]
+
+
+def _usage_table(summary: RunSummary) -> str:
+    columns = ("process", "CPU % of one core", "range", "memory MB", "range", "most threads")
+    return table(columns, [_usage_row(usage) for usage in summary.usages])
+
+
+def _law_line(summary: RunSummary) -> str:
+    law = summary.littles_law
+    if law is None:
+        return ""
+    return (
+        f"Little's law: throughput × mean response time = {law.busy_users:.1f} users busy; "
+        f"{law.active_users:.1f} were active on average, {law.peak_users} at the peak "
+        f"({units.percent_text(law.ratio, 1)} % accounted for)."
+    )
+
+
+def report(summary: RunSummary, notes: str) -> str:
+    """Return the whole report as Markdown; `notes` is the text of the notes block."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("harness.render", "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Markdown, not HTML: `cell` escapes
+    )
+    load = summary.group(LOAD)
+    return environment.get_template("report.md.j2").render(
+        summary=summary,
+        headline=cell(headline(summary.verdict)),
+        run=summary.run,
+        setup=setup_lines(summary.run) if summary.run else [],
+        load_table=group_table(load) if load else "",
+        other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],
+        code_table=_code_table(summary),
+        error_table=_error_table(summary) if summary.errors else "",
+        usage_table=_usage_table(summary) if summary.usages else "",
+        law_line=_law_line(summary),
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+        notes=notes,
+    )
+
+
+def notes_of(markdown: str) -> str | None:
+    """Return what stands in a report's notes block; None when there is no such block."""
+    begin = markdown.find(NOTES_BEGIN)
+    end = markdown.find(NOTES_END, begin)
+    return markdown[begin + len(NOTES_BEGIN) : end].strip("\n") if 0 <= begin < end else None

@@ -1,0 +1,46 @@
+"""The set-up lines of a report: what run.json knows of plan, load, system, generator and host."""
+
+from __future__ import annotations
+
+from harness import units
+from harness.record import OPEN, LoadRecord, RunRecord
+
+
+def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
+    """Return (name, value) pairs in the order of the report; values are plain text."""
+    host, versions = run.host, run.versions
+    target = f"{run.system}, started here for the run" if run.is_embedded else f"{run.target}, not started here"
+    lines = [
+        ("plan", f"{run.plan}: {run.plan_title}"),
+        ("load", load_text(run.load)),
+        ("profile", f"{run.profile}: {run.profile_title}"),
+        ("system", target),
+        *run.system_facts,
+        *run.dump_figures,
+        ("generator", f"JMeter {versions['jmeter']}, heap {run.generator_heap_mb} MB, Java {versions['java']}"),
+        ("host", f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"),
+        ("kernel", host.kernel),
+        ("harness", _commit_text(run)),
+        ("started", run.started_at),
+    ]
+    if run.took_s is not None:
+        lines.append(("took", units.duration_text(run.took_s)))
+    return lines
+
+
+def load_text(load: LoadRecord) -> str:
+    """Return the load in words."""
+    number = units.number_text
+    duration = f"{number(load.duration_s)} s in all" if load.duration_s else f"{load.loops} loops each"
+    if load.model == OPEN:
+        ramp = f"ramp {number(load.ramp_s)} s, " if load.ramp_s else ""
+        return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{duration}"
+    users = f"{load.users} user{'' if load.users == 1 else 's'}"
+    think = f", think time {number(load.think_time_s)} s" if load.think_time_s else ""
+    return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
+
+
+def _commit_text(run: RunRecord) -> str:
+    if run.git_commit is None:
+        return "not in a git checkout"
+    return run.git_commit[:12] + (" with uncommitted changes" if run.git_changed else "")

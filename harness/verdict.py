@@ -1,0 +1,110 @@
+"""Whether a run's numbers may be believed, and whether they meet the plan's goal: said before any figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness import units
+from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.plan import Goal
+from harness.record import FINISHED, RunRecord
+
+# Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
+MOSTLY_ERRORS_RATIO = 0.5
+VALID, INVALID, INTERRUPTED = "VALID", "INVALID", "INTERRUPTED"
+
+
+class _Figures(Protocol):
+    @property
+    def sample_count(self) -> int: ...
+    @property
+    def error_count(self) -> int: ...
+    @property
+    def error_ratio(self) -> float: ...
+    @property
+    def p90_ms(self) -> int: ...
+
+
+class _Error(Protocol):
+    @property
+    def label(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def cause(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """VALID, INVALID or INTERRUPTED; why; and each goal with whether it was met."""
+
+    state: str
+    reasons: tuple[str, ...]
+    goals_met: tuple[str, ...]
+    goals_missed: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
+        """Return the verdict as the summary's JSON holds it."""
+        return cls(data["state"], tuple(data["reasons"]), tuple(data["goals_met"]), tuple(data["goals_missed"]))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that this verdict asks for."""
+        if self.state == INTERRUPTED:
+            return EXIT_INTERRUPTED
+        if self.state == INVALID:
+            return EXIT_INVALID
+        return EXIT_REGRESSED if self.goals_missed else EXIT_OK
+
+
+def headline(verdict: Verdict) -> str:
+    """Return the verdict in one line: the state, why, and the goals."""
+    parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
+    if verdict.goals_missed:
+        parts.append("goal missed: " + "; ".join(verdict.goals_missed))
+    if verdict.goals_met:
+        parts.append("goal met: " + "; ".join(verdict.goals_met))
+    return ". ".join(parts) + "."
+
+
+def judge(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Error] = ()) -> Verdict:
+    """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended."""
+    reasons = _reasons(load, run, errors)
+    met, missed = _goals(load, run.goal if run else Goal())
+    interrupted = bool(run and run.interrupted)
+    state = INTERRUPTED if interrupted else INVALID if reasons else VALID
+    if interrupted:
+        reasons = ["stopped by hand before its end: the samples so far are kept", *reasons]
+    return Verdict(state, tuple(reasons), tuple(met), tuple(missed))
+
+
+def _reasons(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Error]) -> list[str]:
+    reasons = []
+    if load is None:
+        reasons.append("no sample of the load was taken")
+        reasons += [f"{error.label} failed: {error.code} {error.cause}" for error in errors[:1]]
+    elif load.error_ratio > MOSTLY_ERRORS_RATIO:
+        part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
+        reasons.append(f"{part} {load.sample_count} samples failed: a fast error is no speed")
+    if run:
+        reasons += run.stop_reasons
+        if run.state != FINISHED:
+            reasons.append("the harness did not see the end of this run")
+    return reasons
+
+
+def _goals(load: _Figures | None, goal: Goal) -> tuple[list[str], list[str]]:
+    met: list[str] = []
+    missed: list[str] = []
+    if load is None:
+        return met, missed
+    if goal.p90_ms is not None:
+        text = f"90 % line {units.ms_text(load.p90_ms)} ms, goal {units.ms_text(goal.p90_ms)} ms"
+        (met if load.p90_ms <= goal.p90_ms else missed).append(text)
+    if goal.error_ratio is not None:
+        text = f"errors {units.percent_text(load.error_ratio)} %, goal {units.percent_text(goal.error_ratio)} %"
+        (met if load.error_ratio <= goal.error_ratio else missed).append(text)
+    return met, missed

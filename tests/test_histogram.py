@@ -1,0 +1,52 @@
+import statistics
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.histogram import Histogram
+
+values = st.lists(st.integers(min_value=-5, max_value=60_000), min_size=1, max_size=300)
+
+
+def test_ten_to_hundred_has_jmeters_ninety_percent_line():
+    histogram = Histogram.of(range(10, 101, 10))
+    # JMeter's rule gives 90 here; R-6 gives 99 and R-7 gives 91.
+    assert (histogram.quantile_ms(0.9), histogram.quantile_ms(0.5)) == (90, 50)
+
+
+def test_the_ninety_percent_line_of_fifteen_uses_jmeters_single_precision():
+    # 15 x 0.9 + 0.5 is 14 exactly, but JMeter's 0.9 is 0.8999999761581421: rank 13.
+    assert Histogram.of(range(1, 16)).quantile_ms(0.9) == 13
+
+
+def test_one_sample_is_its_own_average_and_percentile():
+    histogram = Histogram.of([42])
+    assert (histogram.mean_ms, histogram.quantile_ms(0.5), histogram.quantile_ms(0.999), histogram.stddev_ms) == (
+        42.0,
+        42,
+        42,
+        0.0,
+    )
+
+
+def test_an_empty_histogram_has_no_figures():
+    histogram = Histogram()
+    assert (histogram.mean_ms, histogram.quantile_ms(0.9), histogram.min_ms, histogram.max_ms) == (None,) * 4
+
+
+@given(values)
+def test_every_figure_equals_that_of_the_sorted_samples(samples):
+    histogram, ordered = Histogram.of(samples), sorted(samples)
+    assert histogram.count == len(samples)
+    assert (histogram.min_ms, histogram.max_ms) == (ordered[0], ordered[-1])
+    assert histogram.mean_ms == sum(samples) / len(samples)
+    assert abs(histogram.stddev_ms - statistics.pstdev(samples)) < 1e-6
+    for ratio in (0.5, 0.75):  # exact in single precision
+        assert histogram.quantile_ms(ratio) == ordered[max(1, int(len(samples) * ratio + 0.5)) - 1]
+
+
+@given(values, values)
+def test_merging_two_histograms_is_the_histogram_of_all_samples(left, right):
+    merged = Histogram.of(left)
+    merged.merge(Histogram.of(right).counts)
+    assert merged == Histogram.of([*left, *right])

@@ -1,0 +1,140 @@
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.jtl import Dropped, parse, read_samples
+
+HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,Latency,Connect"
+
+
+def row(label="Pay", elapsed="12", code="201", success="true", failure="", start="1000", message="Created"):
+    return f"{start},{elapsed},{label},{code},{message},Users 1-1,{success},{failure},300,120,1,5,10,1"
+
+
+def read(text: str | bytes):
+    dropped = Dropped()
+    data = text if isinstance(text, bytes) else text.encode()
+    return list(parse(io.BytesIO(data), "samples.jtl", dropped)), dropped
+
+
+def test_a_row_becomes_a_sample_with_its_units():
+    (sample,), dropped = read(f"{HEADER}\n{row()}\n")
+    assert (sample.start_ms, sample.elapsed_ms, sample.end_ms, sample.label, sample.code) == (
+        1000,
+        12,
+        1012,
+        "Pay",
+        "201",
+    )
+    assert (sample.success, sample.received_bytes, sample.sent_bytes, sample.all_threads) == (True, 300, 120, 5)
+    assert dropped.count == 0
+
+
+def test_a_quoted_message_may_hold_commas_quotes_and_newlines():
+    samples, dropped = read(
+        f"{HEADER}\n{row(failure=chr(34) + 'expected 201, got:' + chr(10) + '402, no' + chr(34))}\n{row()}\n"
+    )
+    assert [sample.failure for sample in samples] == ["expected 201, got:\n402, no", ""]
+    assert dropped.count == 0
+
+
+def test_doubled_quotes_are_one_quote():
+    samples, _ = read(f"{HEADER}\n{row(failure=chr(34) + 'say ' + chr(34) * 2 + 'no' + chr(34) * 3)}\n")
+    assert samples[0].failure == 'say "no"'
+
+
+def test_a_torn_last_row_is_dropped_and_named():
+    samples, dropped = read(f"{HEADER}\n{row()}\n1002,13,Pa")
+    assert len(samples) == 1
+    assert (dropped.count, dropped.first[0][0]) == (1, 3)
+
+
+def test_a_quote_torn_at_the_end_loses_one_record():
+    samples, dropped = read(f"{HEADER}\n{row()}\n{row(success='false', failure=chr(34) + 'expected')[:-25]}")
+    assert (len(samples), dropped.count) == (1, 1)
+
+
+def test_a_quote_torn_in_the_middle_loses_one_record_and_not_the_rest():
+    torn = '1001,13,Pay,500,x,Users 1-1,false,"broken off'
+    good = [row(failure='"a, ""b"""'), row(), row()]
+    samples, dropped = read("\n".join([HEADER, row(), torn, HEADER, *good]) + "\n")
+    assert (len(samples), dropped.count) == (4, 1)
+
+
+def test_a_second_header_is_no_sample_and_redeclares_the_columns():
+    short = "timeStamp,elapsed,label,responseCode,threadName,success"
+    samples, dropped = read(f"{HEADER}\n{row()}\n{short}\n2000,7,Pay,200,Users 1-1,true\n")
+    assert [sample.elapsed_ms for sample in samples] == [12, 7]
+    assert (samples[1].received_bytes, dropped.count) == (None, 0)
+
+
+def test_a_row_with_a_bad_number_is_dropped_with_the_reason():
+    samples, dropped = read(f"{HEADER}\n{row(elapsed='abc')}\n{row()}\n")
+    assert len(samples) == 1
+    assert dropped.first == [(2, "elapsed 'abc' is not a whole number")]
+
+
+@pytest.mark.parametrize("delimiter", [",", "|", ";", "\t"])
+def test_every_delimiter_of_jmeter_is_found_out(delimiter):
+    samples, dropped = read(f"{HEADER}\n{row()}\n".replace(",", delimiter))
+    assert (len(samples), dropped.count) == (1, 0)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing():
+    samples, dropped = read(b"\xef\xbb\xbf" + f"{HEADER}\r\n{row()}\r\n".encode())
+    assert (len(samples), samples[0].all_threads, dropped.count) == (1, 5, 0)
+
+
+def test_bytes_that_are_not_utf8_lose_no_row():
+    samples, dropped = read(f"{HEADER}\n{row(label='caf@')}\n".encode().replace(b"@", b"\xe9"))
+    assert (len(samples), dropped.count) == (1, 0)
+
+
+def test_the_thirteen_fields_of_2015_are_read_without_a_header():
+    samples, dropped = read("1422891000000|30012|Authorize Payment|202|Thread Group 1-1|true|210|50|50|30011|1|0|abc\n")
+    assert (samples[0].label, samples[0].code, samples[0].elapsed_ms, dropped.count) == (
+        "Authorize Payment",
+        "202",
+        30012,
+        0,
+    )
+
+
+@pytest.mark.parametrize("text", ["hello world\n", "<?xml version='1.0'?>\n<jmeterTestPlan/>\n", "a,b,c\n1,2,3\n"])
+def test_what_is_no_csv_jtl_is_refused(text):
+    with pytest.raises(UsageError, match=r"samples\.jtl:1: not a CSV JTL"):
+        read(text)
+
+
+def test_a_header_without_a_needed_column_is_refused_by_name():
+    with pytest.raises(UsageError, match="no column responseCode, success"):
+        read("timeStamp,elapsed,label,threadName\n1,2,a,t\n")
+
+
+def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path):
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(read_samples(tmp_path / "none.jtl", Dropped()))
+
+
+field = st.text(alphabet=st.sampled_from('ab,"\n\r |é'), max_size=8)
+
+
+@given(st.lists(st.tuples(field, field), min_size=1, max_size=20))
+def test_what_the_csv_module_writes_is_read_back_whole(pairs):
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER.split(","))
+    for label, failure in pairs:
+        writer.writerow(
+            ["1", "2", f"x{label}x", "200", "OK", "Users 1-1", "false", f"x{failure}x", "1", "1", "1", "1", "1", "1"]
+        )
+    samples, dropped = read(out.getvalue())
+    assert [(sample.label, sample.failure) for sample in samples] == [
+        (f"x{label}x", f"x{failure}x") for label, failure in pairs
+    ]
+    assert dropped.count == 0

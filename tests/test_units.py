@@ -1,0 +1,53 @@
+import pytest
+
+from harness import units
+from harness.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("2m", 120), ("1h30m", 5400), ("4h", 14400), ("1.5m", 90), ("0", 0)]
+)
+def test_a_length_of_time_is_read_in_the_usual_spellings(text, seconds):
+    assert units.parse_duration_s(text, "DURATION") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "abc", "-5", "10x", "s", "5 5 y"])
+def test_what_is_no_length_of_time_is_refused_with_its_name(text):
+    with pytest.raises(UsageError, match="DURATION="):
+        units.parse_duration_s(text, "DURATION")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "abc", "1e9", "1000000000", "5.0", ""])
+def test_users_outside_the_range_are_refused(text):
+    with pytest.raises(UsageError, match=r"USERS=.*not a whole number from 1 to 100000"):
+        units.parse_whole_number(text, "USERS", 1, 100_000)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "nan", "inf", "many"])
+def test_a_rate_must_be_a_positive_number(text):
+    with pytest.raises(UsageError, match="RATE="):
+        units.parse_number(text, "RATE", 0.0, 1000.0)
+
+
+def test_the_seeds_error_fraction_becomes_a_true_percentage():
+    assert units.percent_text(0.19357) == "19.36"
+
+
+def test_a_missing_figure_is_an_empty_cell_and_never_zero():
+    assert [units.ms_text(None), units.rate_text(None), units.kb_text(None), units.percent_text(None)] == [""] * 4
+
+
+def test_bytes_per_second_are_printed_as_kb_of_1024():
+    assert units.kb_text(6410.24) == "6.26"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(7, "0:07"), (100, "1:40"), (3723, "1:02:03")])
+def test_the_stopwatch_reads_as_people_write_it(seconds, text):
+    assert units.clock_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(45, "45 s"), (100, "1 min 40 s"), (120, "2 min"), (14400, "4 h 0 min"), (0.5, "0.5 s")]
+)
+def test_a_duration_is_printed_in_its_natural_units(seconds, text):
+    assert units.duration_text(seconds) == text
