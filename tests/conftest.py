@@ -1,0 +1,119 @@
+"""Fixtures shared by the tests: a home with one tiny plan, and scripts/run as a user calls it."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FAKE_JMETER = ROOT / "tests" / "fakes" / "jmeter"
+
+TINY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
+  <hashTree>
+    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Tiny"/>
+    <hashTree>
+      <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
+        <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
+        <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
+        <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
+      </ThreadGroup>
+      <hashTree/>
+    </hashTree>
+  </hashTree>
+</jmeterTestPlan>
+"""
+TINY_PLAN = """format_version = 1
+title = "A tiny plan"
+shape = "tiny.jmx"
+system = "tiny"
+[load]
+users = 2
+ramp_per_user_s = 0.0
+duration_s = 2
+[goal]
+p90_ms = 1000
+error_ratio = 0.01
+"""
+TINY_PROFILE = """format_version = 1
+title = "Test machine"
+[generator]
+overrun_s = 2
+[reports]
+min_free_mb = 1
+"""
+TINY_SYSTEM = """format_version = 1
+title = "A file server"
+target = "http://127.0.0.1:{{ ports.http }}"
+[ports]
+http = 0
+[[process]]
+name = "web"
+command = ["{{ settings.python }}", "-m", "http.server", "{{ ports.http }}", "--bind", "127.0.0.1"]
+ready = { url = "http://127.0.0.1:{{ ports.http }}/", deadline_s = 20 }
+[settings]
+python = "python3"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with the tiny plan, profile and system."""
+    for name, text in (
+        ("plans/tiny.jmx", TINY_JMX),
+        ("plans/tiny.toml", TINY_PLAN),
+        ("env/local.toml", TINY_PROFILE),
+        ("systems/tiny/system.toml", TINY_SYSTEM),
+    ):
+        path = tmp_path / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "home"
+
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start_run(home: Path, tmp_path: Path) -> Start:
+    """Start scripts/run with the fake JMeter on the tiny plan; output is captured as text."""
+
+    def start(*arguments: str, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "tiny", "--home", str(home)]
+        command += ["--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build"), *arguments]
+        variables = {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, **environment}
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables, start_new_session=True
+        )
+
+    return start
+
+
+@pytest.fixture
+def run(start_run: Start) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run scripts/run to its end."""
+
+    def to_the_end(*arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
+        process = start_run(*arguments, **options)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    return to_the_end
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    """The address of an HTTP server that is not ours to start."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()

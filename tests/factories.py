@@ -1,0 +1,75 @@
+"""Samples and records for tests, with everything that does not matter filled in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.jtl import Sample
+from harness.plan import Goal
+from harness.record import CLOSED, FINISHED, HostRecord, LoadRecord, RunRecord
+
+
+def sample(label: str = "Pay", elapsed_ms: int = 100, start_ms: int = 1_000_000, **changes: Any) -> Sample:
+    """Return a successful sample of the load."""
+    values: dict[str, Any] = {
+        "start_ms": start_ms,
+        "elapsed_ms": elapsed_ms,
+        "label": label,
+        "code": "201",
+        "message": "Created",
+        "thread_name": "Users 1-1",
+        "success": True,
+        "failure": "",
+        "received_bytes": 300,
+        "sent_bytes": 100,
+        "all_threads": 1,
+    }
+    return Sample(**{**values, **changes})
+
+
+def failed(label: str = "Pay", code: str = "402", failure: str = "expected 201", **changes: Any) -> Sample:
+    """Return a failed sample."""
+    return sample(label, code=code, failure=failure, success=False, message="Payment Required", **changes)
+
+
+def closed_load(users: int = 2, **changes: Any) -> LoadRecord:
+    """Return a closed load of 100 s."""
+    values: dict[str, Any] = {
+        "model": CLOSED, "users": users, "rate_per_s": None, "ramp_s": 1.0, "duration_s": 100.0, "loops": None,
+        "think_time_s": 0.0,
+    }  # fmt: skip
+    return LoadRecord(**{**values, **changes})
+
+
+def record(**changes: Any) -> RunRecord:
+    """Return the record of a finished run of the plan `tiny`."""
+    values: dict[str, Any] = {
+        "format_version": 1,
+        "name": "run-01_1",
+        "plan": "tiny",
+        "plan_title": "A tiny plan",
+        "profile": "local",
+        "profile_title": "Test machine",
+        "command": "make run PLAN=tiny",
+        "state": FINISHED,
+        "load": closed_load(),
+        "goal": Goal(p90_ms=1000, error_ratio=0.01),
+        "once_labels": ("Create",),
+        "plan_notes": (),
+        "note": "",
+        "target": None,
+        "system": "tiny",
+        "system_settings": {"heap_mb": 512},
+        "system_facts": (("heap", "512 MB"),),
+        "properties": {"users": "2"},
+        "generator_heap_mb": 1024,
+        "versions": {"java": "17.0.15", "jmeter": "5.6.3"},
+        "host": HostRecord("Test CPU", 2, 8 * 1024**3, "Linux 6", "3.11.7"),
+        "git_commit": "0123456789abcdef",
+        "git_changed": False,
+        "started_at": "2026-01-01T00:00:00Z",
+        "ended_at": "2026-01-01T00:01:40Z",
+        "took_s": 100.0,
+        "exit_codes": {"jmeter": 0},
+    }
+    return RunRecord(**{**values, **changes})

@@ -1,0 +1,51 @@
+import io
+
+from rich.console import Console
+
+from harness.io.progress import JtlTail, Progress, line
+from harness.live import LiveFigures, LiveTally
+from tests.factories import failed, sample
+
+HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"
+
+
+def test_rates_and_times_are_those_of_the_last_ten_seconds_and_counts_those_of_the_run():
+    tally = LiveTally()
+    tally.tick(0.0, [])
+    for second in range(1, 21):
+        figures = tally.tick(float(second), [sample(elapsed_ms=100 if second <= 10 else 900, all_threads=7)] * 5)
+    assert (figures.sample_count, figures.users, figures.rate_per_s) == (100, 7, 5.0)
+    assert (figures.average_ms, figures.p90_ms) == (900.0, 900)
+
+
+def test_errors_are_counted_over_the_whole_run():
+    assert LiveTally().tick(1.0, [failed(), sample()]).error_count == 1
+
+
+def test_a_line_shows_everything_one_wants_to_know():
+    figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
+    assert line(figures, 61, 100) == (
+        "1:01 of 1:40 | users 50 | samples 1200 | 81.2 req/s | average 577 ms | 90 % 1010 ms | errors 12 (1.00 %)"
+    )
+
+
+def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
+    path = tmp_path / "samples.jtl"
+    tail = JtlTail(path)
+    assert tail.new_samples() == []
+    seen = []
+    with path.open("w") as out:
+        for text in (HEADER + "1,10,a,200,Users 1-1,true,1\n2,2", "0,a,200,Users 1-1,true,2\n", "", "3,30,a,200,U,true,3\n"):
+            out.write(text)
+            out.flush()
+            seen.append([found.elapsed_ms for found in tail.new_samples()])
+    assert seen == [[10], [20], [], [30]]
+
+
+def test_where_the_output_is_no_terminal_a_plain_line_comes_every_ten_seconds():
+    out = io.StringIO()
+    with Progress(Console(file=out, width=200)) as progress:
+        for second in range(1, 26):
+            progress.show(LiveFigures(second, 0, 1, 1.0, None, None), float(second), 30.0)
+    assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == ["0:10 of 0:30", "0:20 of 0:30"]
+    assert "\x1b" not in out.getvalue()

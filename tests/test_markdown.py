@@ -1,0 +1,49 @@
+from harness.jtl import Dropped
+from harness.render.markdown import NOTES_BEGIN, NOTES_END, cell, notes_of, report, summary_tables
+from harness.summary import summarise, tally_of
+from tests.factories import failed, record, sample
+
+
+def summary_of(samples, run=None):
+    return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
+
+
+def test_the_table_is_the_one_that_engineers_read():
+    samples = [sample(elapsed_ms=100, start_ms=0), failed(elapsed_ms=200, start_ms=800)]
+    assert summary_tables(summary_of(samples)) == (
+        "| label | count | average ms | median ms | 90 % ms | min ms | max ms | errors % | errors | req/s | KB/s received "
+        "| KB/s sent |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| Pay | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"
+        "| TOTAL | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"
+    )
+
+
+def test_a_label_with_pipes_newlines_and_markdown_cannot_break_a_table():
+    assert cell("a|b\n*c* `d` [e]") == r"a\|b \*c\* \`d\` \[e\]"
+
+
+def test_a_report_says_its_verdict_before_any_figure():
+    text = report(summary_of([sample(), sample("Create")], record()), "")
+    assert text.index("VALID") < text.index("## Set-up") < text.index("## Results") < text.index("### Once per user")
+    assert "- heap: 512 MB" in text
+    assert "<!-- command: make run PLAN=tiny -->" in text
+
+
+def test_a_report_lists_errors_and_codes():
+    text = report(summary_of([sample(), failed()], record()), "")
+    assert "| Pay | 402 | 1 | 1 |" in text
+    assert "| Pay | 402 | expected 201 | 1 | 0.0 | 0.0 |" in text
+
+
+def test_a_report_of_a_run_without_samples_is_still_a_report():
+    text = report(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))), "")
+    assert "**INVALID: no sample of the load was taken; jmeter.log: no such plugin.**" in text
+    assert "No sample of the load." in text
+
+
+def test_notes_survive_a_render_and_a_report_without_a_block_has_none():
+    text = report(summary_of([sample()], record()), "plugin threads raised\n\nsee run-01_2")
+    assert notes_of(text) == "plugin threads raised\n\nsee run-01_2"
+    assert (text.count(NOTES_BEGIN), text.count(NOTES_END)) == (1, 1)
+    assert notes_of("# nothing") is None

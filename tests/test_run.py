@@ -1,0 +1,237 @@
+"""scripts/run as a user calls it, with a fake JMeter at the edge of the process."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import ROOT
+
+
+def run_json(reports: Path, name: str = "run-01_1") -> dict:
+    return json.loads((reports / "tiny" / name / "run.json").read_text())
+
+
+def report(reports: Path, name: str = "run-01_1") -> str:
+    return (reports / "tiny" / f"{name}.md").read_text()
+
+
+def wait_for(condition, seconds: float = 20.0):
+    """Return the condition's value once it is true; the test fails when it never is."""
+    deadline_s = time.monotonic() + seconds
+    while time.monotonic() < deadline_s:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """The processes that run in `folder` or have it in their command, ours left out."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            text = " ".join([process.cwd(), *process.cmdline()])
+        except (psutil.Error, OSError):
+            continue
+        if str(folder) in text and process.pid != os.getpid():
+            found.append(process)
+    return found
+
+
+def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, tmp_path):
+    done = run("--users", "3")
+    assert done.returncode == 0, done.stderr
+    assert "tiny/run-01_1: VALID" in done.stdout
+    reports = tmp_path / "reports"
+    directory = reports / "tiny" / "run-01_1"
+    for name in ("run.json", "samples.jtl", "jmeter.log", "effective.jmx", "telemetry.csv"):
+        assert (directory / name).stat().st_size > 0, name
+    facts = run_json(reports)
+    assert (facts["state"], facts["exit_codes"], facts["interrupted"]) == ("finished", {"jmeter": 0}, False)
+    assert (facts["load"]["users"], facts["properties"]["users"], facts["properties"]["duration_s"]) == (3, "3", "2")
+    assert facts["command"] == "make run PLAN=tiny USERS=3"
+    assert {"cpu_model", "cpu_count", "memory_bytes", "kernel"} <= set(facts["host"])
+    text = report(reports)
+    assert "| Pay |" in text
+    assert "| jmeter |" in text
+    assert "| web |" in text
+    assert str(tmp_path) not in text
+    assert processes_of(tmp_path) == []
+
+
+def test_the_next_run_counts_on_in_the_series_given(run, target, tmp_path):
+    for arguments in (("--series", "7"), ()):
+        assert run("--target", target, "--duration", "1", *arguments).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "reports" / "tiny").glob("*.md")) == ["run-07_1.md", "run-07_2.md"]
+
+
+def test_two_runs_at_once_get_two_directories(start_run, target, tmp_path):
+    both = [start_run("--target", target, "--duration", "1") for _ in range(2)]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert len(list((tmp_path / "reports" / "tiny").glob("run-01_?.md"))) == 2
+
+
+def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run, target, tmp_path):
+    assert run("--target", target, "--duration", "1", "--note", "before the fix").returncode == 0
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    path = directory.with_suffix(".md")
+    path.write_text(path.read_text().replace("before the fix", "before the fix\n\nsee also run-02_1"))
+    before = path.read_bytes(), directory.with_suffix(".json").read_bytes()
+    command = [sys.executable, str(ROOT / "aggregate.py"), "report", str(directory)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert (path.read_bytes(), directory.with_suffix(".json").read_bytes()) == before
+    (directory / "samples.jtl").unlink()  # as in a fresh clone: the JSON alone is left
+    (directory / "run.json").unlink()
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert path.read_bytes() == before[0]
+    assert b"see also run-02_1" in before[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("dies", "CannotResolveClass kg.apc.Gone"),
+        ("silent", "no sample of the load was taken"),
+        ("all-failed", "a fast error is no speed"),
+        ("torn", "JMeter ended with exit code -9"),
+    ],
+)
+def test_a_run_that_measured_nothing_ends_with_3_and_the_reason(run, target, tmp_path, mode, reason):
+    done = run("--target", target, "--duration", "1", mode=mode)
+    assert done.returncode == 3, done.stderr
+    assert "INVALID" in done.stdout
+    assert reason in done.stdout
+    assert reason in report(tmp_path / "reports")
+
+
+def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
+    run("--target", target, "--duration", "1", mode="torn")
+    assert "1 records of the JTL were dropped" in report(tmp_path / "reports")
+
+
+def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, target, tmp_path):
+    done = run("--target", target, "--duration", "1", mode="hangs")
+    assert done.returncode == 3
+    assert "did not end by itself within 2 s" in done.stdout
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target, tmp_path, number):
+    process = start_run("--target", target, "--duration", "60")
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "INTERRUPTED" in out
+    text = report(tmp_path / "reports")
+    assert "**INTERRUPTED: stopped by hand before its end: the samples so far are kept" in text
+    assert "| Pay |" in text
+    assert run_json(tmp_path / "reports")["exit_codes"] == {"jmeter": 0}  # it was asked, not killed
+    assert processes_of(tmp_path) == []
+
+
+def test_a_second_wish_to_stop_does_not_wait_for_a_deaf_jmeter(start_run, target, tmp_path):
+    process = start_run("--target", target, "--duration", "60", mode="hangs")
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    process.send_signal(signal.SIGINT)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert processes_of(tmp_path) == []
+
+
+def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported(start_run, tmp_path):
+    process = start_run("--duration", "60")  # with the system started here
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    assert len(processes_of(tmp_path)) >= 2
+    process.kill()
+    process.wait()
+    wait_for(lambda: not processes_of(tmp_path), 15)
+    command = [sys.executable, str(ROOT / "aggregate.py"), "report", str(samples.parent)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert "INVALID: the harness did not see the end of this run" in report(tmp_path / "reports")
+
+
+def test_a_system_that_dies_ends_the_run_as_invalid(start_run, tmp_path):
+    process = start_run("--duration", "60")
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    (server,) = [
+        found for found in psutil.Process(process.pid).children(recursive=True) if "http.server" in found.cmdline()
+    ]
+    server.kill()
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "web died during the run" in out
+
+
+BAD = [
+    (("--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny? there are: tiny"),
+    (("--env", "moon"), "ENV=moon: unknown; there are: local"),
+    (("--users", "0"), "USERS=0: not a whole number"),
+    (("--users", "-1"), "USERS=-1: not a whole number"),
+    (("--users", "abc"), "USERS=abc: not a whole number"),
+    (("--users", "1e9"), "USERS=1e9: not a whole number"),
+    (("--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
+    (("--loops", "5", "--duration", "10"), "LOOPS=5 and DURATION=10 exclude each other"),
+    (("--rate", "5", "--users", "10"), "RATE=5 and USERS=10 exclude each other"),
+    (("--rate", "0"), "RATE=0: not a number above 0"),
+    (("--duration", "soon"), "DURATION=soon: not a length of time"),
+    (("--series", "x"), "SERIES=x: not a number"),
+    (("--target", "example"), "TARGET=example: not an http or https address"),
+    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers HTTP at 127.0.0.1:1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_clear_line_and_nothing_is_started_or_left(run, tmp_path, arguments, message):
+    started_s = time.monotonic()
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list((tmp_path / "reports").rglob("run-*"))
+    assert time.monotonic() - started_s < 10
+
+
+def test_a_port_that_is_taken_is_refused_and_nothing_is_left(run, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("--port", str(port))
+    assert done.returncode == 2
+    assert str(port) in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+def test_no_disk_space_is_refused_before_anything_starts(run, home, tmp_path):
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 999999999"))
+    done = run()
+    assert done.returncode == 2
+    assert "MB free, a run wants 999999999 MB" in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home, tmp_path):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    manifest.write_text(manifest.read_text().replace('"-m", "http.server"', '"-c", "raise SystemExit(\'no licence\')"'))
+    done = run()
+    assert done.returncode == 3
+    assert "no licence" in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+    assert (tmp_path / "build" / "failed-start").is_dir()

@@ -1,0 +1,57 @@
+import threading
+
+import pytest
+
+from harness.errors import UsageError
+from harness.io.rundir import RunDirectory, check_space, read_json, reserve
+
+
+def test_the_first_run_of_a_plan_is_run_01_1_and_the_next_counts_on(tmp_path):
+    assert [reserve(tmp_path, "tiny", None).name for _ in range(3)] == ["run-01_1", "run-01_2", "run-01_3"]
+
+
+def test_the_last_series_is_used_until_another_is_given(tmp_path):
+    names = [reserve(tmp_path, "tiny", series).name for series in ("07", None, "08", None, "07")]
+    assert names == ["run-07_1", "run-07_2", "run-08_1", "run-08_2", "run-07_3"]
+
+
+def test_a_number_whose_report_alone_is_left_is_not_used_again(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "run-07_91.md").write_text("old")
+    assert reserve(tmp_path, "tiny", None).name == "run-07_92"
+
+
+def test_runs_that_start_at_once_never_share_a_directory(tmp_path):
+    names, threads = [], []
+    for _ in range(20):
+        threads.append(threading.Thread(target=lambda: names.append(reserve(tmp_path, "tiny", None).name)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(names) == sorted(f"run-01_{number}" for number in range(1, 21))
+
+
+def test_too_little_space_is_refused_before_anything_starts(tmp_path):
+    with pytest.raises(UsageError, match=r"reports/ has \d+ MB free, a run wants 999999999 MB"):
+        check_space(tmp_path / "reports", 999_999_999)
+
+
+def test_a_reports_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "reports").write_text("")
+    with pytest.raises(UsageError, match="reports/ cannot be written"):
+        check_space(tmp_path / "reports", 1)
+
+
+def test_json_of_another_format_version_is_refused(tmp_path):
+    (tmp_path / "run.json").write_text('{"format_version": 99}')
+    with pytest.raises(UsageError, match="not a file of format version 1"):
+        read_json(tmp_path / "run.json")
+
+
+def test_a_run_json_is_never_half_written(tmp_path):
+    directory = RunDirectory(tmp_path)
+    directory.write_run({"format_version": 1, "name": "a"})
+    directory.write_run({"format_version": 1, "name": "b"})
+    assert directory.read_run() == {"format_version": 1, "name": "b"}
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
