@@ -35,7 +35,8 @@ def usages(lines: Iterable[str], first_ms: int, last_ms: int) -> tuple[Usage, ..
         try:
             if first_ms <= int(row["time_ms"]) <= last_ms:
                 threads = int(row["thread_count"]) if row["thread_count"] else None
-                rows.setdefault(row["process"], []).append((float(row["cpu_cores"]), int(row["rss_bytes"]), threads))
+                values = float(row["cpu_cores"]), int(row["rss_bytes"]), threads
+                rows.setdefault(row["process"], []).append(values)
         except (TypeError, ValueError, KeyError):
             continue  # a harness that was killed leaves half a row at the end
     return tuple(_usage(process, values) for process, values in rows.items())

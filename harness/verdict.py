@@ -73,7 +73,7 @@ def headline(verdict: Verdict) -> str:
 def judge(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Error] = ()) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended."""
     reasons = _reasons(load, run, errors)
-    met, missed = _goals(load, run.goal if run else Goal())
+    met, missed = _goals(load, run.goal if run else Goal(None, None))
     interrupted = bool(run and run.interrupted)
     state = INTERRUPTED if interrupted else INVALID if reasons else VALID
     if interrupted:

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.jtl import Dropped, parse, read_samples
 
-HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,Latency,Connect"
+HEADER = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"
+    "grpThreads,allThreads,Latency,Connect"
+)
 
 
 def row(label="Pay", elapsed="12", code="201", success="true", failure="", start="1000", message="Created"):

@@ -11,8 +11,8 @@ def summary_of(samples, run=None):
 def test_the_table_is_the_one_that_engineers_read():
     samples = [sample(elapsed_ms=100, start_ms=0), failed(elapsed_ms=200, start_ms=800)]
     assert summary_tables(summary_of(samples)) == (
-        "| label | count | average ms | median ms | 90 % ms | min ms | max ms | errors % | errors | req/s | KB/s received "
-        "| KB/s sent |\n"
+        "| label | count | average ms | median ms | 90 % ms | min ms | max ms | errors % | errors | req/s "
+        "| KB/s received | KB/s sent |\n"
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
         "| Pay | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"
         "| TOTAL | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"

@@ -30,12 +30,12 @@ from harness.io.rundir import RunDirectory, check_space, reserve
 from harness.io.supervisor import Supervisor
 from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
+from harness.manifest import load_manifest
 from harness.plan import effective_jmx, load_plan
 from harness.record import FINISHED, FORMAT_VERSION, RUNNING, LoadRecord, RunRecord
 from harness.render.setup import load_text
 from harness.render.terminal import closing_text
 from harness.spec import RunSpec
-from harness.system import load_manifest
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
 
@@ -72,14 +72,15 @@ def parser() -> argparse.ArgumentParser:
     option("--series", help="series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)")
     option("--note", default="", help="text for the report's notes block")
     option("--reports", type=Path, default=toolchain.ROOT / "reports", help="where the run directory goes (reports/)")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder that holds plans/, env/ and systems/ (this one)")
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
     return result
 
 
 def resolve(options: argparse.Namespace) -> RunSpec:
     """Return the validated spec of the options; UsageError when they make no sense together."""
-    plan = load_plan(toolchain.ROOT / "plans", options.plan)
-    profile = specs.load_profile(toolchain.ROOT / "env", options.env)
+    plan = load_plan(options.home / "plans", options.plan)
+    profile = specs.load_profile(options.home / "env", options.env)
     load = specs.resolve_load(
         specs.LoadArguments(options.users, options.ramp, options.duration, options.loops, options.rate), plan.load
     )
@@ -116,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
             check_target(spec.target)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         try:
-            _measure(spec, directory, Progress(console), interrupts, JMeterHome(home, java), options.build)
+            _measure(spec, directory, Progress(console), interrupts, JMeterHome(home, java), options)
         except StartError as error:
             raise _with_logs_kept(error, directory, options.build) from None
         finally:
@@ -129,7 +130,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measure(
-    spec: RunSpec, directory: RunDirectory, progress: Progress, interrupts: Interrupts, jmeter: JMeterHome, build: Path
+    spec: RunSpec,
+    directory: RunDirectory,
+    progress: Progress,
+    interrupts: Interrupts,
+    jmeter: JMeterHome,
+    options: argparse.Namespace,
 ) -> None:
     """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
     say = progress.say
@@ -138,7 +144,7 @@ def _measure(
         guardian = stack.enter_context(Guardian(uuid4().hex))
         system = None
         if spec.target is None:
-            system = stack.enter_context(_supervisor(spec, directory, build, guardian, say))
+            system = stack.enter_context(_supervisor(spec, directory, options, guardian, say))
             system.prepare()
             system.start()
         target = spec.target or specs.parse_target(system.target_url if system else "")
@@ -163,16 +169,16 @@ def _measure(
 
 
 def _supervisor(
-    spec: RunSpec, directory: RunDirectory, build: Path, guardian: Guardian, say: Callable[[str], None]
+    spec: RunSpec, directory: RunDirectory, options: argparse.Namespace, guardian: Guardian, say: Callable[[str], None]
 ) -> Supervisor:
     name = spec.plan.system
-    manifest = load_manifest(toolchain.ROOT / "systems" / name)
+    manifest = load_manifest(options.home / "systems" / name)
     settings = manifest.resolve_settings(spec.profile.system_settings.get(name, {}))
     ports = {"http": spec.port} if spec.port else {}
     return Supervisor(
         manifest,
         settings,
-        build_dir=build,
+        build_dir=options.build,
         log_dir=directory.system_logs,
         fixed_ports=ports,
         say=say,

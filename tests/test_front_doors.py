@@ -1,0 +1,93 @@
+"""The Makefile and the scripts as a user meets them."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_make_alone_explains_targets_and_variables():
+    text = make().stdout
+    for word in ("make run", "make test", "make test-fast", "PLAN=killbill-stripe", "USERS=", "RATE=", "TARGET="):
+        assert word in text
+
+
+def test_make_passes_every_variable_on_with_its_quotes():
+    line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $$5 now").stdout
+    assert "--users '5'" in line
+    assert "--target 'http://127.0.0.1:8080'" in line
+    assert r"--note 'it'\''s $5 now'" in line
+    assert "--rate" not in line
+
+
+def test_every_variable_of_the_makefile_that_run_takes_is_an_option_of_scripts_run():
+    options = set(re.findall(r"call option,([a-z]+)", (ROOT / "Makefile").read_text()))
+    text = subprocess.run([ROOT / "scripts" / "run", "--help"], capture_output=True, text=True, check=True).stdout
+    assert all(f"--{option}" in text for option in options)
+
+
+@pytest.mark.parametrize("script", ["scripts/run", "scripts/system", "aggregate.py"])
+def test_help_teaches_with_examples(script):
+    done = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "example" in done.stdout
+
+
+def tools_without(tmp_path: Path, **fakes: str) -> str:
+    """Return a PATH with the few tools that the scripts need and the given fake ones alone."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in ("bash", "env", "dirname", "sed", "awk", "git", "make", "sh"):
+        found = next(Path(part) / tool for part in os.environ["PATH"].split(":") if (Path(part) / tool).exists())
+        (folder / tool).symlink_to(found)
+    for name, script in fakes.items():
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    return str(folder)
+
+
+REAL_PYTHON = f'exec "{ROOT}/.venv/bin/python" "$@"'
+JAVA_17 = "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2"
+
+
+@pytest.mark.parametrize(
+    ("fakes", "message"),
+    [
+        ({}, "Python 3.11 or newer is missing (no python3 on PATH); install python3.11"),
+        (
+            {"python3": 'case "$1" in -c) exit 1;; *) echo Python 3.9.2;; esac'},
+            "Python 3.11 or newer is missing (Python 3.9.2)",
+        ),
+        ({"python3": REAL_PYTHON}, "Java is missing (java does not run); install a JDK of Java 17"),
+        (
+            {"python3": REAL_PYTHON, "java": "echo 'openjdk version \"11.0.2\"' >&2"},
+            "Java 11.0.2 is too old; install a JDK of Java 17",
+        ),
+    ],
+    ids=["no python", "old python", "no java", "old java"],
+)
+def test_a_missing_or_old_tool_is_one_line_that_says_what_to_install(tmp_path, fakes, message):
+    environment = {"PATH": tools_without(tmp_path, **fakes), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "setup"],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    assert len(said) == 1
+    assert message in said[0]
