@@ -1,0 +1,117 @@
+"""A guardian process: when the harness dies, however it dies, nothing that it started lives on.
+
+Every child of the harness carries HARNESS_OWNER=<id> in its environment and hands it on to its own children. The
+guardian, in a session of its own, waits for the end of a pipe whose other end only the harness holds. The pipe ends
+when the harness ends, even by SIGKILL. Then the guardian ends every process of that owner and removes the folders it
+was told of. The same file is the guardian's program: standard library and psutil only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+OWNER_VARIABLE = "HARNESS_OWNER"
+# How long the processes of a dead harness have to end after SIGTERM, before SIGKILL.
+_GRACE_S = 4.0
+_KILL_WAIT_S = 5.0
+_CLOSE_DEADLINE_S = _GRACE_S + _KILL_WAIT_S + 5.0
+
+
+class Guardian:
+    """Watches over everything that is started with its `environment`, until it is closed or the harness dies."""
+
+    def __init__(self, owner_id: str | None = None) -> None:
+        self.owner_id = owner_id or f"{os.getpid()}-{secrets.token_hex(8)}"
+        read_end, self._write_end = os.pipe()  # neither is inherited, save the read end by the guardian
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", os.path.abspath(__file__), self.owner_id, str(read_end)],
+                pass_fds=(read_end,),
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+            )
+        finally:
+            os.close(read_end)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return what to merge into the environment of a child, so that it is watched over."""
+        return {OWNER_VARIABLE: self.owner_id}
+
+    def remove_at_end(self, folder: Path) -> None:
+        """Have `folder` removed when the harness dies (or this guardian is closed)."""
+        os.write(self._write_end, os.fsencode(folder) + b"\0")
+
+    def close(self) -> None:
+        """End what is left of the owner's processes and the guardian itself. Can be called again."""
+        if self._write_end < 0:
+            return
+        os.close(self._write_end)
+        self._write_end = -1
+        try:
+            self._process.wait(timeout=_CLOSE_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Guardian:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def owned_processes(owner_id: str) -> list[psutil.Process]:
+    """Return the live processes that carry `owner_id` in their environment, and their descendants."""
+    found: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(OWNER_VARIABLE) == owner_id:
+                found[process.pid] = process
+                found.update((child.pid, child) for child in process.children(recursive=True))
+    found.pop(os.getpid(), None)
+    return list(found.values())
+
+
+def _end_all(owner_id: str) -> None:
+    """Ask the owner's processes to end, then kill; again, should one have started another meanwhile."""
+    victims = owned_processes(owner_id)
+    for process in victims:
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+    psutil.wait_procs(victims, timeout=_GRACE_S)
+    for _ in range(3):
+        victims = owned_processes(owner_id)
+        if not victims:
+            return
+        for process in victims:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(victims, timeout=_KILL_WAIT_S)
+
+
+def _main(owner_id: str, read_end: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with os.fdopen(read_end, "rb") as pipe:
+        folders = [Path(os.fsdecode(name)) for name in pipe.read().split(b"\0") if name]
+    _end_all(owner_id)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], int(sys.argv[2]))

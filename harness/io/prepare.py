@@ -1,0 +1,94 @@
+"""Does a system's preparing steps once per machine: each carries a stamp, the hash of all that it was made from."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.io import child
+from harness.system import Context, Manifest, Prepare, applies, render, render_argv
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    argv: tuple[str, ...]
+    creates: tuple[Path, ...]
+    stamp_file: Path
+    stamp: str
+
+    @property
+    def is_done(self) -> bool:
+        try:
+            is_stamped = self.stamp_file.read_text() == self.stamp
+        except FileNotFoundError:
+            return False
+        return is_stamped and all(path.exists() for path in self.creates)
+
+
+def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, say: Say) -> None:
+    """Run the steps that are not done yet; a second harness waits for the first instead of doing them too."""
+    if all(step.is_done for step in _steps(manifest, context, artifacts)):
+        return
+    artifacts.mkdir(parents=True, exist_ok=True)
+    with _lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, say):
+        # A generator: an input of one step may be what an earlier one creates.
+        for step in _steps(manifest, context, artifacts):
+            if not step.is_done:
+                _run(step, manifest, environment, artifacts.parent / f"{manifest.name}-{step.name}.log", say)
+
+
+def _steps(manifest: Manifest, context: Context, artifacts: Path) -> Iterator[_Step]:
+    for spec in manifest.prepare:
+        where = f"system {manifest.name}, prepare {spec.name}"
+        if applies(spec.when, context, where):
+            argv = render_argv(spec.argv, context, where)
+            yield _Step(
+                name=spec.name,
+                argv=argv,
+                creates=tuple(Path(render(path, context, where)) for path in spec.creates),
+                stamp_file=artifacts / f".stamp-{spec.name}",
+                stamp=_stamp(spec, argv, [Path(render(path, context, where)) for path in spec.inputs], where),
+            )
+
+
+def _stamp(spec: Prepare, argv: tuple[str, ...], inputs: list[Path], where: str) -> str:
+    digest = hashlib.sha256("\0".join((*argv, *spec.creates)).encode())
+    for path in inputs:
+        try:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        except OSError as error:
+            raise UsageError(f"{where}: input {path} cannot be read ({error.strerror})", "correct inputs") from None
+    return digest.hexdigest()
+
+
+def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log: Path, say: Say) -> None:
+    say(f"{manifest.name}: {step.name}, once (log: {log})")
+    started_s = time.monotonic()
+    step.stamp_file.unlink(missing_ok=True)
+    for path in step.creates:  # what an older version of the step left must not mix with what the new one makes
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    log.write_bytes(b"")
+    child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log))
+    step.stamp_file.write_text(step.stamp)
+    say(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")
+
+
+@contextmanager
+def _lock(path: Path, name: str, say: Say) -> Iterator[None]:
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say(f"{name}: waiting for another harness that prepares it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM tenants WHERE 1 = 0;
