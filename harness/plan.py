@@ -1,0 +1,209 @@
+"""A named plan: plans/<name>.toml picks the traffic shape, the system, the default load and the goal."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from harness import units
+from harness.config import check_keys, load_toml
+from harness.errors import UsageError
+from harness.jmx import read_properties, with_open_model
+
+# Set by every run itself, from the load, the target and the run's name; a plan's own value would be overruled.
+SET_BY_THE_RUN = {
+    "users": "[load] users",
+    "ramp_s": "[load] ramp_per_user_s",
+    "duration_s": "[load] duration_s",
+    "loops": "LOOPS",
+    "think_time_ms": "[load] think_time_s",
+    "scheme": "TARGET",
+    "host": "TARGET",
+    "port": "TARGET",
+    "base_path": "TARGET",
+    "run_id": "the run's name",
+    "dump_dir": "the run directory",
+}
+# After the last arrival JMeter waits this long, always in full, and then breaks off the requests still under way.
+DRAIN_S = 10
+
+_NUMBER = (int, float)
+_KEYS: Mapping[str, type] = {
+    "format_version": int,
+    "title": str,
+    "shape": str,
+    "system": str,
+    "load": dict,
+    "goal": dict,
+    "properties": dict,
+    "labels": dict,
+    "dumps": list,
+    "embedded": dict,
+}
+
+
+@dataclass(frozen=True)
+class PlanLoad:
+    """A plan's default load; `think_time_s` is the mean pause before a request."""
+
+    users: int
+    ramp_per_user_s: float
+    duration_s: float
+    think_time_s: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the plan asks of its TOTAL; None where it asks nothing."""
+
+    p90_ms: int | None
+    error_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A figure for the report: the value at `path` in the JSON `file` that the plan saves in the run directory."""
+
+    label: str
+    file: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here."""
+
+    name: str
+    title: str
+    shape_path: Path
+    system: str
+    load: PlanLoad
+    goal: Goal
+    properties: Mapping[str, str]
+    once_labels: tuple[str, ...]
+    dumps: tuple[Dump, ...]
+    embedded_properties: Mapping[str, str]
+    embedded_note: str
+
+
+@runtime_checkable
+class Arrivals(Protocol):
+    """An open load: users arrive at a rate; the ramp is the first part of the duration."""
+
+    @property
+    def rate_per_s(self) -> float: ...
+    @property
+    def ramp_s(self) -> float: ...
+    @property
+    def duration_s(self) -> float: ...
+
+
+def load_plan(plans_dir: Path, name: str) -> Plan:
+    """Return plans/<name>.toml; UsageError lists the plans there are, or names the key that is wrong."""
+    data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
+    where = f"{plans_dir.name}/{name}.toml"
+    check_keys(data, _KEYS, where)
+    for key in ("title", "shape", "system", "load"):
+        if key not in data:
+            raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a whole plan")
+    labels, embedded = data.get("labels", {}), data.get("embedded", {})
+    check_keys(labels, {"once": list}, f"{where} [labels]")
+    check_keys(embedded, {"properties": dict, "note": str}, f"{where} [embedded]")
+    shape_path = plans_dir / data["shape"]
+    known = read_properties(shape_path)
+    return Plan(
+        name=name,
+        title=data["title"],
+        shape_path=shape_path,
+        system=data["system"],
+        load=_load(data["load"], f"{where} [load]"),
+        goal=_goal(data.get("goal", {}), f"{where} [goal]"),
+        properties=_properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"]),
+        once_labels=_texts(labels.get("once", []), f"{where} [labels] once"),
+        dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),
+        embedded_properties=_properties(
+            embedded.get("properties", {}), known, f"{where} [embedded.properties]", data["shape"]
+        ),
+        embedded_note=embedded.get("note", ""),
+    )
+
+
+def effective_jmx(shape_path: Path, load: object) -> bytes:
+    """Return the JMX to run: the file as it is for a closed load, with the Open Model Thread Group for an open one."""
+    if not isinstance(load, Arrivals):
+        return shape_path.read_bytes()
+    return with_open_model(shape_path, schedule(load))
+
+
+def schedule(load: Arrivals) -> str:
+    """Return an open load in the words of the Open Model Thread Group.
+
+    It starts rate · (ramp / 2 + the rest of the duration) users. Without the pause at the end JMeter would break off
+    every request that is under way when the last user has arrived, and count it as failed.
+    """
+    rate = f"rate({units.number_text(load.rate_per_s)}/sec)"
+    steady_s = units.number_text(round(load.duration_s - load.ramp_s, 3))
+    steady = f"{rate} random_arrivals({steady_s} sec) pause({DRAIN_S} sec)"
+    return f"rate(0/sec) random_arrivals({units.number_text(load.ramp_s)} sec) {steady}" if load.ramp_s else steady
+
+
+def _load(table: dict[str, Any], where: str) -> PlanLoad:
+    check_keys(table, {"users": int, "ramp_per_user_s": _NUMBER, "duration_s": _NUMBER, "think_time_s": _NUMBER}, where)
+    for key in ("users", "duration_s"):
+        _within(table.get(key, 0), 1, None, where, key)
+    for key in ("ramp_per_user_s", "think_time_s"):
+        _within(table.get(key, 0), 0, None, where, key)
+    return PlanLoad(
+        users=table["users"],
+        ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
+        duration_s=float(table["duration_s"]),
+        think_time_s=float(table.get("think_time_s", 0)),
+    )
+
+
+def _goal(table: dict[str, Any], where: str) -> Goal:
+    check_keys(table, {"p90_ms": int, "error_ratio": _NUMBER}, where)
+    _within(table.get("p90_ms", 1), 1, None, where, "p90_ms")
+    _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
+    ratio = table.get("error_ratio")
+    return Goal(table.get("p90_ms"), None if ratio is None else float(ratio))
+
+
+def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:
+    if value < least or (most is not None and value > most) or value != value:
+        limits = f"from {least:g} to {most:g}" if most is not None else f"of at least {least:g}"
+        raise UsageError(f"{where}: {key} = {value:g}", f"give a number {limits}")
+
+
+def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, shape: str) -> dict[str, str]:
+    """Return -J properties as texts; UsageError for one that the JMX does not read: it would be ignored silently."""
+    for name in table:
+        if name in SET_BY_THE_RUN:
+            raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"
+            raise UsageError(f"{where}: {shape} does not read the property {name}", f"{meant}it reads: {there}")
+    check_keys(table, dict.fromkeys(table, (str, int, float)), where)
+    return {name: value if isinstance(value, str) else units.number_text(value) for name, value in table.items()}
+
+
+def _dump(table: object, where: str) -> Dump:
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: {table!r}", "give label, file and path")
+    check_keys(table, {"label": str, "file": str, "path": list}, where)
+    for key in ("label", "file", "path"):
+        if key not in table:
+            raise UsageError(f"{where}: {key} is missing", "give label, file and path")
+    return Dump(table["label"], table["file"], _texts(table["path"], f"{where} path"))
+
+
+def _texts(values: list[Any], where: str) -> tuple[str, ...]:
+    for value in values:
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: {value!r}", "give texts")
+    return tuple(values)
