@@ -109,7 +109,7 @@ def parse(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
 
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     for line_number, line in enumerate(lines, 1):
-        yield line_number, line.rstrip("\r\n")
+        yield line_number, line.removesuffix("\n")
 
 
 def _records(lines: Iterator[tuple[int, str]], dropped: Dropped) -> Iterator[tuple[int, list[str]]]:
@@ -120,12 +120,12 @@ def _records(lines: Iterator[tuple[int, str]], dropped: Dropped) -> Iterator[tup
         number, line = waiting.pop(0) if waiting else next(lines, (0, ""))
         if number == 0:
             return
-        if not line:
+        if line in ("", "\r"):
             continue
         if not delimiter:
             delimiter = _delimiter(line)
         if '"' not in line:
-            yield number, line.split(delimiter)
+            yield number, line.removesuffix("\r").split(delimiter)
             continue
         text, used = line, 0
         fields, is_open = _split_quoted(text, delimiter)
@@ -153,6 +153,7 @@ def _split_quoted(text: str, delimiter: str) -> tuple[list[str] | None, bool]:
     """Return (fields, whether a quote is still open); fields is None for a torn record."""
     fields: list[str] = []
     position = 0
+    text = text.removesuffix("\r")  # of a CRLF line end; within quotes the caller comes back with the whole record
     while True:
         if text.startswith('"', position):
             end = position + 1

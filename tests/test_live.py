@@ -35,7 +35,12 @@ def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
     assert tail.new_samples() == []
     seen = []
     with path.open("w") as out:
-        for text in (HEADER + "1,10,a,200,Users 1-1,true,1\n2,2", "0,a,200,Users 1-1,true,2\n", "", "3,30,a,200,U,true,3\n"):
+        for text in (
+            HEADER + "1,10,a,200,Users 1-1,true,1\n2,2",
+            "0,a,200,Users 1-1,true,2\n",
+            "",
+            "3,30,a,200,U,true,3\n",
+        ):
             out.write(text)
             out.flush()
             seen.append([found.elapsed_ms for found in tail.new_samples()])

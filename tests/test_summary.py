@@ -31,7 +31,12 @@ def test_setup_teardown_and_once_per_user_steps_stand_apart_from_the_loads_total
         sample("Threads", 50, thread_name="tearDown 1-1"),
     ]
     summary = summary_of(samples, record())
-    assert {group.name: group.total.sample_count for group in summary.groups} == {LOAD: 2, ONCE: 1, SETUP: 1, TEARDOWN: 1}
+    assert {group.name: group.total.sample_count for group in summary.groups} == {
+        LOAD: 2,
+        ONCE: 1,
+        SETUP: 1,
+        TEARDOWN: 1,
+    }
     assert summary.group(LOAD).total.average_ms == 200.0
 
 

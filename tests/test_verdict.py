@@ -19,7 +19,9 @@ def caveats_of(*arguments, **options):
 def two_users(count=50, elapsed_ms=1000):
     """Two users who wait for one answer after the other: busy all the time."""
     return [
-        sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=2, thread_name=f"Users 1-{user}")
+        sample(
+            elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=2, thread_name=f"Users 1-{user}"
+        )
         for turn in range(count)
         for user in (1, 2)
     ]
@@ -94,7 +96,9 @@ def test_fewer_users_than_asked_for_are_a_caveat():
 
 
 def test_a_202_that_counts_as_success_is_a_caveat():
-    assert caveats_of([sample(code="202")])["unexpected-success-code"] == "Pay: 1 samples with code 202 count as success."
+    assert (
+        caveats_of([sample(code="202")])["unexpected-success-code"] == "Pay: 1 samples with code 202 count as success."
+    )
 
 
 def usage(process, cores):
