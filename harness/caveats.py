@@ -54,7 +54,7 @@ def find_caveats(
     usages: Sequence[Usage],
     dropped: Dropped,
 ) -> tuple[Caveat, ...]:
-    """Return all doubts about a run (`run` is run.json's content) or a bare JTL (`run` is None)."""
+    """Return all doubts about a run or a bare JTL (`run` is None); `codes` are those of the load's labels."""
     found = []
     if dropped.count:
         lines = "; ".join(f"line {line}: {reason}" for line, reason in dropped.first)

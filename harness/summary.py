@@ -271,7 +271,8 @@ def summarise(
     """Return the summary of a tally; `run` is its run.json, None for a bare JTL named `source`."""
     groups = tally.groups()
     load = next((group for group in groups if group.name == LOAD), None)
-    errors = tally.errors()
+    codes, errors = tally.codes(), tally.errors()
+    driven = {figures.label for group in groups if group.name in (LOAD, ONCE) for figures in group.labels}
     law = tally.concurrency.littles_law()
     return RunSummary(
         format_version=FORMAT_VERSION,
@@ -279,12 +280,14 @@ def summarise(
         run=run,
         verdict=judge(load.total if load else None, run, errors),
         groups=groups,
-        codes=tally.codes(),
+        codes=codes,
         errors=errors[:ERROR_KINDS_KEPT],
         error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_KEPT),
         usages=tuple(usage),
         littles_law=law,
-        caveats=find_caveats(run, load.total if load else None, tally.codes(), law, usage, dropped),
+        caveats=find_caveats(
+            run, load.total if load else None, [code for code in codes if code.label in driven], law, usage, dropped
+        ),
         dropped_count=dropped.count,
         dropped_first=tuple(dropped.first),
     )

@@ -64,9 +64,9 @@ def headline(verdict: Verdict) -> str:
     """Return the verdict in one line: the state, why, and the goals."""
     parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
     if verdict.goals_missed:
-        parts.append("goal missed: " + "; ".join(verdict.goals_missed))
+        parts.append("Goal missed: " + "; ".join(verdict.goals_missed))
     if verdict.goals_met:
-        parts.append("goal met: " + "; ".join(verdict.goals_met))
+        parts.append("Goal met: " + "; ".join(verdict.goals_met))
     return ". ".join(parts) + "."
 
 

@@ -30,7 +30,7 @@ def two_users(count=50, elapsed_ms=1000):
 def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():
     verdict = summary_of(two_users(elapsed_ms=900), record()).verdict
     assert (verdict.state, verdict.exit_code, verdict.goals_missed) == ("VALID", 0, ())
-    assert headline(verdict) == "VALID. goal met: 90 % line 900 ms, goal 1000 ms; errors 0.00 %, goal 1.00 %."
+    assert headline(verdict) == "VALID. Goal met: 90 % line 900 ms, goal 1000 ms; errors 0.00 %, goal 1.00 %."
 
 
 def test_a_missed_goal_ends_with_1_and_names_the_figure():

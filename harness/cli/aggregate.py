@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.io.results import summary_of_jtl, write_report
 from harness.io.rundir import RunDirectory
+from harness.io.toolchain import ROOT
 from harness.render.markdown import summary_tables
 from harness.summary import LOAD
 from harness.verdict import headline
@@ -17,7 +18,7 @@ from harness.verdict import headline
 _EPILOG = """\
 examples:
   ./aggregate.py table samples.jtl                              one Markdown table on standard output
-  ./aggregate.py report reports/killbill-stripe/run-01_1        writes run-01_1.md and run-01_1.json again
+  ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
 
 exit codes: 0 fine; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
@@ -35,7 +36,9 @@ def parser() -> argparse.ArgumentParser:
     table = verbs.add_parser("table", help="print the table of a CSV JTL")
     table.add_argument("jtl", type=Path, help="a JTL that JMeter wrote as CSV")
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
-    report.add_argument("run", type=Path, help="a run directory, its .json or its .md")
+    report.add_argument(
+        "run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1"
+    )
     return result
 
 
@@ -53,9 +56,14 @@ def _table(path: Path) -> int:
     return EXIT_OK
 
 
+def _found(run: Path) -> Path:
+    """Return the run directory: the path as given, else the one of that name in reports/, as reports print it."""
+    there = run.exists() or run.with_suffix(".json").exists()
+    return run if there else ROOT / "reports" / run
+
+
 def _report(path: Path) -> int:
-    run = path.with_suffix("") if path.suffix in (".md", ".json") else path
-    directory = RunDirectory(run.resolve())
+    directory = RunDirectory(_found(path.with_suffix("") if path.suffix in (".md", ".json") else path).resolve())
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
     return EXIT_OK if summary.group(LOAD) else EXIT_INVALID

@@ -146,7 +146,10 @@ def _measure(
         if spec.target is None:
             system = stack.enter_context(_supervisor(spec, directory, options, guardian, say))
             system.prepare()
+            say(f"{system.manifest.title}: starting")
+            started_s = time.monotonic()
             system.start()
+            say(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
         target = spec.target or specs.parse_target(system.target_url if system else "")
         record = _record(spec, directory.name, target, system, jmeter)
         directory.effective_plan.write_bytes(effective_jmx(spec.plan.shape_path, spec.load))

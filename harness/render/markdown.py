@@ -117,7 +117,7 @@ def _usage_row(usage: Usage) -> list[str]:
 
 
 def _usage_table(summary: RunSummary) -> str:
-    columns = ("process", "CPU % of one core", "range", "memory MB", "range", "most threads")
+    columns = ("process", "CPU % of one core", "range", "memory MB", "range", "peak of live threads")
     return table(columns, [_usage_row(usage) for usage in summary.usages])
 
 
@@ -154,6 +154,7 @@ def report(summary: RunSummary, notes: str) -> str:
         error_table=_error_table(summary) if summary.errors else "",
         usage_table=_usage_table(summary) if summary.usages else "",
         law_line=_law_line(summary),
+        dump_figures=summary.run.dump_figures if summary.run else (),
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,

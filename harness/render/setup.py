@@ -16,7 +16,6 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
         *run.system_facts,
-        *run.dump_figures,
         ("generator", f"JMeter {versions['jmeter']}, heap {run.generator_heap_mb} MB, Java {versions['java']}"),
         ("host", f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"),
         ("kernel", host.kernel),
