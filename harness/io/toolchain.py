@@ -51,9 +51,11 @@ def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv, built or completed first when its stamp is not that of the requirements."""
     files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
     python = VENV / "bin" / "python"
-    stamps = {path: _hash_of([path], extra=sys.version) for path in files}
+    stamps = {path: _hash_of([path]) for path in files}
 
     def missing() -> list[Path]:
+        if not python.exists():  # also when the Python that it was made from is gone
+            return files
         return [path for path, stamp in stamps.items() if not _has_stamp(VENV, path.name, stamp)]
 
     if not missing():
@@ -137,8 +139,8 @@ def _version_output(command: Sequence[str], name: str, todo: str) -> str:
     return (done.stdout + done.stderr).strip() or "no version printed"
 
 
-def _hash_of(paths: Sequence[Path], extra: str = "") -> str:
-    digest = hashlib.sha256(extra.encode())
+def _hash_of(paths: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
     for path in paths:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
