@@ -65,7 +65,9 @@ def load_manifest(folder: Path) -> Manifest:
 
 def _manifest(document: Table, folder: Path, where: str) -> Manifest:
     settings = dict(document.get("settings", {}))
-    check_keys(settings, dict.fromkeys(settings, (str, int, float, bool, list)), f"{where} [settings]")
+    for name, value in settings.items():
+        if not isinstance(value, str | int | float | bool | list):
+            raise UsageError(f"{where} [settings]: {name} = {value!r}", "give a text, number, true or false, or list")
     ports = dict(document.get("ports", {}))
     check_keys(ports, dict.fromkeys(ports, int), f"{where} [ports]")
     processes = tuple(_process(table, where) for table in _tables(document, "process", where))

@@ -38,7 +38,7 @@ class Launch:
 def start(launch: Launch) -> subprocess.Popen[bytes]:
     """Return the started process; UsageError when its program is not there. Ctrl-C of the terminal misses it."""
     launch.log.parent.mkdir(parents=True, exist_ok=True)
-    with launch.log.open("ab") as log, _on_cpus(launch.cpu_count, launch.name):
+    with launch.log.open("wb") as log, _on_cpus(launch.cpu_count, launch.name):
         try:
             return subprocess.Popen(
                 launch.argv,

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,8 +24,10 @@ import psutil
 OWNER_VARIABLE = "HARNESS_OWNER"
 # How long the processes of a dead harness have to end after SIGTERM, before SIGKILL.
 _GRACE_S = 4.0
-_KILL_WAIT_S = 5.0
-_CLOSE_DEADLINE_S = _GRACE_S + _KILL_WAIT_S + 5.0
+_KILL_WAIT_S = 2.0
+_KILL_ROUNDS = 3
+_POLL_S = 0.05
+_CLOSE_DEADLINE_S = _GRACE_S + _KILL_ROUNDS * _KILL_WAIT_S + 5.0
 
 
 class Guardian:
@@ -35,7 +38,7 @@ class Guardian:
         read_end, self._write_end = os.pipe()  # neither is inherited, save the read end by the guardian
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", os.path.abspath(__file__), self.owner_id, str(read_end)],
+                [sys.executable, "-P", str(Path(__file__).resolve()), self.owner_id, str(read_end)],
                 pass_fds=(read_end,),
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
@@ -92,15 +95,29 @@ def _end_all(owner_id: str) -> None:
     for process in victims:
         with contextlib.suppress(psutil.Error):
             process.terminate()
-    psutil.wait_procs(victims, timeout=_GRACE_S)
-    for _ in range(3):
+    _wait_for(victims, _GRACE_S)
+    for _ in range(_KILL_ROUNDS):
         victims = owned_processes(owner_id)
         if not victims:
             return
         for process in victims:
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(victims, timeout=_KILL_WAIT_S)
+        _wait_for(victims, _KILL_WAIT_S)
+
+
+def _wait_for(processes: list[psutil.Process], deadline_s: float) -> None:
+    until_s = time.monotonic() + deadline_s
+    while any(_is_alive(process) for process in processes) and time.monotonic() < until_s:
+        time.sleep(_POLL_S)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """Return whether the process still runs; one that ended and that its parent has not looked at does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _main(owner_id: str, read_end: int) -> None:

@@ -77,7 +77,6 @@ def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log: P
     step.stamp_file.unlink(missing_ok=True)
     for path in step.creates:  # what an older version of the step left must not mix with what the new one makes
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    log.write_bytes(b"")
     child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log))
     step.stamp_file.write_text(step.stamp)
     say(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")
