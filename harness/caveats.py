@@ -81,8 +81,7 @@ def _of_run(run: RunRecord, law: LittlesLaw | None, usages: Sequence[Usage]) -> 
     load = run.load
     is_open = load.model == OPEN
     if law and not is_open:
-        # A user thinks for think_s of each busy second + think_s: what is left over must be explained by that alone.
-        if abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE and not load.think_time_s:
+        if abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE:
             found.append(
                 Caveat(
                     "littles-law",

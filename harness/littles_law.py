@@ -9,10 +9,10 @@ from harness.units import MS_PER_S
 
 @dataclass(frozen=True)
 class LittlesLaw:
-    """Average users that JMeter says were active, against throughput x mean response time over the same stretch.
+    """Average users that JMeter says were active, against throughput x (mean response + think time) then.
 
-    `ratio` is the second over the first: 1.0 when every active user was always waiting for an answer. Think time is
-    part of the gap. Source: J. D. C. Little, "A Proof for the Queuing Formula L = λW", 1961.
+    `ratio` is the second over the first: 1.0 when every active user was always waiting or thinking.
+    Source: J. D. C. Little, "A Proof for the Queuing Formula L = λW", 1961.
     """
 
     active_users: float
@@ -26,6 +26,7 @@ class ConcurrencyMeter:
 
     def __init__(self) -> None:
         self._elapsed_ms = 0
+        self._sample_count = 0
         self._first_ms: int | None = None
         self._last_ms = 0
         self._users_by_second: dict[int, int] = {}
@@ -34,14 +35,15 @@ class ConcurrencyMeter:
         """Count one sample; `all_threads` are the users active when it ended."""
         end_ms = start_ms + elapsed_ms
         self._elapsed_ms += elapsed_ms
+        self._sample_count += 1
         self._first_ms = start_ms if self._first_ms is None else min(self._first_ms, start_ms)
         self._last_ms = max(self._last_ms, end_ms)
         if all_threads is not None:
             second = end_ms // MS_PER_S
             self._users_by_second[second] = max(all_threads, self._users_by_second.get(second, 0))
 
-    def littles_law(self) -> LittlesLaw | None:
-        """Return the check over all that was added; None without users or time."""
+    def littles_law(self, think_time_s: float = 0.0) -> LittlesLaw | None:
+        """Return the check over all that was added, with the pause before a request; None without users."""
         if self._first_ms is None or self._last_ms <= self._first_ms or not self._users_by_second:
             return None
         seconds = range(min(self._users_by_second), max(self._users_by_second) + 1)
@@ -50,5 +52,5 @@ class ConcurrencyMeter:
             users = self._users_by_second.get(second, users)  # a second without an answer: the last known number
             user_seconds += users
         active = user_seconds / len(seconds)
-        busy = self._elapsed_ms / (self._last_ms - self._first_ms)
+        busy = (self._elapsed_ms + self._sample_count * think_time_s * MS_PER_S) / (self._last_ms - self._first_ms)
         return LittlesLaw(active, max(self._users_by_second.values()), busy, busy / active) if active else None

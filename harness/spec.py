@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
         users = units.parse_whole_number(arguments.users, "USERS", 1, USERS_MAX)
     if arguments.loops:
         loops = units.parse_whole_number(arguments.loops, "LOOPS", 1, LOOPS_MAX)
-        return ClosedLoad(users, users * default.ramp_per_user_s if ramp_s is None else ramp_s, None, loops)
+        return _whole_seconds(users, users * default.ramp_per_user_s if ramp_s is None else ramp_s, None, loops)
     if ramp_s is not None:
         duration_s = duration_s or default.duration_s
         _check_ramp(arguments, ramp_s, duration_s)
@@ -127,7 +128,12 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
     else:
         ramp_s = users * default.ramp_per_user_s
         duration_s = max(default.duration_s, 2 * ramp_s)
-    return ClosedLoad(users, ramp_s, duration_s, None)
+    return _whole_seconds(users, ramp_s, duration_s, None)
+
+
+def _whole_seconds(users: int, ramp_s: float, duration_s: float | None, loops: int | None) -> ClosedLoad:
+    """Return the closed load in whole seconds: JMeter's Thread Group takes 2.5 for 0."""
+    return ClosedLoad(users, math.floor(ramp_s + 0.5), None if duration_s is None else math.ceil(duration_s), loops)
 
 
 def _open_load(arguments: LoadArguments, rate: str, ramp_s: float, duration_s: float) -> OpenLoad:

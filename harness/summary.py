@@ -273,7 +273,7 @@ def summarise(
     load = next((group for group in groups if group.name == LOAD), None)
     codes, errors = tally.codes(), tally.errors()
     driven = {figures.label for group in groups if group.name in (LOAD, ONCE) for figures in group.labels}
-    law = tally.concurrency.littles_law()
+    law = tally.concurrency.littles_law(run.load.think_time_s if run else 0.0)
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,

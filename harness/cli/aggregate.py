@@ -36,9 +36,7 @@ def parser() -> argparse.ArgumentParser:
     table = verbs.add_parser("table", help="print the table of a CSV JTL")
     table.add_argument("jtl", type=Path, help="a JTL that JMeter wrote as CSV")
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
-    report.add_argument(
-        "run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1"
-    )
+    report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
     return result
 
 

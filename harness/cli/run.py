@@ -17,7 +17,15 @@ from rich.console import Console
 
 from harness import spec as specs
 from harness.errors import StartError, UsageError
-from harness.generator import DUMP_DIR, LOG_NAME, environment, jmeter_command, load_properties, target_properties
+from harness.generator import (
+    DUMP_DIR,
+    LOG_NAME,
+    environment,
+    jmeter_command,
+    load_properties,
+    stop_word,
+    target_properties,
+)
 from harness.io import machine, toolchain
 from harness.io.drive import Outcome, drive
 from harness.io.dumps import read_figures
@@ -241,7 +249,9 @@ def _drive(
 ) -> Outcome:
     port = free_udp_port()
     command = jmeter_command(jmeter.path, toolchain.ROOT / "jmeter" / "jmeter.properties", record.properties, port)
-    process = JMeter(command, directory.path, {**environment(spec.profile), **guardian.environment}, port)
+    process = JMeter(
+        command, directory.path, {**environment(spec.profile), **guardian.environment}, port, stop_word(spec.load)
+    )
     pids = {GENERATOR: process.pid, **(system.processes if system else {})}
     try:
         with TelemetryWriter(directory.telemetry, pids), progress:

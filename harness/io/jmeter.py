@@ -37,11 +37,18 @@ class JMeterHome:
 
 
 class JMeter:
-    """One JMeter process; `stop_port` is the UDP port on which it takes the word Shutdown."""
+    """One JMeter process; `stop_port` is the UDP port on which it hears `stop_word`."""
 
-    def __init__(self, command: Sequence[str], directory: Path, environment: Mapping[str, str], stop_port: int) -> None:
-        self._directory = directory
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        stop_port: int,
+        stop_word: str,
+    ) -> None:
         self._stop_port = stop_port
+        self._stop_word = stop_word
         with (directory / CONSOLE_NAME).open("wb") as console:
             try:
                 self._process = subprocess.Popen(
@@ -68,9 +75,9 @@ class JMeter:
         return self._process.poll()
 
     def ask_to_stop(self) -> None:
-        """Ask for the graceful end: no new iterations, running samples are finished and tearDown runs."""
+        """Ask for the graceful end: no new iterations, and tearDown runs."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.sendto(b"Shutdown", (_LOOPBACK, self._stop_port))
+            sender.sendto(self._stop_word.encode(), (_LOOPBACK, self._stop_port))
 
     def terminate(self) -> None:
         """Send TERM to the process group: the JTL stays complete, running samples are lost."""

@@ -126,7 +126,7 @@ def _law_line(summary: RunSummary) -> str:
     if law is None:
         return ""
     return (
-        f"Little's law: throughput × mean response time = {law.busy_users:.1f} users busy; "
+        f"Little's law: throughput × (mean response + think time) = {law.busy_users:.1f} users busy; "
         f"{law.active_users:.1f} were active on average, {law.peak_users} at the peak "
         f"({units.percent_text(law.ratio, 1)} % accounted for)."
     )

@@ -1,0 +1,92 @@
+import pytest
+
+from harness.errors import UsageError
+from harness.plan import PlanLoad
+from harness.spec import ClosedLoad, LoadArguments, OpenLoad, load_profile, parse_series, parse_target, resolve_load
+from tests.conftest import ROOT
+
+DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
+
+
+def load(**given):
+    return resolve_load(LoadArguments(**given), DEFAULT)
+
+
+def test_without_arguments_the_plan_decides():
+    assert load() == ClosedLoad(50, 25, 100, None)
+
+
+def test_the_ramp_follows_the_users():
+    assert load(users="100") == ClosedLoad(100, 50, 100, None)
+
+
+def test_many_users_get_the_time_that_their_ramp_needs():
+    assert load(users="500") == ClosedLoad(500, 250, 500, None)
+
+
+def test_a_short_duration_cuts_the_default_ramp_to_a_quarter():
+    assert load(duration="20") == ClosedLoad(50, 5, 20, None)
+
+
+def test_loops_take_the_place_of_the_duration():
+    assert load(users="4", loops="10") == ClosedLoad(4, 2, None, 10)
+
+
+def test_seconds_are_whole_because_jmeter_takes_a_fraction_for_nothing():
+    assert load(users="5") == ClosedLoad(5, 3, 100, None)
+    assert load(users="5", ramp="0.2", duration="9.1") == ClosedLoad(5, 0, 10, None)
+
+
+def test_a_rate_makes_the_load_open():
+    assert load(rate="2.5", ramp="10", duration="1m") == OpenLoad(2.5, 10, 60)
+    assert load(rate="20") == OpenLoad(20, 0, 100)
+
+
+@pytest.mark.parametrize("given", [{"ramp": "100"}, {"ramp": "60", "duration": "60"}, {"rate": "5", "ramp": "200"}])
+def test_a_ramp_that_leaves_no_time_is_refused(given):
+    with pytest.raises(UsageError, match=f"RAMP={given['ramp']} is not shorter than"):
+        load(**given)
+
+
+@pytest.mark.parametrize("text", ["0", "0.5", "8d", "200h"])
+def test_a_duration_out_of_bounds_is_refused(text):
+    with pytest.raises(UsageError, match="DURATION="):
+        load(duration=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("http://kb.example", "http://kb.example:80"),
+        ("https://kb.example/killbill/", "https://kb.example:443/killbill"),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_a_target_is_read_from_its_address(text, url):
+    assert parse_target(text).url == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "kb:8080", "ftp://kb", "http://", "http://a:b@kb", "http://kb:99999", "http://kb/?a=1"]
+)
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(UsageError, match="TARGET="):
+        parse_target(text)
+
+
+def test_a_series_has_two_digits():
+    assert [parse_series(text) for text in ("7", "07", "12", "100")] == ["07", "07", "12", "100"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "env").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_profile_of_the_project_can_be_read(path):
+    profile = load_profile(ROOT / "env", path.stem)
+    assert profile.title
+    assert profile.generator_heap_mb >= 256
+
+
+def test_an_unknown_key_of_a_profile_is_refused_with_the_known_ones(tmp_path):
+    (tmp_path / "x.toml").write_text("format_version = 1\n[generator]\nheap = 5\n")
+    with pytest.raises(UsageError, match=r"env/x.toml \[generator\]: unknown key heap; there are: heap_mb"):
+        load_profile(tmp_path, "x")
