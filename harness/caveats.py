@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from harness import units
+from harness.figures import CodeCount, LabelFigures
 from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw
 from harness.record import OPEN, RunRecord
@@ -26,30 +26,10 @@ class Caveat:
     text: str
 
 
-class _Figures(Protocol):
-    @property
-    def sample_count(self) -> int: ...
-    @property
-    def error_ratio(self) -> float: ...
-    @property
-    def error_count(self) -> int: ...
-
-
-class _Code(Protocol):
-    @property
-    def label(self) -> str: ...
-    @property
-    def code(self) -> str: ...
-    @property
-    def sample_count(self) -> int: ...
-    @property
-    def error_count(self) -> int: ...
-
-
 def find_caveats(
     run: RunRecord | None,
-    load: _Figures | None,
-    codes: Sequence[_Code],
+    load: LabelFigures | None,
+    codes: Sequence[CodeCount],
     law: LittlesLaw | None,
     usages: Sequence[Usage],
     dropped: Dropped,

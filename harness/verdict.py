@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from harness import units
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.figures import ErrorKind, LabelFigures
 from harness.plan import Goal
 from harness.record import FINISHED, RunRecord
 
 # Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
 MOSTLY_ERRORS_RATIO = 0.5
 VALID, INVALID, INTERRUPTED = "VALID", "INVALID", "INTERRUPTED"
-
-
-class _Figures(Protocol):
-    @property
-    def sample_count(self) -> int: ...
-    @property
-    def error_count(self) -> int: ...
-    @property
-    def error_ratio(self) -> float: ...
-    @property
-    def p90_ms(self) -> int: ...
-
-
-class _Error(Protocol):
-    @property
-    def label(self) -> str: ...
-    @property
-    def code(self) -> str: ...
-    @property
-    def cause(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -70,7 +51,7 @@ def headline(verdict: Verdict) -> str:
     return ". ".join(parts) + "."
 
 
-def judge(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Error] = ()) -> Verdict:
+def judge(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind] = ()) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended."""
     reasons = _reasons(load, run, errors)
     met, missed = _goals(load, run.goal if run else Goal(None, None))
@@ -81,7 +62,7 @@ def judge(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Error]
     return Verdict(state, tuple(reasons), tuple(met), tuple(missed))
 
 
-def _reasons(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Error]) -> list[str]:
+def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:
     reasons = []
     if load is None:
         reasons.append("no sample of the load was taken")
@@ -96,7 +77,7 @@ def _reasons(load: _Figures | None, run: RunRecord | None, errors: Sequence[_Err
     return reasons
 
 
-def _goals(load: _Figures | None, goal: Goal) -> tuple[list[str], list[str]]:
+def _goals(load: LabelFigures | None, goal: Goal) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
     if load is None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.figures import LOAD
 from harness.io.results import summary_of_jtl
-from harness.summary import LOAD
 
 GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[2] / "shared" / "golden"))
 RUNS = ("run-02_3", "run-06_5", "run-09_4", "run-10_3", "run-10_5", "run-13_1")

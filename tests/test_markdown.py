@@ -1,6 +1,7 @@
 from harness.jtl import Dropped
 from harness.render.markdown import NOTES_BEGIN, NOTES_END, cell, notes_of, report, summary_tables
-from harness.summary import summarise, tally_of
+from harness.summary import summarise
+from harness.tally import tally_of
 from tests.factories import failed, record, sample
 
 

@@ -2,8 +2,10 @@ import json
 
 import pytest
 
+from harness.figures import LOAD, ONCE, SETUP, TEARDOWN
 from harness.jtl import Dropped
-from harness.summary import LOAD, ONCE, SETUP, TEARDOWN, RunSummary, summarise, tally_of
+from harness.summary import RunSummary, summarise
+from harness.tally import tally_of
 from tests.factories import failed, record, sample
 
 

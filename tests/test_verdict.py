@@ -2,7 +2,8 @@ import pytest
 
 from harness.jtl import Dropped
 from harness.littles_law import ConcurrencyMeter
-from harness.summary import summarise, tally_of
+from harness.summary import summarise
+from harness.tally import tally_of
 from harness.telemetry import Usage
 from harness.verdict import headline
 from tests.factories import closed_load, failed, record, sample

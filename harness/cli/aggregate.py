@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import EXIT_INVALID, EXIT_OK
+from harness.figures import LOAD
 from harness.io.results import summary_of_jtl, write_report
 from harness.io.rundir import RunDirectory
 from harness.io.toolchain import ROOT
 from harness.render.markdown import summary_tables
-from harness.summary import LOAD
 from harness.verdict import headline
 
 _EPILOG = """\

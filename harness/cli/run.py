@@ -265,8 +265,7 @@ def _drive(
                 spec.profile.overrun_s,
             )
     finally:
-        if process.poll() is None:
-            process.kill()
+        process.stop(0.0, 0.0)  # nothing to do, unless an error of ours left it running
 
 
 def _reason_of_silence(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:

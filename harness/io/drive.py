@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.io.interrupts import Interrupts
-from harness.io.jmeter import JMeter, stop
+from harness.io.jmeter import JMeter
 from harness.io.progress import JtlTail, Progress
 from harness.live import LiveTally
 
@@ -53,28 +53,17 @@ def drive(
             progress.show(live.tick(now_s, samples), now_s - first_sample_s, duration_s)
         if interrupts.count:
             progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
-            return Outcome(_stop_for_user(jmeter, interrupts), True, ())
+            return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
         dead = dead_processes()
         if dead:
             progress.say(f"stopping: {dead[0][0]} died")
             reasons = tuple(f"{name} died during the run with exit code {code}" for name, code, _ in dead)
-            return Outcome(stop(jmeter, _BRIEF_S, _TERM_S), False, reasons)
+            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, reasons)
         if duration_s is not None and now_s - started_s > duration_s + overrun_s:
             progress.say(f"stopping: JMeter still runs {overrun_s:.0f} s after its time")
             reason = f"JMeter did not end by itself within {overrun_s:.0f} s after its duration and was stopped"
-            return Outcome(stop(jmeter, _BRIEF_S, _TERM_S), False, (reason,))
+            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, (reason,))
     code = jmeter.poll() or 0
     if interrupts.count:  # the wish came in the last second
         return Outcome(code, True, ())
     return Outcome(code, False, (f"JMeter ended with exit code {code}",) if code else ())
-
-
-def _stop_for_user(jmeter: JMeter, interrupts: Interrupts) -> int:
-    asked = interrupts.count
-    deadline_s = time.monotonic() + GRACEFUL_S
-    while interrupts.count == asked and time.monotonic() < deadline_s:
-        jmeter.ask_to_stop()  # repeated: a JMeter that is still starting does not listen yet
-        code = jmeter.wait(_PERIOD_S)
-        if code is not None:
-            return code
-    return stop(jmeter, 0.0, _TERM_S)

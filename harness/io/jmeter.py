@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import StartError
 from harness.generator import CONSOLE_NAME
+from harness.io import child
+from harness.io.ports import LOOPBACK
 
-_LOOPBACK = "127.0.0.1"
+_ASK_AGAIN_S = 0.5
 _LOG_REASON_LINES = 3
 
 
@@ -37,7 +37,7 @@ class JMeterHome:
 
 
 class JMeter:
-    """One JMeter process; `stop_port` is the UDP port on which it hears `stop_word`."""
+    """One JMeter process in a run directory; `stop_port` is the UDP port on which it hears `stop_word`."""
 
     def __init__(
         self,
@@ -49,21 +49,7 @@ class JMeter:
     ) -> None:
         self._stop_port = stop_port
         self._stop_word = stop_word
-        with (directory / CONSOLE_NAME).open("wb") as console:
-            try:
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=directory,
-                    env={**os.environ, **environment},
-                    stdin=subprocess.DEVNULL,
-                    stdout=console,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # a Ctrl-C in the terminal reaches the harness alone
-                )
-            except OSError as error:
-                raise StartError(
-                    f"{command[0]} does not run ({error.strerror})", "run make setup, or correct JMETER_HOME"
-                ) from None
+        self._process = child.start(child.Launch("JMeter", command, directory, environment, directory / CONSOLE_NAME))
 
     @property
     def pid(self) -> int:
@@ -74,54 +60,36 @@ class JMeter:
         """Return the exit code; None while it runs."""
         return self._process.poll()
 
-    def ask_to_stop(self) -> None:
-        """Ask for the graceful end: no new iterations, and tearDown runs."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.sendto(self._stop_word.encode(), (_LOOPBACK, self._stop_port))
-
-    def terminate(self) -> None:
-        """Send TERM to the process group: the JTL stays complete, running samples are lost."""
-        self._signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Send KILL to the process group and reap it."""
-        self._signal(signal.SIGKILL)
-        self._process.wait()
-
     def wait(self, seconds: float) -> int | None:
         """Return the exit code as soon as there is one; None when it still runs after `seconds`."""
         try:
-            return self._process.wait(timeout=max(0.0, seconds))
+            return self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             return None
 
-    def _signal(self, number: int) -> None:
-        try:
-            os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            return  # it has ended between two looks
+    def ask_to_stop(self) -> None:
+        """Ask for the graceful end: no new iterations, and tearDown runs."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(self._stop_word.encode(), (LOOPBACK, self._stop_port))
 
+    def stop(self, graceful_s: float, term_s: float, hurry: Callable[[], bool] = lambda: False) -> int:
+        """Return the exit code after a stop by the shutdown port, then TERM, then KILL.
 
-def stop(jmeter: JMeter, graceful_s: float, term_s: float) -> int:
-    """Stop JMeter by its shutdown port, then TERM, then KILL, and return its exit code."""
-    deadline_s = time.monotonic() + graceful_s
-    while jmeter.poll() is None and time.monotonic() < deadline_s:
-        jmeter.ask_to_stop()  # repeated: a JMeter that is still starting does not listen yet
-        if jmeter.wait(1.0) is not None:
-            break
-    if jmeter.poll() is None:
-        jmeter.terminate()
-        jmeter.wait(term_s)
-    if jmeter.poll() is None:
-        jmeter.kill()
-    code = jmeter.poll()
-    return -signal.SIGKILL if code is None else code
+        TERM comes after `graceful_s`, or as soon as `hurry` says so: the JTL then is whole, running samples are lost.
+        """
+        deadline_s = time.monotonic() + graceful_s
+        while self.poll() is None and time.monotonic() < deadline_s and not hurry():
+            self.ask_to_stop()  # repeated: a JMeter that is still starting does not listen yet
+            self.wait(_ASK_AGAIN_S)
+        child.stop(self._process, term_s)
+        code = self.poll()
+        return -signal.SIGKILL if code is None else code
 
 
 def free_udp_port() -> int:
     """Return a UDP port of the loopback interface that was free a moment ago."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((_LOOPBACK, 0))
+        probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
 

@@ -9,7 +9,8 @@ from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.jtl import Dropped, read_samples
 from harness.record import RunRecord
 from harness.render.markdown import notes_of, report
-from harness.summary import RunSummary, summarise, tally_of
+from harness.summary import RunSummary, summarise
+from harness.tally import tally_of
 from harness.telemetry import Usage, usages
 
 

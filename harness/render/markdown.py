@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 import jinja2
 
 from harness import units
+from harness.figures import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
 from harness.render.setup import setup_lines
-from harness.summary import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures, RunSummary
+from harness.summary import RunSummary
 from harness.telemetry import HOST, Usage
 from harness.verdict import headline
 

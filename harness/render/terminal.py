@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from harness.figures import LOAD
 from harness.render.markdown import group_table
-from harness.summary import LOAD, RunSummary
+from harness.summary import RunSummary
 from harness.verdict import headline
 
 
