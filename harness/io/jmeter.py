@@ -16,7 +16,9 @@ from harness.io import child
 from harness.io.ports import LOOPBACK
 
 _ASK_AGAIN_S = 0.5
-_LOG_REASON_LINES = 3
+_REASONS_KEPT = 3
+_ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
+_EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,11 @@ def free_udp_port() -> int:
 
 
 def reason_from_logs(directory: Path, log_name: str) -> str:
-    """Return what JMeter itself says went wrong: the first errors of jmeter.log, else the end of its console."""
+    """Return what JMeter itself says went wrong: errors and exceptions of jmeter.log, else the end of its console."""
     log, console = directory / log_name, directory / CONSOLE_NAME
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-    errors = [line.split(": ", 1)[-1] for line in lines if " ERROR " in line or " FATAL " in line]
-    causes = [line for line in lines if line.startswith(("Cause", "cause-message", "message", "exception", "first-j"))]
-    if errors:
-        return "; ".join(" ".join(line.split()) for line in [*errors[:_LOG_REASON_LINES], *causes[:_LOG_REASON_LINES]])
-    tail = console.read_text(errors="replace").split("\n") if console.is_file() else []
-    return "; ".join([line.strip() for line in tail if line.strip()][-_LOG_REASON_LINES:])
+    said = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
+    if not said and console.is_file():
+        said = [line for line in console.read_text(errors="replace").splitlines() if line.strip()][-_REASONS_KEPT:]
+    reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in said)
+    return "; ".join(list(reasons)[:_REASONS_KEPT])
