@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,21 @@ def test_a_missing_or_old_tool_is_one_line_that_says_what_to_install(tmp_path, f
     said = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert len(said) == 1
     assert message in said[0]
+
+
+@pytest.mark.parametrize(
+    ("fakes", "message"),
+    [
+        ({}, "Maven is missing (mvn does not run); install Maven 3.6 or newer (maven)"),
+        ({"mvn": "echo Apache Maven 3.0.5"}, "Maven is too old: Apache Maven 3.0; install Maven 3.6 or newer"),
+    ],
+    ids=["none", "old"],
+)
+def test_a_missing_or_old_maven_is_one_line_that_says_what_to_install(tmp_path, fakes, message):
+    code = "from harness.errors import HarnessError\nfrom harness.io import toolchain\n"
+    code += "try:\n    toolchain.check_maven()\nexcept HarnessError as error:\n    print(error)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, cwd=ROOT, env={"PATH": tools_without(tmp_path, **fakes)},
+    )  # fmt: skip
+    assert done.stdout.strip().startswith(message)

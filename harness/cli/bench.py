@@ -50,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     rows = []
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
+        rows.append(["set-up when all is built", _figures([_set_up_s() for _ in range(options.repeat)]), "< 1"])
         command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", options.plan]
         if options.cold:
             rows.append(
@@ -86,6 +87,13 @@ def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
     usages = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["usages"]
     cores = next((usage["cpu_cores_mean"] for usage in usages if usage["process"] == HARNESS), 0.0)
     return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)
+
+
+def _set_up_s() -> float:
+    """Return the seconds of a `make setup` that finds everything in place."""
+    start_s = time.monotonic()
+    subprocess.run(["make", "-C", str(toolchain.ROOT), "setup"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - start_s
 
 
 def _cold_ready_s(folder: Path, plan: str) -> float:

@@ -46,11 +46,11 @@ def drive(
     first_sample_s: float | None = None
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
-        samples = tail.new_samples()
-        if samples and first_sample_s is None:
+        figures = live.tick(now_s, tail.new_samples())
+        if figures.sample_count and first_sample_s is None:
             first_sample_s = now_s
         if first_sample_s is not None:
-            progress.show(live.tick(now_s, samples), now_s - first_sample_s, duration_s)
+            progress.show(figures, now_s - first_sample_s, duration_s)
         if interrupts.count:
             progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
