@@ -268,7 +268,7 @@ def test_mariadb_stores_the_same_and_a_given_database_url_keeps_what_is_there(tm
     with started({**FAST, "database": "mariadb"}, tmp_path / "first", ports) as first:
         client = KillBill(first.target_url)
         payment = pay_through(client)
-        assert dict(first.facts)["Database"] == "MariaDB 11.4.5 on the same machine"
+        assert dict(first.facts)["database"] == "MariaDB 11.4.5 on the same machine"
         given = {
             "database_url": f"jdbc:mysql://127.0.0.1:{ports['mariadb']}/killbill",
             "database_user": "killbill",
@@ -279,7 +279,7 @@ def test_mariadb_stores_the_same_and_a_given_database_url_keeps_what_is_there(tm
             again = KillBill(second.target_url, client.tenant)
             amounts = {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
             assert amounts_of(again, payment) == amounts
-            assert "killbill" not in dict(second.facts)["Database"]
+            assert "killbill" not in dict(second.facts)["database"]
 
 
 # As that user the interpreter's own files may be out of reach: what Python imports late is imported before.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
 from harness.io import child
+from harness.io.once import has_stamp, lock, stamp_of
 from harness.system import Context, Manifest, Prepare, applies, render, render_argv
 
 Say = Callable[[str], None]
@@ -28,11 +26,7 @@ class _Step:
 
     @property
     def is_done(self) -> bool:
-        try:
-            is_stamped = self.stamp_file.read_text() == self.stamp
-        except FileNotFoundError:
-            return False
-        return is_stamped and all(path.exists() for path in self.creates)
+        return has_stamp(self.stamp_file, self.stamp) and all(path.exists() for path in self.creates)
 
 
 def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, say: Say) -> None:
@@ -40,7 +34,7 @@ def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str]
     if all(step.is_done for step in _steps(manifest, context, artifacts)):
         return
     artifacts.mkdir(parents=True, exist_ok=True)
-    with _lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, say):
+    with lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, say):
         # A generator: an input of one step may be what an earlier one creates.
         for step in _steps(manifest, context, artifacts):
             if not step.is_done:
@@ -62,13 +56,11 @@ def _steps(manifest: Manifest, context: Context, artifacts: Path) -> Iterator[_S
 
 
 def _stamp(spec: Prepare, argv: tuple[str, ...], inputs: list[Path], where: str) -> str:
-    digest = hashlib.sha256("\0".join((*argv, *spec.creates)).encode())
-    for path in inputs:
-        try:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-        except OSError as error:
-            raise UsageError(f"{where}: input {path} cannot be read ({error.strerror})", "correct inputs") from None
-    return digest.hexdigest()
+    try:
+        return stamp_of(inputs, *argv, *spec.creates)
+    except OSError as error:
+        what = f"{where}: input {error.filename} cannot be read ({error.strerror})"
+        raise UsageError(what, "correct inputs") from None
 
 
 def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log: Path, say: Say) -> None:
@@ -80,14 +72,3 @@ def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log: P
     child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log))
     step.stamp_file.write_text(step.stamp)
     say(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")
-
-
-@contextmanager
-def _lock(path: Path, name: str, say: Say) -> Iterator[None]:
-    with path.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            say(f"{name}: waiting for another harness that prepares it")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -6,8 +6,6 @@ was made from; a later start compares stamps and does nothing else.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -19,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import StartError, UsageError
+from harness.io.once import has_stamp, lock, stamp_of
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
@@ -51,16 +50,16 @@ def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv, built or completed first when its stamp is not that of the requirements."""
     files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
     python = VENV / "bin" / "python"
-    stamps = {path: _hash_of([path]) for path in files}
+    stamps = {path: stamp_of([path]) for path in files}
 
     def missing() -> list[Path]:
         if not python.exists():  # also when the Python that it was made from is gone
             return files
-        return [path for path, stamp in stamps.items() if not _has_stamp(VENV, path.name, stamp)]
+        return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(VENV, path.name), stamp)]
 
     if not missing():
         return python
-    with _lock("venv"):
+    with lock(BUILD / "venv.lock", ".venv", _say):
         wanted = missing()
         if wanted:
             with _step("Python packages into .venv", "venv.log") as log:
@@ -69,7 +68,7 @@ def ensure_venv(*, tests: bool) -> Path:
                 for path in missing():
                     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
                     _run([*pip, "-r", str(path)], log, "check the network or the package index of pip")
-                    _write_stamp(VENV, path.name, stamps[path])
+                    _stamp_file(VENV, path.name).write_text(stamps[path])
     return python
 
 
@@ -84,11 +83,11 @@ def ensure_jmeter() -> Path:
         return Path(given).resolve()
     source, home = ROOT / "jmeter", BUILD / "jmeter"
     scripts = sorted((source / "bin").iterdir())
-    stamp = _hash_of([source / "pom.xml", *scripts])
-    if _has_stamp(home, "jmeter", stamp):
+    stamp = stamp_of([source / "pom.xml", *scripts])
+    if has_stamp(_stamp_file(home, "jmeter"), stamp):
         return home
-    with _lock("jmeter"):
-        if not _has_stamp(home, "jmeter", stamp):
+    with lock(BUILD / "jmeter.lock", "JMeter", _say):
+        if not has_stamp(_stamp_file(home, "jmeter"), stamp):
             check_maven()
             draft = BUILD / "jmeter.new"
             shutil.rmtree(draft, ignore_errors=True)
@@ -98,7 +97,7 @@ def ensure_jmeter() -> Path:
             (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is not there
             for script in scripts:
                 shutil.copy(script, draft / "bin" / script.name)
-            _write_stamp(draft, "jmeter", stamp)
+            _stamp_file(draft, "jmeter").write_text(stamp)
             shutil.rmtree(home, ignore_errors=True)
             draft.rename(home)
     return home
@@ -139,33 +138,8 @@ def _version_output(command: Sequence[str], name: str, todo: str) -> str:
     return (done.stdout + done.stderr).strip() or "no version printed"
 
 
-def _hash_of(paths: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _has_stamp(folder: Path, name: str, stamp: str) -> bool:
-    path = folder / f".stamp-{name}"
-    return path.is_file() and path.read_text() == stamp
-
-
-def _write_stamp(folder: Path, name: str, stamp: str) -> None:
-    (folder / f".stamp-{name}").write_text(stamp)
-
-
-@contextmanager
-def _lock(name: str) -> Iterator[None]:
-    """Hold the lock of one thing to build; a second harness waits for the first instead of building it twice."""
-    BUILD.mkdir(exist_ok=True)
-    with (BUILD / f".lock-{name}").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            _say(f"waiting for another set-up of {name}")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+def _stamp_file(folder: Path, name: str) -> Path:
+    return folder / f".stamp-{name}"
 
 
 @contextmanager

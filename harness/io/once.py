@@ -1,0 +1,35 @@
+"""Doing a thing once per machine: a stamp of what it was made from, and a lock that lets a second harness wait."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def stamp_of(paths: Sequence[Path], *texts: str) -> str:
+    """Return the hash of the texts and of the files' names and contents; OSError when a file cannot be read."""
+    digest = hashlib.sha256("\0".join(texts).encode())
+    for path in paths:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def has_stamp(file: Path, stamp: str) -> bool:
+    """Return whether `file` holds that stamp."""
+    return file.is_file() and file.read_text() == stamp
+
+
+@contextmanager
+def lock(file: Path, name: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of one thing to do; says that it waits when another harness holds it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say(f"{name}: waiting for another harness that prepares it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
