@@ -48,13 +48,12 @@ system: ## start the PLAN's system alone and keep it up until Ctrl-C
 report: ## render the report of RUN again
 	@$(python) aggregate.py report '$(RUN)'
 
-test: ## all tests, with real JMeters and real systems (minutes)
-	@$(python) scripts/setup --tests
-	@.venv/bin/python -m pytest -n 2 --dist loadgroup
+test: test-fast ## all tests, with real JMeters and real systems (minutes)
+	@.venv/bin/python -m pytest -n 2 --dist loadfile -m real
 
 test-fast: ## the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests
-	@.venv/bin/python -m pytest -n 2 -m 'not real'
+	@.venv/bin/python -m pytest -n 4 --dist worksteal -m 'not real'
 
 lint: ## ruff and mypy
 	@$(python) scripts/setup --tests

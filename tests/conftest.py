@@ -45,7 +45,7 @@ error_ratio = 0.01
 TINY_PROFILE = """format_version = 1
 title = "Test machine"
 [generator]
-overrun_s = 2
+overrun_s = 1
 [reports]
 min_free_mb = 1
 """

@@ -206,7 +206,7 @@ def test_loops_alone_run_the_whole_traffic_and_prepare_an_empty_killbill(killbil
     assert [call.body for call in killbill.of("upload config")] == [config]
     # Every key is of this run, and no two are the same: 2 accounts, 6 of each payment.
     keys = killbill.keys()
-    assert len(keys) == len(set(keys)) == 2 + 3 * 6
+    assert len(keys) == len(set(keys)) == 2 * 2 + 3 * 6
     assert all(key.startswith("run-07_1-") for key in keys)
     # Each capture is of a payment that was authorized, each payment by the user's own method.
     authorized = [call.made_id for call in killbill.of("authorize")]

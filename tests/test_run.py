@@ -121,7 +121,7 @@ def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
 def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, target, tmp_path):
     done = run("--target", target, "--duration", "1", mode="hangs")
     assert done.returncode == 3
-    assert "did not end by itself within 2 s" in done.stdout
+    assert "did not end by itself within 1 s" in done.stdout
     assert processes_of(tmp_path) == []
 
 

@@ -15,7 +15,7 @@ _PERIOD_S = 1.0
 # How long running samples may take to finish after a Ctrl-C: KillBill gives a payment 30 s.
 GRACEFUL_S = 35.0
 # After the system died or JMeter hung there is nothing to wait for.
-_BRIEF_S = 5.0
+_BRIEF_S = 3.0
 _TERM_S = 5.0
 
 
