@@ -204,7 +204,7 @@ def test_loops_alone_run_the_whole_traffic_and_prepare_an_empty_killbill(killbil
     # Once: what was missing.
     assert [call.body for call in killbill.of("create tenant")] == ['{"apiKey":"bob","apiSecret":"lazar"}']
     assert [call.body for call in killbill.of("upload config")] == [config]
-    # Every key is of this run, and no two are the same: 2 accounts, 6 of each payment.
+    # Every key is of this run, and no two are the same: 2 accounts, 2 methods, 6 of each payment.
     keys = killbill.keys()
     assert len(keys) == len(set(keys)) == 2 * 2 + 3 * 6
     assert all(key.startswith("run-07_1-") for key in keys)
