@@ -19,7 +19,7 @@ VALID, INVALID, INTERRUPTED = "VALID", "INVALID", "INTERRUPTED"
 
 @dataclass(frozen=True)
 class Verdict:
-    """VALID, INVALID or INTERRUPTED; why; and each goal with whether it was met."""
+    """VALID, INVALID or INTERRUPTED; why; and of a valid run each goal with whether it was met."""
 
     state: str
     reasons: tuple[str, ...]
@@ -54,12 +54,13 @@ def headline(verdict: Verdict) -> str:
 def judge(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind] = ()) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended."""
     reasons = _reasons(load, run, errors)
+    if run and run.interrupted:
+        kept = "stopped by hand before its end: the samples so far are kept"
+        return Verdict(INTERRUPTED, (kept, *reasons), (), ())
+    if reasons or load is None:
+        return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
     met, missed = _goals(load, run.goal if run else Goal(None, None))
-    interrupted = bool(run and run.interrupted)
-    state = INTERRUPTED if interrupted else INVALID if reasons else VALID
-    if interrupted:
-        reasons = ["stopped by hand before its end: the samples so far are kept", *reasons]
-    return Verdict(state, tuple(reasons), tuple(met), tuple(missed))
+    return Verdict(VALID, (), tuple(met), tuple(missed))
 
 
 def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:
@@ -77,11 +78,9 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
     return reasons
 
 
-def _goals(load: LabelFigures | None, goal: Goal) -> tuple[list[str], list[str]]:
+def _goals(load: LabelFigures, goal: Goal) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
-    if load is None:
-        return met, missed
     if goal.p90_ms is not None:
         text = f"90 % line {units.ms_text(load.p90_ms)} ms, goal {units.ms_text(goal.p90_ms)} ms"
         (met if load.p90_ms <= goal.p90_ms else missed).append(text)
