@@ -2,8 +2,11 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -110,3 +113,24 @@ def test_a_missing_or_old_maven_is_one_line_that_says_what_to_install(tmp_path, 
         capture_output=True, text=True, check=True, cwd=ROOT, env={"PATH": tools_without(tmp_path, **fakes)},
     )  # fmt: skip
     assert done.stdout.strip().startswith(message)
+
+
+def test_a_system_stays_up_until_it_is_asked_to_stop(home, tmp_path):
+    command = [
+        sys.executable,
+        ROOT / "scripts" / "system",
+        "--plan",
+        "tiny",
+        "--home",
+        home,
+        "--logs",
+        tmp_path / "logs",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        line = next(line for line in process.stdout if "listens at" in line)
+        address = re.search(r"http://\S+(?=;)", line)[0]
+        assert urllib.request.urlopen(address, timeout=10).status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=10)

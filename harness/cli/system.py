@@ -35,15 +35,16 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--env", default="local", help="profile env/<ENV>.toml (local)")
     result.add_argument("--port", help="port of the system (a free one)")
     result.add_argument("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="where its logs go")
+    result.add_argument("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/, systems/ (this one)")
     return result
 
 
 def main(arguments: Sequence[str]) -> int:
     """Keep the system up until a signal; return 0. StartError when it does not come up or one of its processes dies."""
     options = parser().parse_args(arguments)
-    plan = load_plan(toolchain.ROOT / "plans", options.plan)
-    profile = load_profile(toolchain.ROOT / "env", options.env)
-    manifest = load_manifest(toolchain.ROOT / "systems" / plan.system)
+    plan = load_plan(options.home / "plans", options.plan)
+    profile = load_profile(options.home / "env", options.env)
+    manifest = load_manifest(options.home / "systems" / plan.system)
     settings = manifest.resolve_settings(profile.system_settings.get(plan.system, {}))
     ports = {"http": parse_port(options.port)} if options.port else {}
     toolchain.java_version()

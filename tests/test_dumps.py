@@ -1,0 +1,17 @@
+from harness.io.dumps import read_figures
+from harness.plan import Dump
+
+THREADS = ("gauges", "threads.count", "value")
+
+
+def test_a_figure_is_read_from_the_dump_and_a_missing_one_is_said_to_be_missing(tmp_path):
+    (tmp_path / "before.json").write_text('{"gauges": {"threads.count": {"value": 61}}}')
+    (tmp_path / "after.json").write_text('{"gauges": {}}')
+    (tmp_path / "torn.json").write_text('{"gauges": {')
+    dumps = [Dump(name, f"{name}.json", THREADS) for name in ("before", "after", "torn", "gone")]
+    assert read_figures(tmp_path, dumps) == (
+        ("before", "61"),
+        ("after", "not known (after.json does not hold it)"),
+        ("torn", "not known (torn.json does not hold it)"),
+        ("gone", "not known (gone.json does not hold it)"),
+    )
