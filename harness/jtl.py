@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from harness.errors import UsageError
 
 DELIMITERS = (",", "|", ";", "\t")
-_NEEDED = ("timeStamp", "elapsed", "label", "responseCode", "threadName", "success")
+_NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file that was written without a header line.
 _HEADERLESS = {
     17: (
@@ -33,6 +33,8 @@ _HEADERLESS = {
     ),
 }
 _FIRST_LINES_KEPT = 5
+# Longer than any sample can be: a time stamp in the place of a duration, a clock that was set.
+_ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
 # A record with quotes may span lines; one that spans more than this is a torn quote, not a message.
 _LINES_PER_RECORD_MAX = 10_000
 
@@ -88,13 +90,13 @@ def parse(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of an open CSV JTL; `name` is what errors call it."""
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="\n")
     columns: _Columns | None = None
-    for line_number, fields in _records(_numbered(lines), dropped):
+    for line_number, fields in _records(_numbered(lines, dropped), dropped):
         if columns is None:
             columns, is_header = _first_columns(fields, name, line_number)
             if is_header:
                 continue
-        if fields[0] == "timeStamp":
-            columns = _Columns(fields)  # files put together: the later header is in force from here on
+        if _is_header(fields):
+            columns = _header_columns(fields, name, line_number)  # files put together: the later one is in force now
             continue
         if len(fields) != columns.width:
             dropped.note(line_number, f"{len(fields)} fields where the header has {columns.width}")
@@ -107,9 +109,13 @@ def parse(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
         yield sample
 
 
-def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _numbered(lines: Iterable[str], dropped: Dropped) -> Iterator[tuple[int, str]]:
     for line_number, line in enumerate(lines, 1):
-        yield line_number, line.removesuffix("\n")
+        text = line.removesuffix("\n").removeprefix("\ufeff")  # the mark of another file put behind the first
+        if "\0" in text:  # a block of NUL bytes stands where a full disk lost what was written
+            dropped.note(line_number, "NUL bytes: what was written there is lost")
+            text = text[text.rindex("\0") + 1 :]
+        yield line_number, text
 
 
 def _records(lines: Iterator[tuple[int, str]], dropped: Dropped) -> Iterator[tuple[int, list[str]]]:
@@ -184,18 +190,25 @@ def _delimiter(line: str) -> str:
     return max(DELIMITERS, key=line.count)
 
 
+def _is_header(fields: Sequence[str]) -> bool:
+    return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
+
+
+def _header_columns(fields: Sequence[str], name: str, line_number: int) -> _Columns:
+    missing = [column for column in _NEEDED if column not in fields]
+    if missing:
+        raise UsageError(f"{name}:{line_number}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
+    return _Columns(fields)
+
+
 def _first_columns(fields: list[str], name: str, line_number: int) -> tuple[_Columns, bool]:
     """Return the columns in force from the first record on, and whether that record is a header."""
-    if "timeStamp" in fields:
-        missing = [column for column in _NEEDED if column not in fields]
-        if missing:
-            raise UsageError(
-                f"{name}:{line_number}: no column {', '.join(missing)}", "save the JTL with JMeter's default columns"
-            )
-        return _Columns(fields), True
+    if _is_header(fields):
+        return _header_columns(fields, name, line_number), True
     assumed = _HEADERLESS.get(len(fields))
     if assumed is None or not fields[0].isdigit():
-        raise UsageError(f"{name}:{line_number}: not a CSV JTL: no header line", "name a JTL that JMeter wrote as CSV")
+        kind = "XML, and only CSV is read" if fields[0].startswith("<") else "not a CSV JTL: no header line"
+        raise UsageError(f"{name}:{line_number}: {kind}", "name a JTL that JMeter wrote as CSV")
     return _Columns(assumed.split(",")), False
 
 
@@ -205,10 +218,10 @@ class _Columns:
     def __init__(self, names: Sequence[str]) -> None:
         self.width = len(names)
         place = {name: index for index, name in enumerate(names)}
-        self._start, self._elapsed, self._label, self._code, self._thread, self._success = (
-            place[name] for name in _NEEDED
-        )
+        self._start, self._elapsed, self._label, self._success = (place[name] for name in _NEEDED)
+        self._code = place.get("responseCode")
         self._message = place.get("responseMessage")
+        self._thread = place.get("threadName")
         self._failure = place.get("failureMessage")
         self._received = place.get("bytes")
         self._sent = place.get("sentBytes")
@@ -216,19 +229,26 @@ class _Columns:
 
     def sample(self, fields: list[str]) -> Sample:
         """Return the sample of one record; ValueError says which field is bad."""
+        elapsed_ms = _whole(fields, self._elapsed, "elapsed")
+        if not 0 <= elapsed_ms <= _ELAPSED_MAX_MS:
+            raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
         return Sample(
             _whole(fields, self._start, "timeStamp"),
-            _whole(fields, self._elapsed, "elapsed"),
+            elapsed_ms,
             fields[self._label],
-            fields[self._code],
-            "" if self._message is None else fields[self._message],
-            fields[self._thread],
+            _text(fields, self._code),
+            _text(fields, self._message),
+            _text(fields, self._thread),
             _truth(fields[self._success]),
-            "" if self._failure is None else fields[self._failure],
+            _text(fields, self._failure),
             None if self._received is None else _whole(fields, self._received, "bytes"),
             None if self._sent is None else _whole(fields, self._sent, "sentBytes"),
             None if self._all_threads is None else _whole(fields, self._all_threads, "allThreads"),
         )
+
+
+def _text(fields: list[str], index: int | None) -> str:
+    return "" if index is None else fields[index]
 
 
 def _whole(fields: list[str], index: int, name: str) -> int:

@@ -108,15 +108,47 @@ def test_the_thirteen_fields_of_2015_are_read_without_a_header():
     )
 
 
-@pytest.mark.parametrize("text", ["hello world\n", "<?xml version='1.0'?>\n<jmeterTestPlan/>\n", "a,b,c\n1,2,3\n"])
+def test_headers_of_files_put_together_may_differ_in_order_and_begin_with_a_byte_order_mark():
+    other = "\ufeffelapsed,timeStamp,label,success,responseCode"
+    samples, dropped = read(f"{HEADER}\n{row()}\n{other}\n9,3000,Pay,true,200\n")
+    assert [(sample.start_ms, sample.elapsed_ms) for sample in samples] == [(1000, 12), (3000, 9)]
+    assert dropped.count == 0
+
+
+def test_a_file_with_the_least_columns_is_read():
+    samples, dropped = read("timeStamp,elapsed,label,success\n1,2,Pay,false\n")
+    assert (samples[0].success, samples[0].code, samples[0].thread_name, dropped.count) == (False, "", "", 0)
+
+
+def test_a_block_of_nul_bytes_is_counted_and_the_row_behind_it_kept():
+    samples, dropped = read(
+        f"{HEADER}\n{row()}\n1001,13,Pa".encode() + b"\0" * 4096 + f"{row(elapsed='14')}\n".encode()
+    )
+    assert [sample.elapsed_ms for sample in samples] == [12, 14]
+    assert dropped.first == [(3, "NUL bytes: what was written there is lost")]
+
+
+@pytest.mark.parametrize("elapsed", ["-5", "1700000000000"])
+def test_an_elapsed_time_that_cannot_be_is_dropped_and_counted(elapsed):
+    samples, dropped = read(f"{HEADER}\n{row(elapsed=elapsed)}\n{row()}\n")
+    assert [sample.elapsed_ms for sample in samples] == [12]
+    assert dropped.first == [(2, f"elapsed {elapsed} ms cannot be")]
+
+
+def test_xml_is_refused_as_what_it_is():
+    with pytest.raises(UsageError, match=r"samples\.jtl:1: XML, and only CSV is read"):
+        read('<?xml version="1.0"?>\n<testResults version="1.2"/>\n')
+
+
+@pytest.mark.parametrize("text", ["hello world\n", "a,b,c\n1,2,3\n"])
 def test_what_is_no_csv_jtl_is_refused(text):
     with pytest.raises(UsageError, match=r"samples\.jtl:1: not a CSV JTL"):
         read(text)
 
 
 def test_a_header_without_a_needed_column_is_refused_by_name():
-    with pytest.raises(UsageError, match="no column responseCode, success"):
-        read("timeStamp,elapsed,label,threadName\n1,2,a,t\n")
+    with pytest.raises(UsageError, match="no column label, success"):
+        read("timeStamp,elapsed,threadName\n1,2,t\n")
 
 
 def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path):

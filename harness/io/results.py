@@ -19,7 +19,9 @@ def summary_of_jtl(path: Path) -> RunSummary:
     dropped = Dropped()
     tally = tally_of(read_samples(path, dropped))
     if tally.first_ms is None:
-        raise UsageError(f"{path}: no samples", "name a JTL that JMeter has written samples to")
+        line, reason = dropped.first[0] if dropped.first else (0, "")
+        why = f" ({dropped.count} records dropped; line {line}: {reason})" if line else ""
+        raise UsageError(f"{path}: no samples{why}", "name a JTL that JMeter has written samples to")
     return summarise(tally, dropped, path.name)
 
 
