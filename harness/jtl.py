@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from harness.errors import UsageError
@@ -74,20 +73,11 @@ class Dropped:
             self.first.append((line_number, reason))
 
 
-def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of a CSV JTL in file order, noting in `dropped` what was left out.
-
-    UsageError when the file cannot be read or is no CSV JTL.
-    """
-    try:
-        with path.open("rb") as stream:
-            yield from parse(stream, path.name, dropped)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name a JTL file") from None
-
-
 def parse(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of an open CSV JTL; `name` is what errors call it."""
+    """Yield the samples of an open CSV JTL in file order, noting in `dropped` what was left out.
+
+    `name` is what errors call the file; UsageError when it is no CSV JTL.
+    """
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="\n")
     columns: _Columns | None = None
     for line_number, fields in _records(_numbered(lines, dropped), dropped):

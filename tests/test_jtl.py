@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.jtl import Dropped, parse, read_samples
+from harness.io.results import read_samples
+from harness.jtl import Dropped, parse
 
 HEADER = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from harness.errors import EXIT_OK, StartError
 from harness.io import machine, toolchain
-from harness.jtl import Dropped, read_samples
+from harness.io.results import read_samples
+from harness.jtl import Dropped
 from harness.render.markdown import table
 from harness.telemetry import HARNESS
 from harness.units import MS_PER_S, mb_text, percent_text

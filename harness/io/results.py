@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import UsageError
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
-from harness.jtl import Dropped, read_samples
+from harness.jtl import Dropped, Sample, parse
 from harness.record import RunRecord
 from harness.render.markdown import notes_of, report
 from harness.summary import RunSummary, summarise
 from harness.tally import tally_of
 from harness.telemetry import Usage, usages
+from harness.units import mb_text
+
+_PROGRESS_PERIOD_S = 2.0
+_ROWS_PER_LOOK = 20_000
+
+
+def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
+    """Yield the samples of a CSV JTL, noting in `dropped` what was left out; says on stderr how far it is.
+
+    UsageError when the file cannot be read or is no CSV JTL.
+    """
+    next_look_s = time.monotonic() + _PROGRESS_PERIOD_S
+    try:
+        with path.open("rb") as stream:
+            size = path.stat().st_size
+            for number, sample in enumerate(parse(stream, path.name, dropped)):
+                if number % _ROWS_PER_LOOK == 0 and time.monotonic() > next_look_s:
+                    next_look_s += _PROGRESS_PERIOD_S
+                    print(f"reading {path.name}: {mb_text(stream.tell())} of {mb_text(size)} MB", file=sys.stderr)
+                yield sample
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name a JTL file") from None
 
 
 def summary_of_jtl(path: Path) -> RunSummary:
