@@ -218,6 +218,13 @@ def test_a_port_that_is_taken_is_refused_and_nothing_is_left(run, tmp_path):
     assert not list((tmp_path / "reports").rglob("run-*"))
 
 
+def test_a_jmeter_home_without_jmeter_is_refused(run, tmp_path):
+    done = run(JMETER_HOME=str(tmp_path))
+    assert done.returncode == 2
+    assert f"JMETER_HOME={tmp_path}: has no bin/jmeter" in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
 def test_no_disk_space_is_refused_before_anything_starts(run, home, tmp_path):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 999999999"))
