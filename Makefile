@@ -40,13 +40,13 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,loops,$(LOOPS)) $(call option,target,$(TARGET)) $(call option,port,$(PORT)) \
-	  $(call option,series,$(SERIES)) $(call option,note,$(NOTE)) $(call option,reports,$(REPORTS))
+	  $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) $(call option,reports,$(REPORTS))
 
 system: ## start the PLAN's system alone and keep it up until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))
 
 report: ## render the report of RUN again
-	@$(python) aggregate.py report '$(RUN)'
+	@$(if $(strip $(RUN)),$(python) aggregate.py report '$(RUN)',echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 test: test-fast ## all tests, with real JMeters and real systems (minutes)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -m real

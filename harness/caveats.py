@@ -38,18 +38,16 @@ def find_caveats(
     found = []
     if dropped.count:
         lines = "; ".join(f"line {line}: {reason}" for line, reason in dropped.first)
-        found.append(Caveat("dropped-rows", f"{dropped.count} records of the JTL were dropped ({lines})."))
+        number = units.plural(dropped.count, "record")
+        found.append(Caveat("dropped-rows", f"Of the JTL {number} could not be used ({lines})."))
     if load and load.error_count:
-        found.append(
-            Caveat(
-                "errors-in-figures",
-                f"{load.error_count} failed samples are part of all figures: times of failures are not times of work.",
-            )
-        )
+        number = units.plural(load.error_count, "failed sample")
+        text = f"All figures include {number}: times of failures are not times of work."
+        found.append(Caveat("errors-in-figures", text))
     for code in codes:
         if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
-            number = code.sample_count - code.error_count
-            text = f"{code.label}: {number} samples with code {code.code or '(none)'} count as success."
+            number = units.plural(code.sample_count - code.error_count, "sample")
+            text = f"{code.label}: {number} with code {code.code or '(none)'} count as success."
             found.append(Caveat("unexpected-success-code", text))
     if run:
         found += _of_run(run, law, usages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 
 from harness.errors import UsageError
 
+# A name is a file's name: nothing that leads to another folder.
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
 
 def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
     """Return the TOML file `path`; a UsageError names the files of its kind that there are, or the bad line."""
-    if not path.is_file():
+    if not _NAME.fullmatch(name) or not path.is_file():
         there = sorted(other.stem for other in path.parent.glob("*.toml"))
         near = difflib.get_close_matches(name, there, n=1)
         meant = f"did you mean {near[0]}? " if near else ""

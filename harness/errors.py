@@ -1,7 +1,8 @@
 """One family of errors: what is wrong and where, what to do about it, and the exit code.
 
 Exit codes of every front door: 0 fine, 1 regressed or a goal missed, 2 wrong use or bad input
-(nothing was measured), 3 the run is invalid, 130 interrupted by the user.
+(nothing was measured), 3 the run is invalid, 70 an error of the harness itself, 130 interrupted by
+the user.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ EXIT_OK = 0
 EXIT_REGRESSED = 1
 EXIT_USAGE = 2
 EXIT_INVALID = 3
+EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
 

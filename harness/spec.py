@@ -176,8 +176,10 @@ def parse_target(text: str) -> Target:
 
 def parse_series(text: str) -> str:
     """Return a series as it stands in run names: at least two digits."""
-    if not re.fullmatch(r"\d{1,6}", text):
-        raise UsageError(f"SERIES={text}: not a number", "give a number such as 7: runs are then named run-07_1, …")
+    if not re.fullmatch(r"\d{1,6}", text) or int(text) == 0:
+        raise UsageError(
+            f"SERIES={text}: not a number from 1 on", "give a number such as 7: runs are then named run-07_1, …"
+        )
     return f"{int(text):02d}"
 
 

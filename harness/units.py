@@ -52,6 +52,11 @@ def number_text(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 user, 2 users."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def duration_text(seconds: float) -> str:
     """Return a length of time for people: 45 s, 1 min 40 s, 4 h 0 min."""
     whole = round(seconds)

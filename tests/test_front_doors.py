@@ -31,7 +31,7 @@ def test_make_alone_explains_targets_and_variables():
 
 
 def test_make_passes_every_variable_on_with_its_quotes():
-    line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $$5 now").stdout
+    line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
     assert "--users '5'" in line
     assert "--target 'http://127.0.0.1:8080'" in line
     assert r"--note 'it'\''s $5 now'" in line

@@ -1,5 +1,6 @@
 import statistics
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,11 @@ def test_ten_to_hundred_has_jmeters_ninety_percent_line():
 def test_the_ninety_percent_line_of_fifteen_uses_jmeters_single_precision():
     # 15 x 0.9 + 0.5 is 14 exactly, but JMeter's 0.9 is 0.8999999761581421: rank 13.
     assert Histogram.of(range(1, 16)).quantile_ms(0.9) == 13
+
+
+@pytest.mark.parametrize(("count", "rank"), [(5, 4), (35, 31), (36, 32), (45, 40)])
+def test_where_the_rule_falls_on_a_half_single_precision_decides_as_in_jmeter(count, rank):
+    assert Histogram.of(range(1, count + 1)).quantile_ms(0.9) == rank
 
 
 def test_one_sample_is_its_own_average_and_percentile():

@@ -2,7 +2,7 @@ from harness.jtl import Dropped
 from harness.render.markdown import NOTES_BEGIN, NOTES_END, cell, notes_of, report, summary_tables
 from harness.summary import summarise
 from harness.tally import tally_of
-from tests.factories import failed, record, sample
+from tests.factories import closed_load, failed, record, sample
 
 
 def summary_of(samples, run=None):
@@ -41,6 +41,26 @@ def test_a_report_of_a_run_without_samples_is_still_a_report():
     text = report(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))), "")
     assert "**INVALID: no sample of the load was taken; jmeter.log: no such plugin.**" in text
     assert "No sample of the load." in text
+
+
+def test_codes_of_setup_are_left_out_unless_they_failed():
+    quiet = sample("Find Tenant", code="500", thread_name="setUp 1-1")
+    loud = failed("Create Tenant", code="409", thread_name="setUp 1-1")
+    text = report(summary_of([quiet, loud, sample()], record()), "")
+    assert "| Find Tenant | 500 |" not in text
+    assert "| Create Tenant | 409 | 1 | 1 |" in text
+
+
+def test_an_open_load_is_not_held_against_littles_law():
+    open_load = closed_load(users=None, model="open", rate_per_s=2.0)
+    text = report(summary_of([sample(start_ms=0), sample(start_ms=900)], record(load=open_load)), "")
+    assert "users busy on average" in text
+    assert "accounted for" not in text
+
+
+def test_a_note_that_holds_the_end_mark_loses_nothing():
+    note = f"before {NOTES_END} behind"
+    assert notes_of(report(summary_of([sample()], record()), note)) == note
 
 
 def test_notes_survive_a_render_and_a_report_without_a_block_has_none():

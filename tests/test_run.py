@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -115,7 +116,7 @@ def test_a_run_that_measured_nothing_ends_with_3_and_the_reason(run, target, tmp
 
 def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
     run("--target", target, "--duration", "1", mode="torn")
-    assert "1 records of the JTL were dropped" in report(tmp_path / "reports")
+    assert "Of the JTL 1 record could not be used" in report(tmp_path / "reports")
 
 
 def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, target, tmp_path):
@@ -191,6 +192,11 @@ BAD = [
     (("--rate", "0"), "RATE=0: not a number above 0"),
     (("--duration", "soon"), "DURATION=soon: not a length of time"),
     (("--series", "x"), "SERIES=x: not a number"),
+    (("--series", "0"), "SERIES=0: not a number"),
+    (("--plan", "../plans/tiny"), "PLAN=../plans/tiny: unknown"),
+    (("--env", "../env/local"), "ENV=../env/local: unknown"),
+    (("--target", ""), "--target is empty"),
+    (("--users", " "), "--users is empty"),
     (("--target", "example"), "TARGET=example: not an http or https address"),
     (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers HTTP at 127.0.0.1:1"),
 ]
@@ -223,6 +229,40 @@ def test_a_jmeter_home_without_jmeter_is_refused(run, tmp_path):
     assert done.returncode == 2
     assert f"JMETER_HOME={tmp_path}: has no bin/jmeter" in done.stderr
     assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+def test_a_profile_for_a_system_that_is_not_there_is_refused(run, home, tmp_path):
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text() + "[system.tinny]\nheap_max_mb = 1\n")
+    done = run()
+    assert done.returncode == 2
+    assert "env/local.toml: there is no system tinny; did you mean tiny?" in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_run, target, tmp_path):
+    process = start_run("--target", target, "--duration", "3")
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    shutil.rmtree(samples.parent)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "run-01_1/run.json cannot be written" in err
+    assert "Traceback" not in err
+
+
+def test_term_during_set_up_leaves_no_process_behind(tmp_path):
+    # A set-up step that would last for a minute, stopped as `kill` stops it.
+    code = (
+        "from pathlib import Path\nfrom harness.io import toolchain\nfrom harness.io.interrupts import Interrupts\n"
+        "with Interrupts():\n"
+        f"    toolchain._run(['sleep', '61.{os.getpid()}'], Path({str(tmp_path / 'log')!r}), '')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL)
+    mine = wait_for(lambda: psutil.Process(process.pid).children())
+    process.terminate()
+    process.wait(timeout=10)
+    assert not any(child.is_running() for child in mine)
 
 
 def test_no_disk_space_is_refused_before_anything_starts(run, home, tmp_path):

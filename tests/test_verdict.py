@@ -98,7 +98,7 @@ def test_fewer_users_than_asked_for_are_a_caveat():
 
 def test_a_202_that_counts_as_success_is_a_caveat():
     assert (
-        caveats_of([sample(code="202")])["unexpected-success-code"] == "Pay: 1 samples with code 202 count as success."
+        caveats_of([sample(code="202")])["unexpected-success-code"] == "Pay: 1 sample with code 202 count as success."
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 
-from harness.errors import EXIT_INTERRUPTED, HarnessError
+from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError
+from harness.io.interrupts import Interrupts
 from harness.io.toolchain import enter_venv
 
 
@@ -15,7 +17,8 @@ def run(module: str, program: str) -> None:
     The module is imported only then: it needs packages that a new checkout does not have yet.
     """
     try:
-        enter_venv()
+        with Interrupts():
+            enter_venv()
         code = importlib.import_module(f"harness.cli.{module}").main(sys.argv[1:])
     except HarnessError as error:
         print(f"{program}: {error}", file=sys.stderr)
@@ -26,4 +29,9 @@ def run(module: str, program: str) -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output (head, less) has gone: no message can reach it
         code = 0
+    except Exception:  # noqa: BLE001 - the last resort
+        # An error of ours must not look like a missed goal: Python's own code would be 1.
+        traceback.print_exc()
+        print(f"{program}: this is an error of the harness itself", file=sys.stderr)
+        code = EXIT_BUG
     sys.exit(code)

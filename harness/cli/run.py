@@ -32,18 +32,20 @@ from harness.io.dumps import read_figures
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.jmeter import JMeter, JMeterHome, free_udp_port, reason_from_logs
+from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory, check_space, reserve
 from harness.io.supervisor import Supervisor
 from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
-from harness.manifest import load_manifest
+from harness.manifest import load_manifest, system_names
 from harness.plan import effective_jmx, load_plan
 from harness.record import FINISHED, FORMAT_VERSION, RUNNING, LoadRecord, RunRecord
 from harness.render.setup import load_text
 from harness.render.terminal import closing_text
 from harness.spec import RunSpec
+from harness.system import there_is
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
 
@@ -87,8 +89,15 @@ def parser() -> argparse.ArgumentParser:
 
 def resolve(options: argparse.Namespace) -> RunSpec:
     """Return the validated spec of the options; UsageError when they make no sense together."""
+    for name, value in vars(options).items():
+        if isinstance(value, str) and not value.strip() and name != "note":
+            raise UsageError(f"--{name} is empty", "give a value, or leave the option out")
     plan = load_plan(options.home / "plans", options.plan)
     profile = specs.load_profile(options.home / "env", options.env)
+    systems = system_names(options.home / "systems")
+    for name in profile.system_settings:
+        if name not in systems:
+            raise UsageError(f"env/{profile.name}.toml: there is no system {name}", there_is(name, systems))
     load = specs.resolve_load(
         specs.LoadArguments(options.users, options.ramp, options.duration, options.loops, options.rate), plan.load
     )
@@ -123,9 +132,25 @@ def main(arguments: Sequence[str]) -> int:
         check_space(options.reports, spec.profile.min_free_mb)
         if spec.target:
             check_target(spec.target)
+        elif spec.port:
+            check_port("http", spec.port)
+        manifest = load_manifest(options.home / "systems" / spec.plan.system)
+        settings = manifest.resolve_settings(spec.profile.system_settings.get(manifest.name, {}))
         directory = reserve(options.reports, spec.plan.name, spec.series)
+
+        def new_system(guardian: Guardian, say: Callable[[str], None]) -> Supervisor:
+            return Supervisor(
+                manifest,
+                settings,
+                build_dir=options.build,
+                log_dir=directory.system_logs,
+                fixed_ports={"http": spec.port} if spec.port else {},
+                guardian=guardian,
+                say=say,
+            )
+
         try:
-            _measure(spec, directory, Progress(console), interrupts, JMeterHome(home, java), options)
+            _measure(spec, directory, Progress(console), interrupts, JMeterHome(home, java), new_system)
         except StartError as error:
             raise _with_logs_kept(error, directory, options.build) from None
         finally:
@@ -143,7 +168,7 @@ def _measure(
     progress: Progress,
     interrupts: Interrupts,
     jmeter: JMeterHome,
-    options: argparse.Namespace,
+    new_system: Callable[[Guardian, Callable[[str], None]], Supervisor],
 ) -> None:
     """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
     say = progress.say
@@ -152,7 +177,7 @@ def _measure(
         guardian = stack.enter_context(Guardian(uuid4().hex))
         system = None
         if spec.target is None:
-            system = stack.enter_context(_supervisor(spec, directory, options, guardian, say))
+            system = stack.enter_context(new_system(guardian, say))
             system.prepare()
             say(f"{system.manifest.title}: starting")
             started_s = time.monotonic()
@@ -177,24 +202,6 @@ def _measure(
             )
             directory.write_run(record.to_json())
             stack.close()
-
-
-def _supervisor(
-    spec: RunSpec, directory: RunDirectory, options: argparse.Namespace, guardian: Guardian, say: Callable[[str], None]
-) -> Supervisor:
-    name = spec.plan.system
-    manifest = load_manifest(options.home / "systems" / name)
-    settings = manifest.resolve_settings(spec.profile.system_settings.get(name, {}))
-    ports = {"http": spec.port} if spec.port else {}
-    return Supervisor(
-        manifest,
-        settings,
-        build_dir=options.build,
-        log_dir=directory.system_logs,
-        fixed_ports=ports,
-        say=say,
-        guardian=guardian,
-    )
 
 
 def _record(spec: RunSpec, name: str, target: specs.Target, system: Supervisor | None, jmeter: JMeterHome) -> RunRecord:

@@ -62,4 +62,5 @@ def main(arguments: Sequence[str]) -> int:
                 for name, code, tail in system.check():
                     raise StartError(f"{name} died with exit code {code}", f"see {options.logs}", tail)
                 time.sleep(_PERIOD_S)
+            system.stop()
     return EXIT_OK

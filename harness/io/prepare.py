@@ -38,7 +38,13 @@ def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str]
         # A generator: an input of one step may be what an earlier one creates.
         for step in _steps(manifest, context, artifacts):
             if not step.is_done:
-                _run(step, manifest, environment, artifacts.parent / f"{manifest.name}-{step.name}.log", say)
+                _run(
+                    step,
+                    manifest,
+                    environment,
+                    artifacts.parent / f"{manifest.name}-{step.name}.log".replace(" ", "-"),
+                    say,
+                )
 
 
 def _steps(manifest: Manifest, context: Context, artifacts: Path) -> Iterator[_Step]:

@@ -46,19 +46,19 @@ class JtlTail:
 
 
 def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
-    """Return one line of progress."""
+    """Return one line of progress; what matters most stands first, a narrow terminal cuts the end."""
+    ratio = figures.error_count / figures.sample_count if figures.sample_count else 0.0
     total = f" of {units.clock_text(total_s)}" if total_s else ""
     parts = [
         f"{units.clock_text(passed_s)}{total}",
         f"users {figures.users}",
+        f"errors {figures.error_count} ({units.percent_text(ratio)} %)",
         f"samples {figures.sample_count}",
         f"{figures.rate_per_s:.1f} req/s",
     ]
     if figures.average_ms is not None:
-        parts.append(f"average {units.ms_text(figures.average_ms)} ms")
+        parts.append(f"avg {units.ms_text(figures.average_ms)} ms")
         parts.append(f"90 % {units.ms_text(figures.p90_ms)} ms")
-    ratio = figures.error_count / figures.sample_count if figures.sample_count else 0.0
-    parts.append(f"errors {figures.error_count} ({units.percent_text(ratio)} %)")
     return " | ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import InvalidRunError, UsageError
 from harness.generator import LOG_NAME, PLAN_NAME, SAMPLES_NAME
 from harness.units import BYTES_PER_MB
 
@@ -83,8 +84,10 @@ class RunDirectory:
         return read_json(self.run_json) if self.run_json.is_file() else None
 
     def discard(self) -> None:
-        """Remove the directory of a run that measured nothing."""
+        """Remove the directory of a run that measured nothing, and the plan's when that was all."""
         shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty: other runs
+            self.path.parent.rmdir()
 
 
 def json_text(data: Mapping[str, Any]) -> str:
@@ -106,8 +109,15 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a crash leaves the old one or the new one."""
     draft = path.with_name(f".{path.name}.new")
-    draft.write_text(text, encoding="utf-8", newline="\n")
-    draft.replace(path)
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InvalidRunError(
+            f"{path.parent.name}/{path.name} cannot be written ({error.strerror})",
+            "make room; what JMeter could write is kept: ./aggregate.py report makes the report of it",
+        ) from None
 
 
 def check_space(reports_dir: Path, min_free_mb: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -25,8 +26,8 @@ BUILD = ROOT / "build"
 PYTHON_LEAST = (3, 11)
 JAVA_LEAST = 17
 MAVEN_LEAST = (3, 6)
-_TAIL_LINES = 15
 _VERSION_TIMEOUT_S = 30
+_TAIL_LINES = 15
 
 
 def enter_venv(*, tests: bool = False) -> None:
@@ -153,14 +154,28 @@ def _step(what: str, log_name: str) -> Iterator[Path]:
 
 
 def _run(command: Sequence[str], log: Path, todo: str) -> None:
+    """Run a command to its end; it is ended with its whole group when we are interrupted."""
     with log.open("ab") as out:
         try:
-            code = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, check=False).returncode
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+                start_new_session=True,
+            )
         except OSError as error:
             raise StartError(f"{command[0]} does not run ({error.strerror})", todo) from None
+        try:
+            code = process.wait()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
-        raise StartError(f"set-up failed: {Path(command[0]).name} ended with code {code}", todo, detail=tail)
+        raise StartError(f"set-up failed: {Path(command[0]).name} ended with code {code}", todo, tail)
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ import jinja2
 
 from harness import units
 from harness.figures import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
+from harness.record import OPEN
 from harness.render.setup import setup_lines
 from harness.summary import RunSummary
 from harness.telemetry import HOST, Usage
@@ -84,10 +85,18 @@ def summary_tables(summary: RunSummary) -> str:
 
 
 def _code_table(summary: RunSummary) -> str:
+    driven = {figures.label for name in (LOAD, ONCE) for figures in _labels_of(summary, name)}
     rows = [
-        [cell(code.label), cell(code.code), str(code.sample_count), str(code.error_count)] for code in summary.codes
+        [cell(code.label), cell(code.code), str(code.sample_count), str(code.error_count)]
+        for code in summary.codes
+        if code.label in driven or code.error_count
     ]
     return table(("label", "code", "count", "errors"), rows)
+
+
+def _labels_of(summary: RunSummary, name: str) -> tuple[LabelFigures, ...]:
+    group = summary.group(name)
+    return group.labels if group else ()
 
 
 def _error_table(summary: RunSummary) -> str:
@@ -126,6 +135,9 @@ def _law_line(summary: RunSummary) -> str:
     law = summary.littles_law
     if law is None:
         return ""
+    if summary.run and summary.run.load.model == OPEN:
+        # Users come and go within a second: how many were active cannot be read off the samples.
+        return f"Little's law: throughput × (mean response + think time) = {law.busy_users:.1f} users busy on average."
     return (
         f"Little's law: throughput × (mean response + think time) = {law.busy_users:.1f} users busy; "
         f"{law.active_users:.1f} were active on average, {law.peak_users} at the peak "
@@ -165,5 +177,5 @@ def report(summary: RunSummary, notes: str) -> str:
 def notes_of(markdown: str) -> str | None:
     """Return what stands in a report's notes block; None when there is no such block."""
     begin = markdown.find(NOTES_BEGIN)
-    end = markdown.find(NOTES_END, begin)
+    end = markdown.rfind(NOTES_END)
     return markdown[begin + len(NOTES_BEGIN) : end].strip("\n") if 0 <= begin < end else None

@@ -15,6 +15,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("load", load_text(run.load)),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
+        *(("substitute", note) for note in run.plan_notes),
         *run.system_facts,
         ("generator", f"JMeter {versions['jmeter']}, heap {run.generator_heap_mb} MB, Java {versions['java']}"),
         ("host", f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"),
@@ -30,11 +31,13 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
 def load_text(load: LoadRecord) -> str:
     """Return the load in words."""
     number = units.number_text
-    duration = f"{number(load.duration_s)} s in all" if load.duration_s else f"{load.loops} loops each"
+    duration = (
+        f"{number(load.duration_s)} s in all" if load.duration_s else f"{units.plural(load.loops or 0, 'loop')} each"
+    )
     if load.model == OPEN:
         ramp = f"ramp {number(load.ramp_s)} s, " if load.ramp_s else ""
         return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{duration}"
-    users = f"{load.users} user{'' if load.users == 1 else 's'}"
+    users = units.plural(load.users or 0, "user")
     think = f", think time {number(load.think_time_s)} s" if load.think_time_s else ""
     return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
 
