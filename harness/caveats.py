@@ -13,6 +13,8 @@ from harness.record import OPEN, RunRecord
 from harness.telemetry import GENERATOR, HOST, Usage
 
 LITTLES_LAW_TOLERANCE = 0.10
+# Users are counted per second: over a shorter stretch the first and last second alone make the difference.
+LITTLES_LAW_LEAST_S = 10.0
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
 EXPECTED_SUCCESS_CODES = ("200", "201", "204")
@@ -59,7 +61,7 @@ def _of_run(run: RunRecord, law: LittlesLaw | None, usages: Sequence[Usage]) -> 
     load = run.load
     is_open = load.model == OPEN
     if law and not is_open:
-        if abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE:
+        if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE:
             found.append(
                 Caveat(
                     "littles-law",

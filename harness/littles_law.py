@@ -19,6 +19,7 @@ class LittlesLaw:
     peak_users: int
     busy_users: float
     ratio: float
+    over_s: float
 
 
 class ConcurrencyMeter:
@@ -53,4 +54,7 @@ class ConcurrencyMeter:
             user_seconds += users
         active = user_seconds / len(seconds)
         busy = (self._elapsed_ms + self._sample_count * think_time_s * MS_PER_S) / (self._last_ms - self._first_ms)
-        return LittlesLaw(active, max(self._users_by_second.values()), busy, busy / active) if active else None
+        if not active:
+            return None
+        over_s = (self._last_ms - self._first_ms) / MS_PER_S
+        return LittlesLaw(active, max(self._users_by_second.values()), busy, busy / active, over_s)

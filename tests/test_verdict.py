@@ -84,6 +84,11 @@ def test_a_starved_client_breaks_littles_law_and_the_report_says_so():
     assert "users were active on average, the samples account" in caveats_of(samples, record())["littles-law"]
 
 
+def test_a_stretch_too_short_for_littles_law_raises_no_alarm():
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(5)]
+    assert "littles-law" not in caveats_of(samples, record())
+
+
 def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
     meter = ConcurrencyMeter()
     meter.add(0, 500, 4)
