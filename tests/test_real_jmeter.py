@@ -11,7 +11,7 @@ import pytest
 
 from harness.io import toolchain
 from tests.conftest import ROOT
-from tests.test_run import processes_of, report, run_json, wait_for
+from tests.test_run import processes_of, report, run_json, samples_under_way, wait_for
 
 pytestmark = pytest.mark.real
 
@@ -109,8 +109,7 @@ def test_an_open_load_starts_as_many_users_as_its_rate_says(real, target, tmp_pa
 @pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "5")], ids=["closed", "open"])
 def test_ctrl_c_stops_a_real_jmeter_gracefully(real, target, tmp_path, load):
     process = real("--target", target, *load, "--duration", "60")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 20, 40)
+    samples_under_way(tmp_path, 20, 40)
     process.send_signal(signal.SIGINT)
     text = finish(process)
     assert process.returncode == 130, text
@@ -132,8 +131,7 @@ def test_a_plan_whose_plugin_is_absent_ends_with_3_and_the_name_of_the_plugin(re
 
 def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real, target, tmp_path):
     process = real("--target", target, "--users", "5", "--duration", "60")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 20, 40)
+    samples = samples_under_way(tmp_path, 20, 40)
     process.kill()
     process.communicate()
     wait_for(lambda: not processes_of(tmp_path), 20)

@@ -35,6 +35,13 @@ def wait_for(condition, seconds: float = 20.0):
     raise AssertionError(f"not within {seconds} s")
 
 
+def samples_under_way(tmp_path: Path, rows: int = 3, seconds: float = 20.0) -> Path:
+    """Return the JTL of the run that goes on, once it holds more than `rows` rows."""
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > rows, seconds)
+    return samples
+
+
 def processes_of(folder: Path) -> list[psutil.Process]:
     """The processes that run in `folder` or have it in their command, ours left out."""
     found = []
@@ -129,8 +136,7 @@ def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, target, tmp_
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target, tmp_path, number):
     process = start_run("--target", target, "--duration", "60")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    samples_under_way(tmp_path)
     process.send_signal(number)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -144,8 +150,7 @@ def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target
 
 def test_a_second_wish_to_stop_does_not_wait_for_a_deaf_jmeter(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "60", mode="hangs")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    samples_under_way(tmp_path)
     process.send_signal(signal.SIGINT)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
@@ -155,8 +160,7 @@ def test_a_second_wish_to_stop_does_not_wait_for_a_deaf_jmeter(start_run, target
 
 def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported(start_run, tmp_path):
     process = start_run("--duration", "60")  # with the system started here
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    samples = samples_under_way(tmp_path)
     assert len(processes_of(tmp_path)) >= 2
     process.kill()
     process.wait()
@@ -168,8 +172,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported
 
 def test_a_system_that_dies_ends_the_run_as_invalid(start_run, tmp_path):
     process = start_run("--duration", "60")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    samples_under_way(tmp_path)
     (server,) = [
         found for found in psutil.Process(process.pid).children(recursive=True) if "http.server" in found.cmdline()
     ]
@@ -242,8 +245,7 @@ def test_a_profile_for_a_system_that_is_not_there_is_refused(run, home, tmp_path
 
 def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "3")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3)
+    samples = samples_under_way(tmp_path)
     shutil.rmtree(samples.parent)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 3
@@ -253,16 +255,19 @@ def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_
 
 def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     # A set-up step that would last for a minute, stopped as `kill` stops it.
+    log = tmp_path / "log"
     code = (
         "from pathlib import Path\nfrom harness.io import toolchain\nfrom harness.io.interrupts import Interrupts\n"
         "with Interrupts():\n"
-        f"    toolchain._run(['sleep', '61.{os.getpid()}'], Path({str(tmp_path / 'log')!r}), '')"
+        f"    toolchain._run(['sh', '-c', 'sleep 61 & echo up; wait'], Path({str(log)!r}), '')"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL)
-    mine = wait_for(lambda: psutil.Process(process.pid).children())
+    wait_for(lambda: log.is_file() and log.read_text() == "up\n")
+    mine = psutil.Process(process.pid).children(recursive=True)
     process.terminate()
     process.wait(timeout=10)
-    assert not any(child.is_running() for child in mine)
+    assert len(mine) == 2
+    wait_for(lambda: not any(child.is_running() for child in mine), 5)
 
 
 def test_no_disk_space_is_refused_before_anything_starts(run, home, tmp_path):
