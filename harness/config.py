@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,19 @@ from harness.errors import UsageError
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return `did you mean x? ` with the nearest of the names, or nothing when none is near."""
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f"did you mean {near[0]}? " if near else ""
+
+
 def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
     """Return the TOML file `path`; a UsageError names the files of its kind that there are, or the bad line."""
     if not _NAME.fullmatch(name) or not path.is_file():
         there = sorted(other.stem for other in path.parent.glob("*.toml"))
-        near = difflib.get_close_matches(name, there, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise UsageError(f"{what}={name}: unknown", f"{meant}there are: {', '.join(there) or 'none'}")
+        raise UsageError(
+            f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
+        )
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 TOTAL = "TOTAL"
@@ -37,6 +38,11 @@ class Group:
     name: str
     labels: tuple[LabelFigures, ...]
     total: LabelFigures
+
+
+def driven_labels(groups: Iterable[Group]) -> frozenset[str]:
+    """Return the labels of the load and of the steps once per user: what setUp and tearDown are not."""
+    return frozenset(figures.label for group in groups if group.name in (LOAD, ONCE) for figures in group.labels)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.config import check_keys
 from harness.errors import UsageError
-from harness.system import Command, Fact, Manifest, Placement, Prepare, ProcessSpec, Ready, there_is
+from harness.system import Command, Fact, Manifest, Placement, Prepare, ProcessSpec, Ready, Settings, there_is
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "system.toml"
@@ -61,6 +61,21 @@ def load_manifest(folder: Path) -> Manifest:
         raise UsageError(f"{where}: format_version is {found!r}", f"this version reads {FORMAT_VERSION}")
     check_keys(document, _TOP_KEYS, where)
     return _manifest(document, folder.resolve(), where)
+
+
+def load_configured(
+    systems_dir: Path, name: str, settings_by_system: Mapping[str, Mapping[str, Any]], where: str
+) -> tuple[Manifest, Settings]:
+    """Return the manifest of a system and its settings; `where` names the profile that gives the settings.
+
+    UsageError when a system or setting is unknown: a misspelt one would leave the default sizes in force.
+    """
+    names = system_names(systems_dir)
+    for given in settings_by_system:
+        if given not in names:
+            raise UsageError(f"{where}: there is no system {given}", there_is(given, names))
+    manifest = load_manifest(systems_dir / name)
+    return manifest, manifest.resolve_settings(settings_by_system.get(name, {}))
 
 
 def _manifest(document: Table, folder: Path, where: str) -> Manifest:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from harness import units
-from harness.config import check_keys, load_toml
+from harness.config import check_keys, did_you_mean, load_toml
 from harness.errors import UsageError
 from harness.jmx import read_properties, with_open_model
 
@@ -184,8 +183,7 @@ def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: s
         if name in SET_BY_THE_RUN:
             raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f"did you mean {near[0]}? " if near else ""
+            meant = did_you_mean(name, known)
             there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"
             raise UsageError(f"{where}: {shape} does not read the property {name}", f"{meant}it reads: {there}")
     check_keys(table, dict.fromkeys(table, (str, int, float)), where)

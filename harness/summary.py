@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.caveats import Caveat, find_caveats
-from harness.figures import LOAD, ONCE, CodeCount, ErrorKind, Group, LabelFigures
+from harness.figures import LOAD, CodeCount, ErrorKind, Group, LabelFigures, driven_labels
 from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw
 from harness.record import RunRecord
@@ -75,7 +75,7 @@ def summarise(
     groups = tally.groups()
     load = next((group for group in groups if group.name == LOAD), None)
     codes, errors = tally.codes(), tally.errors()
-    driven = {figures.label for group in groups if group.name in (LOAD, ONCE) for figures in group.labels}
+    driven = driven_labels(groups)
     law = tally.concurrency.littles_law(run.load.think_time_s if run else 0.0)
     return RunSummary(
         format_version=FORMAT_VERSION,

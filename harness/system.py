@@ -6,13 +6,13 @@ describes every key.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
+from harness.config import did_you_mean
 from harness.errors import UsageError
 
 Setting = str | int | float | bool | list[str]
@@ -171,9 +171,7 @@ def render_facts(manifest: Manifest, context: Context) -> tuple[tuple[str, str],
 
 def there_is(key: str, names: Iterable[str]) -> str:
     """Return what to do about an unknown name: the nearest one there is, and all of them."""
-    close = difflib.get_close_matches(key, list(names), n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}there is: {', '.join(sorted(names)) or 'none'}"
+    return f"{did_you_mean(key, names)}there is: {', '.join(sorted(names)) or 'none'}"
 
 
 def _shortened(text: str) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,18 +76,27 @@ def main(arguments: Sequence[str]) -> int:
 
 def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
     """Return the timing of one run: ready as the harness says it, the first sample as JMeter stamps it."""
-    start_s, ready_s = time.time(), None
-    with subprocess.Popen([*command, "--reports", str(reports)], stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout or ():
-            if ": ready after" in line:
-                ready_s = time.time() - start_s
-    if process.returncode:
-        raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see what it printed")
+    start_s = time.time()
+    ready_s = _ready_s([*command, "--reports", str(reports)])
     run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
     first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl", Dropped()))
     usages = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["usages"]
     cores = next((usage["cpu_cores_mean"] for usage in usages if usage["process"] == HARNESS), 0.0)
     return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)
+
+
+def _ready_s(
+    command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> float | None:
+    """Run the command to its end; return the seconds until it said `ready after`, None when it never did."""
+    start_s, ready_s = time.monotonic(), None
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            if ": ready after" in line:
+                ready_s = time.monotonic() - start_s
+    if process.returncode:
+        raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see what it printed")
+    return ready_s
 
 
 def _set_up_s() -> float:
@@ -108,14 +117,9 @@ def _cold_ready_s(folder: Path, plan: str) -> float:
         "PIP_NO_CACHE_DIR": "1",
         "MAVEN_OPTS": f"-Dmaven.repo.local={home / 'repository'}",
     }
-    start_s, ready_s = time.monotonic(), None
-    command = ["make", "run", f"PLAN={plan}", "USERS=1", "LOOPS=1"]
-    with subprocess.Popen(command, cwd=clone, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout or ():
-            if ": ready after" in line:
-                ready_s = time.monotonic() - start_s
-    if process.returncode or ready_s is None:
-        raise StartError(f"make run in a fresh clone ended with code {process.returncode}", "see what it printed")
+    ready_s = _ready_s(["make", "run", f"PLAN={plan}", "USERS=1", "LOOPS=1"], clone, environment)
+    if ready_s is None:
+        raise StartError("make run in a fresh clone never said that it was ready", "see what it printed")
     shutil.rmtree(clone)
     return ready_s
 

@@ -39,13 +39,12 @@ from harness.io.rundir import RunDirectory, check_space, reserve
 from harness.io.supervisor import Supervisor
 from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
-from harness.manifest import load_manifest, system_names
+from harness.manifest import load_configured
 from harness.plan import effective_jmx, load_plan
 from harness.record import FINISHED, FORMAT_VERSION, RUNNING, LoadRecord, RunRecord
 from harness.render.setup import load_text
 from harness.render.terminal import closing_text
 from harness.spec import RunSpec
-from harness.system import there_is
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
 
@@ -57,7 +56,8 @@ examples:
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080    (a system that runs already)
 
 exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;
-3 the run is invalid; 130 interrupted. Through make every failure is 2: call scripts/run where the code matters.
+3 the run is invalid; 70 an error of the harness itself; 130 interrupted.
+Through make every failure is 2: call scripts/run where the code matters.
 """
 
 
@@ -94,10 +94,6 @@ def resolve(options: argparse.Namespace) -> RunSpec:
             raise UsageError(f"--{name} is empty", "give a value, or leave the option out")
     plan = load_plan(options.home / "plans", options.plan)
     profile = specs.load_profile(options.home / "env", options.env)
-    systems = system_names(options.home / "systems")
-    for name in profile.system_settings:
-        if name not in systems:
-            raise UsageError(f"env/{profile.name}.toml: there is no system {name}", there_is(name, systems))
     load = specs.resolve_load(
         specs.LoadArguments(options.users, options.ramp, options.duration, options.loops, options.rate), plan.load
     )
@@ -125,6 +121,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run what the arguments ask for; return the exit code."""
     options = parser().parse_args(arguments)
     spec = resolve(options)
+    manifest, settings = load_configured(
+        options.home / "systems", spec.plan.system, spec.profile.system_settings, f"env/{spec.profile.name}.toml"
+    )
     console = Console()
     with Interrupts() as interrupts:
         java = toolchain.java_version()
@@ -134,8 +133,6 @@ def main(arguments: Sequence[str]) -> int:
             check_target(spec.target)
         elif spec.port:
             check_port("http", spec.port)
-        manifest = load_manifest(options.home / "systems" / spec.plan.system)
-        settings = manifest.resolve_settings(spec.profile.system_settings.get(manifest.name, {}))
         directory = reserve(options.reports, spec.plan.name, spec.series)
 
         def new_system(guardian: Guardian, say: Callable[[str], None]) -> Supervisor:
@@ -175,15 +172,15 @@ def _measure(
     say(f"{spec.plan.name}/{directory.name}: {load_text(LoadRecord.of(spec.load, spec.plan.load.think_time_s))}")
     with ExitStack() as stack:
         guardian = stack.enter_context(Guardian(uuid4().hex))
-        system = None
-        if spec.target is None:
+        target, system = spec.target, None
+        if target is None:
             system = stack.enter_context(new_system(guardian, say))
             system.prepare()
             say(f"{system.manifest.title}: starting")
             started_s = time.monotonic()
             system.start()
             say(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
-        target = spec.target or specs.parse_target(system.target_url if system else "")
+            target = specs.parse_target(system.target_url)
         record = _record(spec, directory.name, target, system, jmeter)
         directory.effective_plan.write_bytes(effective_jmx(spec.plan.shape_path, spec.load))
         with interrupts.held():

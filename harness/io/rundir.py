@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InvalidRunError, UsageError
-from harness.generator import LOG_NAME, PLAN_NAME, SAMPLES_NAME
+from harness.generator import PLAN_NAME, SAMPLES_NAME
 from harness.units import BYTES_PER_MB
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
@@ -44,11 +44,6 @@ class RunDirectory:
     def samples(self) -> Path:
         """JMeter's JTL."""
         return self.path / SAMPLES_NAME
-
-    @property
-    def jmeter_log(self) -> Path:
-        """JMeter's log."""
-        return self.path / LOG_NAME
 
     @property
     def effective_plan(self) -> Path:

@@ -44,7 +44,8 @@ class TelemetryWriter:
     def _run(self) -> None:
         with self._path.open("w", encoding="utf-8", newline="\n") as out:
             out.write(",".join(COLUMNS) + "\n")
-            last_s = self._read_cpu_s(time.monotonic())
+            last_s = time.monotonic()
+            self._rows(_PERIOD_S)  # not written: the CPU times to count from
             while not self._stop.wait(_PERIOD_S - (time.monotonic() - last_s)):
                 now_s = time.monotonic()
                 for row in self._rows(now_s - last_s):
@@ -52,16 +53,14 @@ class TelemetryWriter:
                 out.flush()
                 last_s = now_s
 
-    def _read_cpu_s(self, now_s: float) -> float:
-        self._rows(1.0)
-        return now_s
-
     def _rows(self, passed_s: float) -> list[tuple[object, ...]]:
         now_ms = time.time_ns() // 1_000_000
         times = psutil.cpu_times()
         busy_s = sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
-        used_bytes = psutil.virtual_memory().total - psutil.virtual_memory().available
-        rows: list[tuple[object, ...]] = [(now_ms, HOST, self._cores(HOST, busy_s, passed_s), used_bytes, "")]
+        memory = psutil.virtual_memory()
+        rows: list[tuple[object, ...]] = [
+            (now_ms, HOST, self._cores(HOST, busy_s, passed_s), memory.total - memory.available, "")
+        ]
         for name, process in self._processes.items():
             try:
                 with process.oneshot():

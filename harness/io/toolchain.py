@@ -30,10 +30,10 @@ _VERSION_TIMEOUT_S = 30
 _TAIL_LINES = 15
 
 
-def enter_venv(*, tests: bool = False) -> None:
+def enter_venv() -> None:
     """Make sure that .venv is complete and that this process is its Python; replaces the process when it is not."""
     check_python()
-    python = ensure_venv(tests=tests)
+    python = ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
         os.execv(python, [str(python), *sys.argv])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import jinja2
 
 from harness import units
-from harness.figures import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
+from harness.figures import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures, driven_labels
 from harness.record import OPEN
 from harness.render.setup import setup_lines
 from harness.summary import RunSummary
@@ -85,18 +85,13 @@ def summary_tables(summary: RunSummary) -> str:
 
 
 def _code_table(summary: RunSummary) -> str:
-    driven = {figures.label for name in (LOAD, ONCE) for figures in _labels_of(summary, name)}
+    driven = driven_labels(summary.groups)
     rows = [
         [cell(code.label), cell(code.code), str(code.sample_count), str(code.error_count)]
         for code in summary.codes
         if code.label in driven or code.error_count
     ]
     return table(("label", "code", "count", "errors"), rows)
-
-
-def _labels_of(summary: RunSummary, name: str) -> tuple[LabelFigures, ...]:
-    group = summary.group(name)
-    return group.labels if group else ()
 
 
 def _error_table(summary: RunSummary) -> str:
