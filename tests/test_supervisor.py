@@ -20,6 +20,7 @@ from harness.errors import StartError, UsageError
 from harness.io.guardian import OWNER_VARIABLE, Guardian, owned_processes
 from harness.io.supervisor import Supervisor
 from harness.manifest import load_manifest
+from tests.test_run import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEMS = ROOT / "tests" / "systems"
@@ -320,5 +321,6 @@ def test_ctrl_c_while_the_system_starts_stops_everything(
 def test_a_guardian_watches_over_anything_that_carries_its_environment() -> None:
     with Guardian() as guardian:
         child = subprocess.Popen(["sleep", "600"], env={**os.environ, **guardian.environment})
+        wait_for(lambda: owned_processes(guardian.owner_id))  # in the middle of its exec it shows no environment
         assert [process.pid for process in owned_processes(guardian.owner_id)] == [child.pid]
     assert child.wait(timeout=10) == -signal.SIGTERM

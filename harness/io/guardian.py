@@ -97,9 +97,9 @@ def _end_all(owner_id: str) -> None:
             process.terminate()
     _wait_for(victims, _GRACE_S)
     for _ in range(_KILL_ROUNDS):
+        # One look is not enough: a process in the middle of its exec shows no environment for a moment.
+        time.sleep(_POLL_S)
         victims = owned_processes(owner_id)
-        if not victims:
-            return
         for process in victims:
             with contextlib.suppress(psutil.Error):
                 process.kill()
