@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from harness.errors import UsageError
 
 
 def _single_precision(value: float) -> float:
@@ -27,6 +29,19 @@ class Histogram:
         for value_ms in values_ms:
             histogram.add(value_ms)
         return histogram
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> Histogram:
+        """Return the histogram that `to_text` wrote; UsageError when the text is none, `where` names its place."""
+        try:
+            pairs = (pair.split(":") for pair in text.split())
+            return cls({int(value): int(count) for value, count in pairs})
+        except ValueError:
+            raise UsageError(f"{where}: not a histogram", "render the report again from the samples") from None
+
+    def to_text(self) -> str:
+        """Return `elapsed_ms:count` pairs by rising elapsed, a space between: one line in a JSON file."""
+        return " ".join(f"{value_ms}:{self.counts[value_ms]}" for value_ms in sorted(self.counts))
 
     def add(self, value_ms: int, count: int = 1) -> None:
         """Count a value, `count` times."""
@@ -76,12 +91,17 @@ class Histogram:
 
         This is the rule of JMeter's Aggregate Report, so our 90 % column and JMeter's agree to the millisecond.
         """
-        if not self.counts:
-            return None
-        rank = max(1, math.floor(self.count * _single_precision(ratio) + 0.5))
+        return self.quantiles_ms((ratio,))[0] if self.counts else None
+
+    def quantiles_ms(self, ratios: Sequence[float]) -> list[int]:
+        """Return the quantile of every ratio, in the order given, in one pass; there must be values."""
+        count = self.count
+        ranks = [max(1, math.floor(count * _single_precision(ratio) + 0.5)) for ratio in ratios]
+        found = dict.fromkeys(ranks, 0)
+        waiting = sorted(found, reverse=True)
         seen = 0
         for value_ms in sorted(self.counts):
             seen += self.counts[value_ms]
-            if seen >= rank:
-                return value_ms
-        return self.max_ms
+            while waiting and seen >= waiting[-1]:
+                found[waiting.pop()] = value_ms
+        return [found[rank] for rank in ranks]

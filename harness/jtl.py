@@ -7,11 +7,14 @@ line after the one that the record began in. A record whose number of fields dif
 
 from __future__ import annotations
 
-import io
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import NamedTuple
 
+from harness import units
 from harness.errors import UsageError
 
 DELIMITERS = (",", "|", ";", "\t")
@@ -31,9 +34,18 @@ _HEADERLESS = {
         "ErrorCount,uuid"
     ),
 }
+TRANSACTION_MESSAGE = "Number of samples in transaction :"
+_READ = (
+    *_NEEDED, "responseCode", "responseMessage", "threadName", "failureMessage", "bytes", "sentBytes", "allThreads",
+    "Latency", "Connect", "SampleCount", "ErrorCount",
+)  # fmt: skip
+# The forms that JMeter itself tries for jmeter.save.saveservice.timestamp_format.
+_DATE_FORMS = (
+    "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S",
+)  # fmt: skip
 _FIRST_LINES_KEPT = 5
 # Longer than any sample can be: a time stamp in the place of a duration, a clock that was set.
-_ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
+ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
 # A record with quotes may span lines; one that spans more than this is a torn quote, not a message.
 _LINES_PER_RECORD_MAX = 10_000
 
@@ -52,11 +64,20 @@ class Sample(NamedTuple):
     received_bytes: int | None
     sent_bytes: int | None
     all_threads: int | None
+    latency_ms: int | None = None
+    connect_ms: int | None = None
+    sample_count: int = 1  # a row may stand for several samples (JMeter's Statistical mode): elapsed is their sum
+    error_count: int = 0
 
     @property
     def end_ms(self) -> int:
         """When the sample ended."""
         return self.start_ms + self.elapsed_ms
+
+    @property
+    def is_transaction(self) -> bool:
+        """Whether a Transaction Controller wrote the row: it sums up samples that have rows of their own."""
+        return self.message.startswith(TRANSACTION_MESSAGE)
 
 
 @dataclass
@@ -72,77 +93,104 @@ class Dropped:
         if len(self.first) < _FIRST_LINES_KEPT:
             self.first.append((line_number, reason))
 
+    def merge(self, other: Dropped, lines_before: int) -> None:
+        """Add what was dropped from a later part, which has `lines_before` lines before it."""
+        self.count += other.count
+        later = [(lines_before + line_number, reason) for line_number, reason in other.first]
+        self.first = [*self.first, *later][:_FIRST_LINES_KEPT]
 
-def parse(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of an open CSV JTL in file order, noting in `dropped` what was left out.
 
-    `name` is what errors call the file; UsageError when it is no CSV JTL.
+def parse(
+    stream: Iterable[bytes], name: str, dropped: Dropped, columns: Sequence[str] | None = None
+) -> Iterator[Sample]:
+    """Yield the samples of a CSV JTL, given line by line, in file order, noting in `dropped` what was left out.
+
+    `name` is what errors call the file; `columns` are its columns where it has no header line. UsageError when it is
+    no CSV JTL.
     """
-    lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="\n")
-    columns: _Columns | None = None
-    for line_number, fields in _records(_numbered(lines, dropped), dropped):
-        if columns is None:
-            columns, is_header = _first_columns(fields, name, line_number)
-            if is_header:
+    records = Records(iter(stream), dropped)
+    rows = Rows(name, dropped, columns)
+    while (record := records.next()) is not None:
+        sample = rows.sample(*record)
+        if sample is not None:
+            yield sample
+
+
+class Records:
+    """Splits lines into records: a quoted field may hold delimiters, doubled quotes and newlines."""
+
+    def __init__(self, lines: Iterator[bytes], dropped: Dropped, delimiter: str = "") -> None:
+        self.delimiter = delimiter
+        self._lines = lines
+        self._dropped = dropped
+        self._line_count = 0
+        self._waiting: deque[_Line] = deque()
+
+    @property
+    def line_count(self) -> int:
+        """How many lines have gone into the records so far."""
+        return self._line_count - len(self._waiting)
+
+    def put_back(self) -> bytes:
+        """Return what was read ahead and not used, for someone else to read; nothing is left here."""
+        unread = b"".join(line.raw for line in self._waiting)
+        self._line_count -= len(self._waiting)
+        self._waiting.clear()
+        return unread
+
+    def next(self) -> tuple[int, list[str]] | None:
+        """Return (line number, fields) of the next record; None at the end. Torn ones are noted and passed over."""
+        while (line := self._waiting.popleft() if self._waiting else self._pull()) is not None:
+            text = line.text
+            if text in ("", "\r"):
                 continue
-        if _is_header(fields):
-            columns = _header_columns(fields, name, line_number)  # files put together: the later one is in force now
-            continue
-        if len(fields) != columns.width:
-            dropped.note(line_number, f"{len(fields)} fields where the header has {columns.width}")
-            continue
-        try:
-            sample = columns.sample(fields)
-        except ValueError as error:
-            dropped.note(line_number, str(error))
-            continue
-        yield sample
+            if not self.delimiter:
+                self.delimiter = _delimiter(text)
+            fields = self._split(line) if '"' in text else text.removesuffix("\r").split(self.delimiter)
+            if fields is not None:
+                return line.number, fields
+            self._dropped.note(line.number, "torn record: a quote that does not close properly")
+        return None
 
-
-def _numbered(lines: Iterable[str], dropped: Dropped) -> Iterator[tuple[int, str]]:
-    for line_number, line in enumerate(lines, 1):
-        text = line.removesuffix("\n").removeprefix("\ufeff")  # the mark of another file put behind the first
+    def _pull(self) -> _Line | None:
+        raw = next(self._lines, None)
+        if raw is None:
+            return None
+        self._line_count += 1
+        text = raw.removesuffix(b"\n").decode("utf-8", errors="replace")
+        text = text.removeprefix("\ufeff")  # of the file, or of another one put behind the first
         if "\0" in text:  # a block of NUL bytes stands where a full disk lost what was written
-            dropped.note(line_number, "NUL bytes: what was written there is lost")
+            self._dropped.note(self._line_count, "NUL bytes: what was written there is lost")
             text = text[text.rindex("\0") + 1 :]
-        yield line_number, text
+        return _Line(self._line_count, raw, text)
 
-
-def _records(lines: Iterator[tuple[int, str]], dropped: Dropped) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields) per record; a quoted field may hold delimiters, doubled quotes and newlines."""
-    waiting: list[tuple[int, str]] = []
-    delimiter = ""
-    while True:
-        number, line = waiting.pop(0) if waiting else next(lines, (0, ""))
-        if number == 0:
-            return
-        if line in ("", "\r"):
-            continue
-        if not delimiter:
-            delimiter = _delimiter(line)
-        if '"' not in line:
-            yield number, line.removesuffix("\r").split(delimiter)
-            continue
-        text, used = line, 0
-        fields, is_open = _split_quoted(text, delimiter)
-        while is_open:
+    def _split(self, line: _Line) -> list[str] | None:
+        """Return the fields of the record that begins with `line`; None when it is torn."""
+        text, used = line.text, 0
+        fields, is_open = _split_quoted(text, self.delimiter)
+        while is_open and used <= _LINES_PER_RECORD_MAX:
             # The record goes on in the next line: taken from those put back, else from the file.
-            if used == len(waiting):
-                following = next(lines, None)
+            if used == len(self._waiting):
+                following = self._pull()
                 if following is None:
                     break
-                waiting.append(following)
-            text += "\n" + waiting[used][1]
+                self._waiting.append(following)
+            following = self._waiting[used]
+            text += "\n" + following.text
             used += 1
-            if '"' in waiting[used - 1][1] or used > _LINES_PER_RECORD_MAX:
-                fields, is_open = _split_quoted(text, delimiter)
-                if used > _LINES_PER_RECORD_MAX:
-                    break
+            if '"' in following.text:
+                fields, is_open = _split_quoted(text, self.delimiter)
         if fields is None or is_open:
-            dropped.note(number, "torn record: a quote that does not close properly")
-            continue
-        del waiting[:used]
-        yield number, fields
+            return None
+        for _ in range(used):
+            self._waiting.popleft()
+        return fields
+
+
+class _Line(NamedTuple):
+    number: int
+    raw: bytes
+    text: str
 
 
 def _split_quoted(text: str, delimiter: str) -> tuple[list[str] | None, bool]:
@@ -184,56 +232,94 @@ def _is_header(fields: Sequence[str]) -> bool:
     return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
 
 
-def _header_columns(fields: Sequence[str], name: str, line_number: int) -> _Columns:
-    missing = [column for column in _NEEDED if column not in fields]
-    if missing:
-        raise UsageError(f"{name}:{line_number}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
-    return _Columns(fields)
+class Rows:
+    """Turns records into samples by the columns in force; a header line anywhere puts its own columns in force."""
+
+    def __init__(self, name: str, dropped: Dropped, columns: Sequence[str] | None = None) -> None:
+        self.layout = Layout.of(columns, f"{name}: --columns") if columns else None
+        self._name = name
+        self._dropped = dropped
+
+    def sample(self, line_number: int, fields: list[str]) -> Sample | None:
+        """Return the sample of a record; None for a header line, and for a record that is noted as dropped."""
+        if _is_header(fields):
+            self.layout = Layout.of(fields, f"{self._name}:{line_number}")
+            return None
+        if self.layout is None:
+            self.layout = self._assumed(line_number, fields)
+        if len(fields) != self.layout.width:
+            self._dropped.note(line_number, f"{len(fields)} fields where the header has {self.layout.width}")
+            return None
+        try:
+            return self.layout.sample(fields)
+        except ValueError as error:
+            self._dropped.note(line_number, str(error))
+            return None
+
+    def _assumed(self, line_number: int, fields: list[str]) -> Layout:
+        names = _HEADERLESS.get(len(fields))
+        if names is None or not fields[0].isdigit():
+            todo = f"give its columns: --columns timeStamp,elapsed,… ({units.plural(len(fields), 'field')} a line)"
+            raise UsageError(f"{self._name}:{line_number}: not a CSV JTL that is known: no header line", todo)
+        return Layout.of(names.split(","), self._name)
 
 
-def _first_columns(fields: list[str], name: str, line_number: int) -> tuple[_Columns, bool]:
-    """Return the columns in force from the first record on, and whether that record is a header."""
-    if _is_header(fields):
-        return _header_columns(fields, name, line_number), True
-    assumed = _HEADERLESS.get(len(fields))
-    if assumed is None or not fields[0].isdigit():
-        kind = "XML, and only CSV is read" if fields[0].startswith("<") else "not a CSV JTL: no header line"
-        raise UsageError(f"{name}:{line_number}: {kind}", "name a JTL that JMeter wrote as CSV")
-    return _Columns(assumed.split(",")), False
+@dataclass(frozen=True)
+class Layout:
+    """The columns in force: where each field of a record stands."""
 
+    columns: tuple[str, ...]
 
-class _Columns:
-    """Where each field of a record stands."""
+    @classmethod
+    def of(cls, columns: Sequence[str], where: str) -> Layout:
+        """Return the layout of columns in their order; UsageError when one that is needed is missing or doubled."""
+        missing = [column for column in _NEEDED if column not in columns]
+        if missing:
+            raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
+        doubled = [column for column in _READ if columns.count(column) > 1]
+        if doubled:
+            raise UsageError(f"{where}: {', '.join(doubled)} stands there twice", "name every column once")
+        return cls(tuple(columns))
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.width = len(names)
-        place = {name: index for index, name in enumerate(names)}
-        self._start, self._elapsed, self._label, self._success = (place[name] for name in _NEEDED)
-        self._code = place.get("responseCode")
-        self._message = place.get("responseMessage")
-        self._thread = place.get("threadName")
-        self._failure = place.get("failureMessage")
-        self._received = place.get("bytes")
-        self._sent = place.get("sentBytes")
-        self._all_threads = place.get("allThreads")
+    @property
+    def width(self) -> int:
+        """How many fields a record has."""
+        return len(self.columns)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The position of each column."""
+        return {name: index for index, name in enumerate(self.columns)}
 
     def sample(self, fields: list[str]) -> Sample:
         """Return the sample of one record; ValueError says which field is bad."""
-        elapsed_ms = _whole(fields, self._elapsed, "elapsed")
-        if not 0 <= elapsed_ms <= _ELAPSED_MAX_MS:
+        place = self.place
+        elapsed_ms = _whole(fields, place["elapsed"], "elapsed")
+        if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
             raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
+        success = _truth(fields[place["success"]])
+        sample_count = 1 if "SampleCount" not in place else _whole(fields, place["SampleCount"], "SampleCount")
+        if sample_count < 1:
+            raise ValueError(f"SampleCount {sample_count} cannot be")
+        error_count = 0 if success else sample_count
+        if sample_count > 1 and "ErrorCount" in place:
+            error_count = _whole(fields, place["ErrorCount"], "ErrorCount")
         return Sample(
-            _whole(fields, self._start, "timeStamp"),
+            _instant_ms(fields[place["timeStamp"]]),
             elapsed_ms,
-            fields[self._label],
-            _text(fields, self._code),
-            _text(fields, self._message),
-            _text(fields, self._thread),
-            _truth(fields[self._success]),
-            _text(fields, self._failure),
-            None if self._received is None else _whole(fields, self._received, "bytes"),
-            None if self._sent is None else _whole(fields, self._sent, "sentBytes"),
-            None if self._all_threads is None else _whole(fields, self._all_threads, "allThreads"),
+            fields[place["label"]],
+            _text(fields, place.get("responseCode")),
+            _text(fields, place.get("responseMessage")),
+            _text(fields, place.get("threadName")),
+            success,
+            _text(fields, place.get("failureMessage")),
+            _optional(fields, place.get("bytes"), "bytes"),
+            _optional(fields, place.get("sentBytes"), "sentBytes"),
+            _optional(fields, place.get("allThreads"), "allThreads"),
+            _optional(fields, place.get("Latency"), "Latency"),
+            _optional(fields, place.get("Connect"), "Connect"),
+            sample_count,
+            error_count,
         )
 
 
@@ -241,11 +327,29 @@ def _text(fields: list[str], index: int | None) -> str:
     return "" if index is None else fields[index]
 
 
+def _optional(fields: list[str], index: int | None, name: str) -> int | None:
+    return None if index is None else _whole(fields, index, name)
+
+
 def _whole(fields: list[str], index: int, name: str) -> int:
     try:
         return int(fields[index])
     except ValueError:
         raise ValueError(f"{name} {fields[index]!r} is not a whole number") from None
+
+
+def _instant_ms(text: str) -> int:
+    """Return a time stamp in ms since 1970: a number, or a date as timestamp_format may write it, taken as UTC."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    for form in _DATE_FORMS:
+        try:
+            return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * units.MS_PER_S)
+        except ValueError:
+            continue
+    raise ValueError(f"timeStamp {text!r} is neither a whole number nor a date")
 
 
 def _truth(text: str) -> bool:

@@ -1,147 +1,198 @@
-"""Adds samples up, one by one, into figures per label, codes, errors and concurrency."""
+"""Adds samples up, one by one or part by part, into counts per label, codes, kinds of error and per second."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from harness.figures import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, TOTAL, CodeCount, ErrorKind, Group, LabelFigures
-from harness.histogram import Histogram
+from harness.figures import (
+    GROUPS,
+    LOAD,
+    ONCE,
+    PERCENTILES,
+    SETUP,
+    TEARDOWN,
+    CodeCount,
+    ErrorKind,
+    Group,
+    LabelCounts,
+    LabelFigures,
+    plus,
+)
 from harness.jtl import Sample
-from harness.littles_law import ConcurrencyMeter
+from harness.timeline import Pulse
 from harness.units import MS_PER_S
+
+CAUSE_MAX = 200
+# Beyond this many kinds of error a new one joins those of its label and code: causes that never repeat are no causes.
+KINDS_MAX = 5000
+OTHER_CAUSES = "(other causes)"
+# What differs from one error to the next of the same cause: ids, addresses in memory, ports, times.
+_ID = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
+)
+
+
+def cause_of(failure: str, message: str) -> tuple[str, str]:
+    """Return (cause, the text it was made of): the assertion's message, else the response's, on one line."""
+    text = " ".join((failure or message).split())[:CAUSE_MAX]
+    return _ID.sub("…", text), text
+
+
+def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
+    """Return the group of a sample; `once` are the labels of the steps once per user."""
+    # JMeter names a thread after its thread group; in a distributed run the generator's name stands before it.
+    if "setUp" in thread_name:
+        return SETUP
+    if "tearDown" in thread_name:
+        return TEARDOWN
+    return ONCE if label in once else LOAD
 
 
 @dataclass
-class _Tally:
-    """Running figures of one label."""
+class _Kind:
+    """Errors of one label, code and cause."""
 
-    histogram: Histogram = field(default_factory=Histogram)
-    error_count: int = 0
-    received_bytes: int | None = 0
-    sent_bytes: int | None = 0
-    first_ms: int | None = None
-    last_ms: int = 0
-
-    def add(self, sample: Sample) -> None:
-        self.histogram.add(sample.elapsed_ms)
-        self.error_count += not sample.success
-        self.received_bytes = _plus(self.received_bytes, sample.received_bytes)
-        self.sent_bytes = _plus(self.sent_bytes, sample.sent_bytes)
-        self.first_ms = sample.start_ms if self.first_ms is None else min(self.first_ms, sample.start_ms)
-        self.last_ms = max(self.last_ms, sample.end_ms)
-
-    def merge(self, other: _Tally) -> None:
-        self.histogram.merge(other.histogram.counts)
-        self.error_count += other.error_count
-        self.received_bytes = _plus(self.received_bytes, other.received_bytes)
-        self.sent_bytes = _plus(self.sent_bytes, other.sent_bytes)
-        if other.first_ms is not None:
-            self.first_ms = other.first_ms if self.first_ms is None else min(self.first_ms, other.first_ms)
-            self.last_ms = max(self.last_ms, other.last_ms)
-
-    def figures(self, label: str) -> LabelFigures:
-        histogram, count = self.histogram, self.histogram.count
-        mean, median, p90 = histogram.mean_ms, histogram.quantile_ms(0.5), histogram.quantile_ms(0.9)
-        low, high = histogram.min_ms, histogram.max_ms
-        assert mean is not None and median is not None and p90 is not None and low is not None and high is not None
-        passed_ms = self.last_ms - (self.first_ms or 0)
-        return LabelFigures(
-            label=label,
-            sample_count=count,
-            average_ms=mean,
-            median_ms=median,
-            p90_ms=p90,
-            min_ms=low,
-            max_ms=high,
-            error_count=self.error_count,
-            error_ratio=self.error_count / count,
-            rate_per_s=_per_s(count, passed_ms),
-            received_bytes_per_s=_per_s(self.received_bytes, passed_ms),
-            sent_bytes_per_s=_per_s(self.sent_bytes, passed_ms),
-        )
-
-
-def _plus(total: int | None, value: int | None) -> int | None:
-    return None if total is None or value is None else total + value
-
-
-def _per_s(amount: int | None, passed_ms: int) -> float | None:
-    return None if amount is None or passed_ms <= 0 else amount * MS_PER_S / passed_ms
+    count: int
+    first_ms: int
+    last_ms: int
+    example: str
 
 
 class SampleTally:
-    """Adds samples up one by one; `summarise` makes the RunSummary of what it has seen."""
+    """Adds samples up; two tallies of parts merge exactly into that of the whole.
 
-    def __init__(self, once_labels: Sequence[str] = ()) -> None:
-        self._once = frozenset(once_labels)
-        self._tallies: dict[tuple[str, str], _Tally] = {}
-        self._codes: dict[tuple[str, str], list[int]] = {}
-        self._kinds: dict[tuple[str, str, str], list[int]] = {}
+    `source` numbers the file that the samples come from: the users of several generators add up. With `window_ms`
+    only samples that end from its first millisecond to before its last are counted.
+    """
+
+    def __init__(
+        self, once_labels: Iterable[str] = (), source: int = 0, window_ms: tuple[int, int] | None = None
+    ) -> None:
+        self.once = frozenset(once_labels)
+        self.source = source
+        self.window_ms = window_ms
+        self.labels: dict[tuple[str, str, bool], LabelCounts] = {}
+        self.codes: dict[tuple[str, str], list[int]] = {}
+        self.kinds: dict[tuple[str, str, str], _Kind] = {}
+        self.requests = Pulse()
+        self.transactions = Pulse()
         self.first_ms: int | None = None
-        self.concurrency = ConcurrencyMeter()
 
     def add(self, sample: Sample) -> None:
         """Count one sample."""
-        group = self._group(sample)
-        self._tallies.setdefault((group, sample.label), _Tally()).add(sample)
-        code = self._codes.setdefault((sample.label, sample.code), [0, 0])
-        code[0] += 1
-        if not sample.success:
-            code[1] += 1
-            self._add_error(sample)
-        self.first_ms = sample.start_ms if self.first_ms is None else min(self.first_ms, sample.start_ms)
+        end_ms = sample.end_ms
+        if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
+            return
+        group = group_of(sample.thread_name, sample.label, self.once)
+        is_transaction = sample.is_transaction
+        counts = self.counts(group, sample.label, is_transaction)
+        counts.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+        counts.elapsed_sum_ms += sample.elapsed_ms
+        counts.error_count += sample.error_count
+        counts.received_bytes = plus(counts.received_bytes, sample.received_bytes)
+        counts.sent_bytes = plus(counts.sent_bytes, sample.sent_bytes)
+        counts.latency_sum_ms = plus(counts.latency_sum_ms, sample.latency_ms)
+        counts.connect_sum_ms = plus(counts.connect_sum_ms, sample.connect_ms)
+        counts.first_ms = sample.start_ms if counts.first_ms is None else min(counts.first_ms, sample.start_ms)
+        counts.last_ms = max(counts.last_ms, end_ms)
+        self.add_code(sample.label, sample.code, sample.sample_count, sample.error_count)
+        if sample.error_count:
+            cause, example = cause_of(sample.failure, sample.message)
+            first_ms = sample.start_ms
+            self.add_kind((sample.label, sample.code, cause), sample.error_count, first_ms, first_ms, example)
+        self.note_start(sample.start_ms)
         if group in (LOAD, ONCE):
-            self.concurrency.add(sample.start_ms, sample.elapsed_ms, sample.all_threads)
+            pulse = self.transactions if is_transaction else self.requests
+            pulse.add(
+                end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, self.source
+            )
 
-    def _group(self, sample: Sample) -> str:
-        # JMeter names a thread after its thread group; in a distributed run the generator's name stands before it.
-        thread = sample.thread_name
-        if "setUp" in thread:
-            return SETUP
-        if "tearDown" in thread:
-            return TEARDOWN
-        return ONCE if sample.label in self._once else LOAD
+    def counts(self, group: str, label: str, is_transaction: bool) -> LabelCounts:
+        """Return the counts of a label, new and empty ones when there are none yet."""
+        counts = self.labels.get((group, label, is_transaction))
+        if counts is None:
+            counts = self.labels[group, label, is_transaction] = LabelCounts()
+        return counts
 
-    def _add_error(self, sample: Sample) -> None:
-        text = sample.failure or sample.message
-        cause = " ".join(text.split())[:200]
-        kind = self._kinds.setdefault((sample.label, sample.code, cause), [0, sample.start_ms, sample.start_ms])
-        kind[0] += 1
-        kind[1] = min(kind[1], sample.start_ms)
-        kind[2] = max(kind[2], sample.start_ms)
+    def add_code(self, label: str, code: str, sample_count: int, error_count: int) -> None:
+        """Count answers with a response code."""
+        counts = self.codes.setdefault((label, code), [0, 0])
+        counts[0] += sample_count
+        counts[1] += error_count
+
+    def add_kind(self, key: tuple[str, str, str], count: int, first_ms: int, last_ms: int, example: str) -> None:
+        """Count errors of one (label, code, cause), the first and last of which began then."""
+        if key not in self.kinds and len(self.kinds) >= KINDS_MAX:
+            key = (key[0], key[1], OTHER_CAUSES)
+        kind = self.kinds.get(key)
+        if kind is None:
+            self.kinds[key] = _Kind(count, first_ms, last_ms, example)
+            return
+        kind.count += count
+        kind.first_ms = min(kind.first_ms, first_ms)
+        kind.last_ms = max(kind.last_ms, last_ms)
+
+    def note_start(self, start_ms: int) -> None:
+        """Note when a sample began."""
+        self.first_ms = start_ms if self.first_ms is None else min(self.first_ms, start_ms)
+
+    def merge(self, other: SampleTally) -> None:
+        """Add the tally of a later part of the samples."""
+        for key, counts in other.labels.items():
+            self.counts(*key).merge(counts)
+        for (label, code), (sample_count, error_count) in other.codes.items():
+            self.add_code(label, code, sample_count, error_count)
+        for kind_key, kind in other.kinds.items():
+            self.add_kind(kind_key, kind.count, kind.first_ms, kind.last_ms, kind.example)
+        if other.first_ms is not None:
+            self.note_start(other.first_ms)
+        self.requests.merge(other.requests)
+        self.transactions.merge(other.transactions)
+
+    @property
+    def pulse(self) -> Pulse:
+        """The load second by second: its requests, or its transactions when the file has nothing else."""
+        return self.requests if self.requests.seconds else self.transactions
 
     def span_ms(self) -> tuple[int, int] | None:
         """The first start and the last end of the load's own samples; None without any."""
-        tallies = [tally for (group, _), tally in self._tallies.items() if group in (LOAD, ONCE)]
-        starts = [tally.first_ms for tally in tallies if tally.first_ms is not None]
-        return (min(starts), max(tally.last_ms for tally in tallies)) if starts else None
+        spans = [counts for (group, _, _), counts in self.labels.items() if group in (LOAD, ONCE)]
+        starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
+        return (min(starts), max(counts.last_ms for counts in spans)) if starts else None
 
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self, percentiles: Sequence[str] = PERCENTILES, with_transactions: bool = False) -> tuple[Group, ...]:
         """The groups that have samples; labels in order of first appearance."""
-        groups = []
+        found = []
         for name in GROUPS:
-            tallies = {label: tally for (group, label), tally in self._tallies.items() if group == name}
-            if tallies:
-                total = _Tally()
-                for tally in tallies.values():
-                    total.merge(tally)
-                labels = tuple(tally.figures(label) for label, tally in tallies.items())
-                groups.append(Group(name, labels, total.figures(TOTAL)))
-        return tuple(groups)
+            labels = [
+                LabelFigures.of(label, is_transaction, counts, percentiles)
+                for (group, label, is_transaction), counts in self.labels.items()
+                if group == name
+            ]
+            if labels:
+                found.append(Group.of(name, labels, with_transactions))
+        return tuple(found)
 
-    def codes(self) -> tuple[CodeCount, ...]:
+    def code_counts(self) -> tuple[CodeCount, ...]:
         """Response codes by label, in order of first appearance of the label, then by code."""
-        order = {label: place for place, label in enumerate(dict.fromkeys(label for label, _ in self._codes))}
-        keys = sorted(self._codes, key=lambda key: (order[key[0]], key[1]))
-        return tuple(CodeCount(label, code, *self._codes[label, code]) for label, code in keys)
+        order = {label: place for place, label in enumerate(dict.fromkeys(label for label, _ in self.codes))}
+        keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1]))
+        return tuple(CodeCount(label, code, *self.codes[label, code]) for label, code in keys)
 
-    def errors(self) -> tuple[ErrorKind, ...]:
+    def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Every kind of error, the most frequent first."""
         first_ms = self.first_ms or 0
         kinds = (
-            ErrorKind(*key, count, (first - first_ms) / MS_PER_S, (last - first_ms) / MS_PER_S)
-            for key, (count, first, last) in self._kinds.items()
+            ErrorKind(
+                *key,
+                kind.count,
+                (kind.first_ms - first_ms) / MS_PER_S,
+                (kind.last_ms - first_ms) / MS_PER_S,
+                kind.example,
+            )
+            for key, kind in self.kinds.items()
         )
         return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.first_s, kind.label, kind.cause)))
 

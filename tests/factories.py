@@ -29,7 +29,8 @@ def sample(label: str = "Pay", elapsed_ms: int = 100, start_ms: int = 1_000_000,
 
 def failed(label: str = "Pay", code: str = "402", failure: str = "expected 201", **changes: Any) -> Sample:
     """Return a failed sample."""
-    return sample(label, code=code, failure=failure, success=False, message="Payment Required", **changes)
+    values = {"success": False, "message": "Payment Required", "error_count": 1, **changes}
+    return sample(label, code=code, failure=failure, **values)
 
 
 def closed_load(users: int = 2, **changes: Any) -> LoadRecord:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.figures import LOAD
-from harness.io.results import summary_of_jtl
+from harness.io.results import summary_of_jtls
 
 GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[2] / "shared" / "golden"))
 RUNS = ("run-02_3", "run-06_5", "run-09_4", "run-10_3", "run-10_5", "run-13_1")
@@ -21,7 +21,7 @@ APART = ("Threads", "Metrics", "TOTAL")
 def test_every_label_of_a_real_run_has_the_figures_of_its_time(run):
     if not (GOLDEN / run).is_dir():
         pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")
-    summary = summary_of_jtl(GOLDEN / run / "samples.jtl")
+    summary = summary_of_jtls([GOLDEN / run / "samples.jtl"])
     found = {figures.label: figures for figures in summary.group(LOAD).labels}
     with (GOLDEN / run / "aggregate.csv").open(encoding="utf-8", newline="") as lines:
         rows = {row["sampler_label"]: row for row in csv.DictReader(lines) if row["sampler_label"] not in APART}

@@ -136,11 +136,6 @@ def test_an_elapsed_time_that_cannot_be_is_dropped_and_counted(elapsed):
     assert dropped.first == [(2, f"elapsed {elapsed} ms cannot be")]
 
 
-def test_xml_is_refused_as_what_it_is():
-    with pytest.raises(UsageError, match=r"samples\.jtl:1: XML, and only CSV is read"):
-        read('<?xml version="1.0"?>\n<testResults version="1.2"/>\n')
-
-
 @pytest.mark.parametrize("text", ["hello world\n", "a,b,c\n1,2,3\n"])
 def test_what_is_no_csv_jtl_is_refused(text):
     with pytest.raises(UsageError, match=r"samples\.jtl:1: not a CSV JTL"):

@@ -46,7 +46,7 @@ def test_a_reports_folder_that_is_a_file_is_refused(tmp_path):
 def test_json_of_another_format_version_is_refused(tmp_path):
     (tmp_path / "run.json").write_text('{"format_version": 99}')
     with pytest.raises(UsageError, match="not a file of format version 1"):
-        read_json(tmp_path / "run.json")
+        read_json(tmp_path / "run.json", 1)
 
 
 def test_a_run_json_is_never_half_written(tmp_path):

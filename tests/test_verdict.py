@@ -1,7 +1,7 @@
 import pytest
 
 from harness.jtl import Dropped
-from harness.littles_law import ConcurrencyMeter
+from harness.littles_law import littles_law
 from harness.summary import summarise
 from harness.tally import tally_of
 from harness.telemetry import Usage
@@ -90,10 +90,10 @@ def test_a_stretch_too_short_for_littles_law_raises_no_alarm():
 
 
 def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
-    meter = ConcurrencyMeter()
-    meter.add(0, 500, 4)
-    meter.add(500, 9400, 4)
-    law = meter.littles_law()
+    tally = tally_of(
+        [sample(start_ms=0, elapsed_ms=500, all_threads=4), sample(start_ms=500, elapsed_ms=9400, all_threads=4)]
+    )
+    law = littles_law(tally.pulse.by_second(0, 9), span_ms=9900)
     assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
 
 

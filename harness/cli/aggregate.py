@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.figures import LOAD
-from harness.io.results import summary_of_jtl, write_report
+from harness.io.results import summary_of_jtls, write_report
 from harness.io.rundir import RunDirectory
 from harness.io.toolchain import ROOT
 from harness.render.markdown import summary_tables
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _table(path: Path) -> int:
-    summary = summary_of_jtl(path)
+    summary = summary_of_jtls([path])
     print(summary_tables(summary), end="")
     for caveat in summary.caveats:
         print(f"\n{caveat.text}")

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.figures import PERCENTILES
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.jtl import Dropped, Sample, parse
 from harness.record import RunRecord
 from harness.render.markdown import notes_of, report
-from harness.summary import RunSummary, summarise
-from harness.tally import tally_of
+from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
+from harness.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.tally import SampleTally
 from harness.telemetry import Usage, usages
 from harness.units import mb_text
+from harness.window import Window, WindowSpec, parse_window
 
 _PROGRESS_PERIOD_S = 2.0
 _ROWS_PER_LOOK = 20_000
+WHOLE, STEADY_WINDOW = parse_window("all"), parse_window("steady")
 
 
 def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
@@ -39,15 +44,52 @@ def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", "name a JTL file") from None
 
 
-def summary_of_jtl(path: Path) -> RunSummary:
-    """Return the summary of one bare JTL; UsageError when it has no samples."""
-    dropped = Dropped()
-    tally = tally_of(read_samples(path, dropped))
+def read_tally(
+    paths: Sequence[Path], once_labels: Sequence[str] = (), window_ms: tuple[int, int] | None = None
+) -> tuple[SampleTally, Dropped]:
+    """Return the tally of JTLs as of one run, and what could not be used of them."""
+    whole, dropped = SampleTally(once_labels, window_ms=window_ms), Dropped()
+    for source, path in enumerate(paths):
+        tally = SampleTally(once_labels, source, window_ms)
+        for sample in read_samples(path, dropped):
+            tally.add(sample)
+        whole.merge(tally)
+    return whole, dropped
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How bare JTLs are read and counted; `columns` are those of files without a header line."""
+
+    window: WindowSpec = WHOLE
+    percentiles: tuple[str, ...] = PERCENTILES
+    with_transactions: bool = False
+    columns: tuple[str, ...] | None = None
+    strict: bool = False
+
+
+def summary_of_jtls(paths: Sequence[Path], counting: Counting | None = None) -> RunSummary:
+    """Return the summary of bare JTLs as of one run; UsageError when they have no samples."""
+    counting = counting or Counting()
+    tally, dropped = read_tally(paths)
+    name = " + ".join(path.name for path in paths)
     if tally.first_ms is None:
         line, reason = dropped.first[0] if dropped.first else (0, "")
         why = f" ({dropped.count} records dropped; line {line}: {reason})" if line else ""
-        raise UsageError(f"{path}: no samples{why}", "name a JTL that JMeter has written samples to")
-    return summarise(tally, dropped, path.name)
+        raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
+    window = window_of(tally, counting.window, None)
+    counted = _counted(paths, tally, window, ())
+    return summarise(tally, dropped, name, None, (), window, counted, counting.percentiles, counting.with_transactions)
+
+
+def _counted(
+    paths: Sequence[Path], tally: SampleTally, window: Window, once_labels: Sequence[str]
+) -> SampleTally | None:
+    """Return the tally of the samples within the window; None when it leaves nothing out."""
+    span_ms = window_span_ms(tally, window)
+    if span_ms is None or window.length_s == window.run_s:
+        return None
+    return read_tally(paths, once_labels, span_ms)[0]
 
 
 def summary_of_run(directory: RunDirectory) -> RunSummary:
@@ -55,20 +97,22 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     data = directory.read_run()
     if data is None or not directory.samples.is_file():
         if directory.summary_json.is_file():
-            return RunSummary.from_json(read_json(directory.summary_json))
+            return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION))
         if data is None:
             raise UsageError(
                 f"{directory.path}: not a run: neither run.json nor a JSON beside it", "name a run's folder"
             )
     run = RunRecord.from_json(data, str(directory.run_json))
-    dropped = Dropped()
-    tally = tally_of(read_samples(directory.samples, dropped) if directory.samples.is_file() else (), run.once_labels)
-    span = tally.span_ms()
+    paths = [directory.samples] if directory.samples.is_file() else []
+    tally, dropped = read_tally(paths, run.once_labels)
+    window = window_of(tally, STEADY_WINDOW, run)
+    counted = _counted(paths, tally, window, run.once_labels)
+    span = window_span_ms(tally, window)
     usage: tuple[Usage, ...] = ()
     if span and directory.telemetry.is_file():
         with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
             usage = usages(lines, *span)
-    return summarise(tally, dropped, run.id, run, usage)
+    return summarise(tally, dropped, run.id, run, usage, window, counted)
 
 
 def write_report(directory: RunDirectory) -> RunSummary:

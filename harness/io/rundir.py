@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.errors import InvalidRunError, UsageError
 from harness.generator import PLAN_NAME, SAMPLES_NAME
+from harness.record import FORMAT_VERSION as RUN_VERSION
 from harness.units import BYTES_PER_MB
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
@@ -76,7 +77,7 @@ class RunDirectory:
 
     def read_run(self) -> dict[str, Any] | None:
         """Return run.json; None when there is none. UsageError when it is no JSON of this version."""
-        return read_json(self.run_json) if self.run_json.is_file() else None
+        return read_json(self.run_json, RUN_VERSION) if self.run_json.is_file() else None
 
     def discard(self) -> None:
         """Remove the directory of a run that measured nothing, and the plan's when that was all."""
@@ -86,18 +87,32 @@ class RunDirectory:
 
 
 def json_text(data: Mapping[str, Any]) -> str:
-    """Return JSON that diffs well: indented, in the order given, one newline at the end."""
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    """Return JSON that diffs well: indented, in the order given, lists of plain values on one line, a last newline."""
+    return _indented(data, "") + "\n"
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def _indented(value: Any, margin: str) -> str:
+    inner = margin + " "
+    if isinstance(value, Mapping) and value:
+        parts = [
+            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_indented(item, inner)}" for key, item in value.items()
+        ]
+        return "{\n" + ",\n".join(parts) + f"\n{margin}}}"
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
+        return "[\n" + ",\n".join(inner + _indented(item, inner) for item in value) + f"\n{margin}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_json(path: Path, version: int) -> dict[str, Any]:
     """Return a JSON file of ours; UsageError when it is broken or of another format version."""
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({error})", "render it again from the samples") from None
-    if not isinstance(data, dict) or data.get("format_version") != 1:
-        raise UsageError(f"{path}: not a file of format version 1", "use the version of the harness that wrote it")
+    if not isinstance(data, dict) or data.get("format_version") != version:
+        raise UsageError(
+            f"{path}: not a file of format version {version}", "use the version of the harness that wrote it"
+        )
     return data
 
 
