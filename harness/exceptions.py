@@ -1,0 +1,165 @@
+"""Exceptions in the logs of a Java system, counted by their class and their innermost cause.
+
+An exception is a head line (class, then its message) with stack frames after it. Told apart by their shape alone, so
+that logback, Log4j, java.util.logging and Tomcat's catalina.log, which indents the whole trace, read the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+KINDS_KEPT = 20
+_EXAMPLE_CHARACTERS = 200
+# Lines that a message may run over before its stack frames; what comes later belongs to something else.
+_MESSAGE_LINES = 100
+
+# Packages begin in lower case and classes in upper case: so java.lang.Thread.State of a thread dump is none.
+_CLASS = r"(?:[a-z_]\w*\.)+[A-Z_][\w$]*"
+_HEAD = re.compile(rf'(\s*)(?:Exception in thread "[^"]*" )?({_CLASS})(?:: ?(.*)|\s*)$')
+# A layout may put the exception behind the log's own message, on one line.
+_HEAD_BEHIND_TEXT = re.compile(rf"[\s:(\[]({_CLASS}(?:Exception|Error))(?:: ?(.*)|\s*)$")
+_FRAME = re.compile(r"\s*at [^\s(]+\([^)]*\)")
+_LEFT_OUT_FRAMES = re.compile(r"\s*\.\.\. \d+ ")
+_NESTED = re.compile(rf"(\s*)(Caused by|Suppressed|Wrapped by): (?:({_CLASS})(?=:|\s*$))?")
+# What a log's own line begins with: a date, a time or a level.
+_RECORD = re.compile(
+    r"\[?(?:\d{4}[-/.]\d\d|\d\d?[-/. ](?:\d\d|[A-Z][a-z]{2})[-/. ]\d{2,4}|\d\d:\d\d:\d\d|[A-Z][a-z]{2} \d\d?, \d{4}"
+    r"|(?:TRACE|FINE|FINER|FINEST|CONFIG|DEBUG|INFO|WARN|WARNING|ERROR|SEVERE|FATAL)\b)"
+)
+# RMI and JavaMail write their cause into their message, as a line that looks like a head of its own.
+_IN_MESSAGE = "nested exception is:"
+
+
+@dataclass(frozen=True)
+class ExceptionCount:
+    """Exceptions of one log with one class and one innermost cause ("" without): how many, and the first of them.
+
+    `first_line` is the number of its line in the log, from 1; `example` the first line of its message, cut.
+    """
+
+    log: str
+    class_name: str
+    cause: str
+    count: int
+    first_line: int
+    example: str
+
+
+@dataclass
+class _Trace:
+    """An exception under way: `has_frames` says that it is one, `is_open` that its last message may go on."""
+
+    line_number: int
+    indent: str
+    class_name: str
+    message: str
+    cause: str = ""
+    has_frames: bool = False
+    is_open: bool = True
+
+    @property
+    def is_exception(self) -> bool:
+        """Whether it is one: by its frames or, as the JVM omits those of one thrown often, by its name alone."""
+        return self.has_frames or self.class_name.endswith(("Exception", "Error"))
+
+
+def count_exceptions(lines: Iterable[str], log: str) -> tuple[ExceptionCount, ...]:
+    """Return every kind of exception in the lines of one log, the most frequent first; one trace counts once."""
+    counter = _Counter(log)
+    for line in lines:
+        counter.add(line.rstrip())
+    return counter.counts()
+
+
+def most_frequent(counts: Iterable[ExceptionCount]) -> tuple[tuple[ExceptionCount, ...], int]:
+    """Return the most frequent kinds of all logs, at most KINDS_KEPT, and how many kinds were left out."""
+    ordered = sorted(counts, key=_order)
+    return tuple(ordered[:KINDS_KEPT]), max(0, len(ordered) - KINDS_KEPT)
+
+
+def _order(kind: ExceptionCount) -> tuple[int, str, int]:
+    return -kind.count, kind.log, kind.first_line
+
+
+class _Counter:
+    """Reads a log line by line and holds the one trace under way."""
+
+    def __init__(self, log: str) -> None:
+        self._log = log
+        self._kinds: dict[tuple[str, str], list[int]] = {}
+        self._examples: dict[tuple[str, str], str] = {}
+        self._trace: _Trace | None = None
+        self._before = ""
+        self._number = 0
+        self._message_lines = 0
+
+    def add(self, line: str) -> None:
+        self._number += 1
+        if _FRAME.match(line):
+            self._frame()
+        elif nested := _NESTED.match(line):
+            self._nested(nested)
+        elif _LEFT_OUT_FRAMES.match(line) and self._trace:
+            self._trace.is_open = False
+        else:
+            self._other(line)
+        self._before = line
+
+    def counts(self) -> tuple[ExceptionCount, ...]:
+        self._finish()
+        kinds = (
+            ExceptionCount(self._log, *key, count, first_line, self._examples[key])
+            for key, (count, first_line) in self._kinds.items()
+        )
+        return tuple(sorted(kinds, key=_order))
+
+    def _frame(self) -> None:
+        if self._trace is None:
+            behind = _HEAD_BEHIND_TEXT.search(self._before)
+            if behind is None or _NESTED.match(self._before):
+                return  # of a thread dump, or of a trace whose head is not in this log
+            self._trace = _Trace(self._number - 1, "", behind[1], behind[2] or "")
+        self._trace.has_frames, self._trace.is_open = True, False
+
+    def _nested(self, nested: re.Match[str]) -> None:
+        if self._trace is None:
+            return
+        indent, kind, class_name = nested.groups()
+        # Deeper ones are causes of what was suppressed, not of the exception itself.
+        if class_name and indent == self._trace.indent:
+            if kind == "Caused by":
+                self._trace.cause = class_name
+            elif kind == "Wrapped by":  # logback's %rEx begins with the innermost
+                self._trace.cause = self._trace.cause or self._trace.class_name
+                self._trace.class_name = class_name
+        self._trace.has_frames = self._trace.is_open = True
+        self._message_lines = 0
+
+    def _other(self, line: str) -> None:
+        head = _HEAD.match(line)
+        if self._trace and self._trace.is_open and self._goes_on(line, is_head=head is not None):
+            self._message_lines += 1
+            return
+        self._finish()
+        if head:
+            self._trace = _Trace(self._number, head[1], head[2], head[3] or "")
+            self._message_lines = 0
+
+    def _goes_on(self, line: str, *, is_head: bool) -> bool:
+        """Return whether the line belongs to the message of the trace under way."""
+        if is_head:
+            return self._before.endswith(_IN_MESSAGE)
+        return self._message_lines < _MESSAGE_LINES and not _RECORD.match(line)
+
+    def _finish(self) -> None:
+        trace, self._trace = self._trace, None
+        if trace is None or not trace.is_exception:
+            return
+        key = trace.class_name, trace.cause
+        kind = self._kinds.setdefault(key, [0, trace.line_number])
+        kind[0] += 1
+        if key not in self._examples:
+            message = " ".join(trace.message.split())[:_EXAMPLE_CHARACTERS]
+            self._examples[key] = "" if message == "null" else message

@@ -1,0 +1,219 @@
+"""The heap of a JVM: read from what jfr prints, averaged, thinned for a chart; not known is never 0 and no error."""
+
+import itertools
+import json
+import os
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from harness.heap import (
+    SERIES_POINTS_KEPT,
+    HeapPoint,
+    HeapSeries,
+    HeapUse,
+    heap_series,
+    heap_uses,
+    printed_points,
+    read_heaps,
+)
+from harness.io.jfr import write_heap
+
+# What jfr of OpenJDK 17 prints, with a blank behind most commas.
+PRINTED = """\
+{
+  "recording": {
+    "events": [{
+      "type": "jdk.GCHeapSummary", 
+      "values": {
+        "startTime": "1970-01-01T00:00:01.604991943Z", 
+        "gcId": 2, 
+        "when": "Before GC", 
+        "heapSpace": {
+          "start": 4026531840, 
+          "committedEnd": 4095737856, 
+          "committedSize": 69206016, 
+          "reservedEnd": 4294967296, 
+          "reservedSize": 268435456
+        }, 
+        "heapUsed": 19947152
+      }
+    }, {
+      "type": "jdk.GCHeapSummary", 
+      "values": {
+        "startTime": "1970-01-01T01:00:02.5+01:00", 
+        "gcId": 2, 
+        "when": "After GC", 
+        "heapSpace": {
+          "start": 4026531840, 
+          "committedEnd": 4095737856, 
+          "committedSize": 69206016, 
+          "reservedEnd": 4294967296, 
+          "reservedSize": 268435456
+        }, 
+        "heapUsed": 3297160
+      }
+    }]
+  }
+}"""  # noqa: W291
+BEFORE, AFTER = HeapPoint(1605, 19947152, 69206016, 268435456), HeapPoint(2500, 3297160, 69206016, 268435456)
+
+HEAP_CSV = """\
+time_ms,process,used_bytes,committed_bytes,reserved_bytes
+3000,shop,400,1000,4000
+1000,shop,100,500,4000
+2000,shop,300,1000,4000
+9000,shop,900,2000,4000
+1500,till,7,8,9
+9000,till,900,2"""
+
+
+def test_points_are_read_from_what_jfr_prints() -> None:
+    assert list(printed_points(PRINTED.splitlines(True))) == [BEFORE, AFTER]
+
+
+@pytest.mark.parametrize("cut_at", [PRINTED.index('"heapUsed": 3'), PRINTED.index('"startTime": "1970-01-01T01')])
+def test_of_an_output_that_breaks_off_the_whole_events_count(cut_at: int) -> None:
+    torn = PRINTED[:cut_at] + "\njfr print: unexpected internal error, Index 32000 out of bounds for length 32000\n"
+    assert list(printed_points(torn.splitlines(True))) == [BEFORE]
+
+
+def test_half_an_event_lends_nothing_to_the_next_one() -> None:
+    lines = PRINTED.splitlines(True)
+    without_used_before = [line for line in lines if "19947152" not in line]
+    assert list(printed_points(without_used_before)) == [AFTER]
+
+
+def test_rows_are_ordered_by_time_per_process_and_torn_ones_are_passed_over() -> None:
+    heaps = read_heaps(HEAP_CSV.splitlines(True))
+    assert [point.time_ms for point in heaps["shop"]] == [1000, 2000, 3000, 9000]
+    assert heaps["till"] == (HeapPoint(1500, 7, 8, 9),)
+
+
+def test_the_mean_is_that_of_straight_lines_over_time() -> None:
+    shop, till = heap_uses(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
+    # Used: 200 on average for one second, 350 for another. Committed: 750, then 1000.
+    assert shop == HeapUse("shop", 3, 275.0, 100, 400, 875.0, 500, 1000, 4000.0, 4000, 4000)
+    assert till == HeapUse("till", 1, 7.0, 7, 7, 8.0, 8, 8, 9.0, 9, 9)
+
+
+def test_a_stretch_without_a_collection_has_no_figures_and_no_series() -> None:
+    heaps = read_heaps(HEAP_CSV.splitlines())
+    use = heap_uses(heaps, 4000, 8000)[0]
+    assert (use.process, use.point_count) == ("shop", 0)
+    assert {value for key, value in asdict(use).items() if "bytes" in key} == {None}
+    assert heap_series(heaps, 4000, 8000) == ()
+
+
+def test_a_series_is_in_seconds_after_the_start_and_survives_json() -> None:
+    shop, till = heap_series(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
+    assert shop.points == ((0.0, 100, 500, 4000), (1.0, 300, 1000, 4000), (2.0, 400, 1000, 4000))
+    assert till.points == ((0.5, 7, 8, 9),)
+    assert HeapSeries.from_json(json.loads(json.dumps(asdict(shop)))) == shop
+
+
+def test_thinning_keeps_every_peak_and_trough_in_order() -> None:
+    # A saw of 10,000 collections, one of them with a peak, one with a trough, and one of more committed memory.
+    points = []
+    for number in range(10_000):
+        peak = 999 if number == 7_777 else 500
+        trough = 1 if number == 3_333 else 100
+        committed = 2000 if number == 5_555 else 1000
+        points += [HeapPoint(number * 100, peak, committed, 4000), HeapPoint(number * 100 + 5, trough, 1000, 4000)]
+    (series,) = heap_series({"shop": tuple(points)}, 0, 1_000_000)
+    assert len(series.points) <= SERIES_POINTS_KEPT
+    used = {(time_s, used) for time_s, used, _, _ in series.points}
+    assert {(777.7, 999), (333.305, 1)} <= used
+    assert {used for _, used in used} == {500, 100, 999, 1}
+    assert max(committed for _, _, committed, _ in series.points) == 2000
+    assert all(earlier[0] < later[0] for earlier, later in itertools.pairwise(series.points))
+
+
+def test_without_recordings_nothing_is_written(tmp_path: Path) -> None:
+    assert write_heap(tmp_path / "heap.csv", {}, {}) == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_that_is_missing_or_empty_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "killed.jfr").touch()
+    recordings = {"shop": tmp_path / "gone.jfr", "till": tmp_path / "killed.jfr"}
+    shop, till = write_heap(tmp_path / "heap.csv", recordings, {})
+    assert shop == ("shop", "not known: there is no recording gone.jfr")
+    assert till[1] == "not known: killed.jfr is empty, as of a JVM that was killed before it could write it"
+    assert not (tmp_path / "heap.csv").exists()
+
+
+def test_a_java_without_jfr_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "jre" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.touch(mode=0o755)
+    monkeypatch.setenv("JAVA_HOME", str(java.parent.parent))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    (tmp_path / "shop.jfr").write_bytes(b"FLR")
+    assert write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}) == (
+        ("shop", "not known: this Java has no jfr to read shop.jfr with"),
+    )
+
+
+@pytest.mark.real
+def test_a_broken_recording_is_said_to_be_in_the_words_of_jfr(tmp_path: Path) -> None:
+    (tmp_path / "shop.jfr").write_bytes(b"FLR")
+    ((process, reason),) = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {})
+    assert process == "shop"
+    assert reason.startswith("not known: jfr print: could not read recording at shop.jfr.")
+
+
+@pytest.mark.real
+def test_a_recording_that_takes_too_long_to_read_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "shop.jfr").write_bytes(b"FLR")
+    found = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}, deadline_s=0.0)
+    assert found == (("shop", "not known: jfr print had not read shop.jfr after 0 s"),)
+
+
+GARBAGE = """
+public class Garbage {
+    public static byte[] kept;
+    public static void main(String[] arguments) {
+        for (int round = 0; round < 2000; round++) kept = new byte[200_000];
+    }
+}
+"""
+JFC = """<?xml version="1.0" encoding="UTF-8"?>
+<configuration version="2.0">
+  <event name="jdk.GCHeapSummary"><setting name="enabled">%s</setting></event>
+</configuration>
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("collector", ["G1", "Parallel", "Serial", "Z", "Shenandoah"])
+def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, collector: str) -> None:
+    recording = record_garbage(tmp_path, collector, "true")
+    assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == ()
+    with (tmp_path / "heap.csv").open() as lines:
+        (use,) = heap_uses(read_heaps(lines), 0, 2**63)
+    assert use.point_count >= 2
+    assert use.used_bytes_min is not None and use.used_bytes_max is not None
+    assert 0 < use.used_bytes_min < use.used_bytes_max <= 128 * 1024**2
+    assert use.reserved_bytes_max == 128 * 1024**2  # -Xmx
+    assert sorted(path.name for path in tmp_path.iterdir() if "heap" in path.name) == ["heap.csv"]
+
+
+@pytest.mark.real
+def test_a_recording_without_the_heap_is_said_to_be(tmp_path: Path) -> None:
+    recording = record_garbage(tmp_path, "Serial", "false")
+    assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == (
+        ("shop", "not known: shop.jfr holds no jdk.GCHeapSummary: no garbage was collected, or it is not recorded"),
+    )
+
+
+def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
+    (folder / "Garbage.java").write_text(GARBAGE)
+    (folder / "own.jfc").write_text(JFC % enabled)
+    recording = folder / "shop.jfr"
+    options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
+    options += [f"-XX:StartFlightRecording=settings={folder / 'own.jfc'},filename={recording}"]
+    subprocess.run(["java", *options, str(folder / "Garbage.java")], capture_output=True, check=True)
+    return recording
