@@ -59,8 +59,8 @@ lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-bench: ## measure the harness itself: seconds to ready and to the first sample, set-up, its own CPU
-	@$(python) scripts/bench
+bench: ## measure the aggregator beside other readers, and the start of a run (BENCH=aggregate, BENCH=run: one of them)
+	@$(python) scripts/bench $(BENCH)
 
 clean: ## remove .venv and build/; reports stay
 	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache

@@ -1,155 +1,51 @@
-"""`scripts/bench`: how long a run takes to get going, cold and warm, and what the harness itself costs."""
+"""`scripts/bench`: measures the aggregator against other readers, and how long a run takes to get going."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
-from harness.errors import EXIT_OK, StartError
-from harness.io import machine, toolchain
-from harness.io.results import read_samples
-from harness.jtl import Dropped
-from harness.render.markdown import table
-from harness.telemetry import HARNESS
-from harness.units import MS_PER_S, mb_text, percent_text
+from harness.cli import bench_aggregate, bench_run
+from harness.errors import EXIT_OK
+from harness.io import machine
+from harness.io.interrupts import Interrupts
+from harness.units import mb_text
 
-_CPU_RUN = ("--users", "50", "--duration", "60")
-_SHORT_RUN = ("--users", "2", "--ramp", "0", "--duration", "5")
+_EPILOG = """\
+examples:
+  scripts/bench                                                 all of it, as make bench does (a quarter of an hour)
+  scripts/bench aggregate                                       the aggregator and the other readers, 1M and 10M rows
+  scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
+  scripts/bench run --cold                                      the start of a run, also from a fresh clone
 
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds after the start of the command; `ready_s` is None with a target."""
-
-    ready_s: float | None
-    first_sample_s: float
-    harness_cores: float
+exit codes: 0 fine; 1 an aim of the aggregator is not met; 2 wrong use; 3 a run failed.
+"""
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    result = argparse.ArgumentParser(prog="scripts/bench", description="Measure the harness itself.")
-    result.add_argument("--plan", default="killbill-stripe", help="the plan to run (killbill-stripe)")
-    result.add_argument("--repeat", type=int, default=3, help="runs per figure (3)")
-    result.add_argument("--cold", action="store_true", help="also from a fresh clone with empty caches (minutes)")
+    result = argparse.ArgumentParser(
+        prog="scripts/bench",
+        description="Measure, and print Markdown for docs/benchmarks.md. Without a word: all, with the defaults.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    words = result.add_subparsers(dest="word", metavar="aggregate|run")
+    bench_aggregate.add_options(words.add_parser("aggregate", help="the aggregator beside the other readers"))
+    bench_run.add_options(words.add_parser("run", help="the harness itself: to ready, to the first sample, its CPU"))
     return result
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the figures as a Markdown table; return 0. StartError when a run fails."""
+    """Do what the arguments ask for; return the exit code."""
     options = parser().parse_args(arguments)
-    rows = []
-    with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        folder = Path(name)
-        rows.append(["set-up when all is built", _figures([_set_up_s() for _ in range(options.repeat)]), "< 1"])
-        command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", options.plan]
-        if options.cold:
-            rows.append(
-                ["fresh clone, empty caches: to ready", _figures([_cold_ready_s(folder, options.plan)]), "≤ 180"]
-            )
-        warm = [_time_run([*command, *_SHORT_RUN], folder / "reports", options.plan) for _ in range(options.repeat)]
-        rows.append(["warm: to ready", _figures([run.ready_s for run in warm if run.ready_s is not None]), "≤ 25"])
-        rows.append(["warm: to the first sample", _figures([run.first_sample_s for run in warm]), "≤ 25"])
-        with _System(options.plan, folder) as target:
-            there = [
-                _time_run([*command, *_SHORT_RUN, "--target", target], folder / "reports", options.plan)
-                for _ in range(options.repeat)
-            ]
-            rows.append(["with TARGET: to the first sample", _figures([run.first_sample_s for run in there]), "≤ 4"])
-            busy = _time_run([*command, *_CPU_RUN, "--target", target], folder / "reports", options.plan)
-        rows.append(["the harness's own CPU, % of one core", percent_text(busy.harness_cores), "≤ 3"])
     host = machine.host_facts()
-    print(f"{host.cpu_model}, {host.cpu_count} cores, {mb_text(host.memory_bytes)} MB, {host.kernel}\n")
-    print(table(("seconds of a whole command", "median (range)", "aim"), rows))
-    return EXIT_OK
-
-
-def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
-    """Return the timing of one run: ready as the harness says it, the first sample as JMeter stamps it."""
-    start_s = time.time()
-    ready_s = _ready_s([*command, "--reports", str(reports)])
-    run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
-    first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl", Dropped()))
-    usages = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["usages"]
-    cores = next((usage["cpu_cores_mean"] for usage in usages if usage["process"] == HARNESS), 0.0)
-    return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)
-
-
-def _ready_s(
-    command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
-) -> float | None:
-    """Run the command to its end; return the seconds until it said `ready after`, None when it never did."""
-    start_s, ready_s = time.monotonic(), None
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout or ():
-            if ": ready after" in line:
-                ready_s = time.monotonic() - start_s
-    if process.returncode:
-        raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see what it printed")
-    return ready_s
-
-
-def _set_up_s() -> float:
-    """Return the seconds of a `make setup` that finds everything in place."""
-    start_s = time.monotonic()
-    subprocess.run(["make", "-C", str(toolchain.ROOT), "setup"], check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - start_s
-
-
-def _cold_ready_s(folder: Path, plan: str) -> float:
-    """Return the seconds from `make run` in a fresh clone, with nothing in any cache, until the system is ready."""
-    clone, home = folder / "clone", folder / "home"
-    home.mkdir()
-    subprocess.run(["git", "clone", "--quiet", str(toolchain.ROOT), str(clone)], check=True)
-    environment = {
-        **os.environ,
-        "HOME": str(home),
-        "PIP_NO_CACHE_DIR": "1",
-        "MAVEN_OPTS": f"-Dmaven.repo.local={home / 'repository'}",
-    }
-    ready_s = _ready_s(["make", "run", f"PLAN={plan}", "USERS=1", "LOOPS=1"], clone, environment)
-    if ready_s is None:
-        raise StartError("make run in a fresh clone never said that it was ready", "see what it printed")
-    shutil.rmtree(clone)
-    return ready_s
-
-
-class _System:
-    """The plan's system, up for as long as this is entered; entering gives its address."""
-
-    def __init__(self, plan: str, folder: Path) -> None:
-        command = [
-            sys.executable,
-            str(toolchain.ROOT / "scripts" / "system"),
-            "--plan",
-            plan,
-            "--logs",
-            str(folder / "logs"),
-        ]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self) -> str:
-        for line in self._process.stdout or ():
-            if " listens at " in line:
-                return line.split(" listens at ")[1].split(";")[0]
-        raise StartError("the system did not come up", "see what it printed")
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait()
-
-
-def _figures(values: Sequence[float]) -> str:
-    if len(values) == 1:
-        return f"{values[0]:.1f}"
-    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
+    print(f"{host.cpu_model}, {host.cpu_count} cores, {mb_text(host.memory_bytes)} MB, {host.kernel}\n", flush=True)
+    with Interrupts():
+        if options.word == "aggregate":
+            return bench_aggregate.bench(options)
+        if options.word == "run":
+            return bench_run.bench(options)
+        code = bench_run.bench(parser().parse_args(["run"]))
+        print()
+        return bench_aggregate.bench(parser().parse_args(["aggregate"])) or code or EXIT_OK

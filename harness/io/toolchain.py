@@ -50,26 +50,37 @@ def check_python() -> None:
 def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv, built or completed first when its stamp is not that of the requirements."""
     files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
-    python = VENV / "bin" / "python"
+    return _ensure_packages(VENV, files)
+
+
+def ensure_bench_venv() -> Path:
+    """Return the Python of an environment of its own with the readers that the bench compares ours with."""
+    return _ensure_packages(BUILD / "bench-venv", [ROOT / "requirements-bench.txt"])
+
+
+def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
+    """Return the Python of an environment with all the requirements; new requirements in the first file rebuild it."""
+    python = venv / "bin" / "python"
     stamps = {path: stamp_of([path]) for path in files}
 
     def missing() -> list[Path]:
         if not python.exists():  # also when the Python that it was made from is gone
-            return files
-        return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(VENV, path.name), stamp)]
+            return list(files)
+        return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(venv, path.name), stamp)]
 
     if not missing():
         return python
-    with lock(BUILD / "venv.lock", ".venv", _say):
+    name = venv.name.removeprefix(".")
+    with lock(BUILD / f"{name}.lock", venv.name, _say):
         wanted = missing()
         if wanted:
-            with _step("Python packages into .venv", "venv.log") as log:
+            with _step(f"Python packages into {venv.relative_to(ROOT)}", f"{name}.log") as log:
                 if files[0] in wanted:
-                    _run([sys.executable, "-m", "venv", "--clear", str(VENV)], log, "install python3-venv (ensurepip)")
+                    _run([sys.executable, "-m", "venv", "--clear", str(venv)], log, "install python3-venv (ensurepip)")
                 for path in missing():
                     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
                     _run([*pip, "-r", str(path)], log, "check the network or the package index of pip")
-                    _stamp_file(VENV, path.name).write_text(stamps[path])
+                    _stamp_file(venv, path.name).write_text(stamps[path])
     return python
 
 
