@@ -1,0 +1,400 @@
+"""Charts: what is drawn, by the coordinates in the SVG text."""
+
+import re
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.render import svg
+from harness.render.axes import log_axis, number_tick, time_axis, value_axis
+from harness.render.charts import (
+    Series,
+    cpu_chart,
+    error_chart,
+    heap_chart,
+    line_chart,
+    memory_chart,
+    response_time_chart,
+    throughput_chart,
+    user_chart,
+)
+from harness.render.distribution import distribution_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+PERCENTILES = ("median", "90 %", "95 %", "99 %")
+
+
+def parsed(chart):
+    return ElementTree.fromstring(chart)
+
+
+def texts(chart):
+    return ["".join(element.itertext()) for element in parsed(chart).iter(f"{SVG}text")]
+
+
+def description(chart):
+    return parsed(chart).find(f"{SVG}desc").text
+
+
+def elements(chart, tag, style):
+    return [element for element in parsed(chart).iter(SVG + tag) if style in element.get("class", "").split()]
+
+
+def lines(chart):
+    """The paths of lines, without the legend's swatches."""
+    return [path.get("d") for path in elements(chart, "path", "line") if "h" not in path.get("d")]
+
+
+def places(path):
+    """The corners of a path of relative steps: [(x, y)]."""
+    numbers = [float(number) for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", path)]
+    x, y = 0.0, 0.0
+    found = []
+    for step_x, step_y in zip(numbers[::2], numbers[1::2], strict=True):
+        x, y = x + step_x, y + step_y
+        found.append((round(x, 1), round(y, 1)))
+    return found
+
+
+def bars(path):
+    """Left, width and height of each bar of a path."""
+    number = r"(-?\d*\.?\d+)"
+    pattern = rf"M{number} ?{number}v-{number}h{number}v{number}z"
+    return [(float(left), float(width), float(height)) for left, _, height, width, _ in re.findall(pattern, path)]
+
+
+def boxes(chart):
+    """The boxes of all texts, with letters of 0.55 em, about as wide as those of Arial: [(words, left, right, y)]."""
+    found = []
+    for element in parsed(chart).iter(f"{SVG}text"):
+        words = "".join(element.itertext())
+        width = len(words) * 0.55 * 15
+        x, style = float(element.get("x")), element.get("class", "")
+        left = x - width / 2 if "middle" in style else x - width if "end" in style else x
+        found.append((words, left, left + width, float(element.get("y"))))
+    return found
+
+
+def assert_texts_stand_clear(chart):
+    height = float(parsed(chart).get("height"))
+    for words, left, right, y in boxes(chart):
+        assert left >= 0 and right <= svg.WIDTH and 15 <= y < height - 4, words
+    for one, other in combinations(boxes(chart), 2):
+        apart = abs(one[3] - other[3]) >= 14 or one[2] <= other[1] or other[2] <= one[1]
+        assert apart, (one, other)
+
+
+def minute(values):
+    return Series("a", tuple(enumerate(values)))
+
+
+def luminance(colour):
+    """Relative luminance by WCAG 2."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+ODD_CHARTS = {
+    "single point": line_chart("t", "ms", [Series("one", ((5, 42.0),))]),
+    "no series": line_chart("t", "ms", []),
+    "empty series": line_chart("t", "ms", [Series("one", ()), Series("two", ())]),
+    "nothing known": line_chart("t", "ms", [minute([None] * 60)], band=(10, 50)),
+    "all zero": line_chart("t", "ms", [minute([0] * 60)]),
+    "tiny": line_chart("t", "ms", [minute([0.001, 0.0014])]),
+    "huge": line_chart("t", "ms", [Series("a", tuple((60 * x, 1e9 - x) for x in range(600)))], band=(6000, 30000)),
+    "long names": line_chart("t" * 200, "ms", [Series(f"{n} " + "name " * 40, ((0, n), (9, n))) for n in range(9)]),
+    "negative seconds": line_chart("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
+    "many points": line_chart("t", "ms", [minute([x % 7 for x in range(40_000)])], band=(30, 39_000)),
+    "no errors": error_chart(range(300), [0] * 300, [60] * 300, 1.0, (30, 290)),
+    "no buckets": error_chart([], [], [], 1.0),
+    "no samples": distribution_chart("t", {}, []),
+    "one sample of 0 ms": distribution_chart("t", {0: 1}, [("median", 0)]),
+    "all the same": distribution_chart("t", {300: 9}, [(name, 300) for name in PERCENTILES]),
+    "far tail": distribution_chart("t", {0: 5, 40: 900, 90_000: 1}, [(name, 40) for name in PERCENTILES]),
+    "hours": distribution_chart("t", {3_600_000: 9, 3_700_000: 3}, [(f"{n} %", 3_600_000 + n) for n in range(90, 100)]),
+}
+
+
+@pytest.mark.parametrize("chart", ODD_CHARTS.values(), ids=ODD_CHARTS)
+def test_odd_data_still_makes_a_chart_whose_texts_stand_clear_and_inside_the_card(chart):
+    assert_texts_stand_clear(chart)
+    assert "nan" not in chart and "inf" not in chart
+    assert parsed(chart).find(f"{SVG}title").text
+
+
+def test_titles_and_names_are_escaped_and_lose_what_xml_forbids():
+    chart = line_chart('<b> & "c"\x00\n', "ms", [Series("a<b", ((0, 1),)), Series("\ud800&", ((0, 1),))])
+    assert parsed(chart).find(f"{SVG}title").text == '<b> & "c"\ufffd'
+    assert texts(chart)[1:3] == ["a<b", "\ufffd&"]
+    chart.encode("utf-8")
+
+
+def test_a_chart_needs_nothing_from_elsewhere():
+    chart = cpu_chart([minute([0.5, 1.0])])
+    assert re.findall(r"https?://[^\"]+", chart) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"<script|<image|<use|@import|url\(|\bon\w+=", chart)
+
+
+def test_the_same_data_give_the_same_bytes():
+    def draw():
+        return distribution_chart("t", {7: 1, 5: 2}, [("median", 5)]) + cpu_chart([minute([0.1, 0.7])], band=(0, 1))
+
+    assert draw() == draw()
+    assert distribution_chart("t", [(5, 1), (7, 1), (5, 1)], []) == distribution_chart("t", {7: 1, 5: 2}, [])
+
+
+@pytest.mark.parametrize("colour", svg.COLOURS)
+@pytest.mark.parametrize("background", [svg.CARD, svg.CARD_DARK, svg.BAND])
+def test_every_colour_stands_out_from_both_cards(colour, background):
+    assert contrast(colour, background) >= 3
+
+
+@pytest.mark.parametrize("colour", svg.COLOURS_ON_DARK)
+@pytest.mark.parametrize("background", [svg.CARD_DARK, svg.BAND_DARK])
+def test_every_colour_of_the_dark_card_stands_out_from_it(colour, background):
+    assert contrast(colour, background) >= 4.5
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the example that just fails AA
+
+
+def test_a_chart_switches_with_the_readers_system_and_never_lets_the_page_through():
+    chart = user_chart([0, 1], [1, 2])
+    light, dark = chart.split("@media (prefers-color-scheme:dark)")
+    assert ".card{fill:#ffffff" in light
+    assert ".card{fill:#0d1117" in dark
+    first = next(element for element in parsed(chart) if element.tag == f"{SVG}rect")
+    assert (first.get("class"), first.get("width"), first.get("height")) == ("card", "879", "299")
+
+
+@pytest.mark.parametrize(
+    ("greatest", "ticks"),
+    [
+        (2381, ["0", "500", "1,000", "1,500", "2,000", "2,500"]),
+        (1000, ["0", "200", "400", "600", "800", "1,000"]),
+        (0.3, ["0", "0.1", "0.2", "0.3"]),
+        (0.0012, ["0", "0.0005", "0.0010", "0.0015"]),
+        (1, ["0", "1"]),
+        (0, ["0", "1"]),
+        (1e9, ["0", "200 M", "400 M", "600 M", "800 M", "1,000 M"]),
+        (2.5e6, ["0", "0.5 M", "1.0 M", "1.5 M", "2.0 M", "2.5 M"]),
+        (3e10, ["0", "10 G", "20 G", "30 G"]),
+    ],
+)
+def test_a_value_axis_begins_at_0_and_has_round_ticks(greatest, ticks):
+    assert [words for _, words in value_axis([greatest]).ticks] == ticks
+
+
+@pytest.mark.parametrize(
+    ("last_s", "unit", "first_ticks"),
+    [
+        (0.5, "s", ["0", "0.05", "0.10"]),
+        (60, "s", ["0", "5", "10"]),
+        (119, "s", ["0", "10", "20"]),
+        (600, "m:ss", ["0:00", "1:00", "2:00"]),
+        (3599, "m:ss", ["0:00", "5:00", "10:00"]),
+        (14400, "h:mm", ["0:00", "0:20", "0:40"]),
+        (30 * 86400, "h:mm", ["0:00", "120:00", "240:00"]),
+    ],
+)
+def test_a_time_axis_has_seconds_minutes_or_hours(last_s, unit, first_ticks):
+    axis = time_axis([0, last_s])
+    assert axis.unit == unit
+    assert [words for _, words in axis.ticks][:3] == first_ticks
+
+
+def test_a_time_before_the_first_sample_is_negative():
+    assert [words for _, words in time_axis([-130, 600]).ticks][:4] == ["−2:00", "0:00", "2:00", "4:00"]
+
+
+def test_a_logarithmic_axis_has_a_place_for_0():
+    axis = log_axis(-0.5, 999.5)
+    assert [words for _, words in axis.ticks] == ["0", "1", "2", "5", "10", "20", "50", "100", "200", "500"]
+    assert 0 < axis.share(0) < axis.share(1) < axis.share(10) < 1
+
+
+def test_ticks_of_an_extreme_range_stay_short():
+    assert number_tick(2e13, 1e13, 3e13) == "2e+13"
+    assert number_tick(3e-6, 1e-6, 4e-6) == "3e-06"
+
+
+def test_a_line_runs_from_the_left_axis_to_the_right_end_and_from_0_to_the_top_tick():
+    # The plot is 84 to 850 px wide; it begins 12 px below the head's 44 and ends 58 px above the card's 300.
+    (line,) = lines(line_chart("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
+    assert places(line) == [(84, 242), (467, 56), (850, 149)]
+
+
+def test_a_value_that_is_not_known_is_a_gap_and_not_0():
+    chart = line_chart(
+        "t", "ms", [Series("a", ((0, 10), (1, 10), (2, None), (3, 10), (4, float("nan")), (5, 10), (6, 10)))]
+    )
+    assert [len(places(line)) for line in lines(chart)] == [2, 2]
+    assert {y for line in lines(chart) for _, y in places(line)} == {56}
+    (dot,) = elements(chart, "circle", "bar")  # second 3 alone, between two gaps
+    assert (dot.get("cx"), dot.get("cy")) == ("467", "56")
+    assert "a: least 10, most 10, last 10; 2 of 7 points without a value." in description(chart)
+
+
+def test_lines_differ_by_more_than_their_colour():
+    chart = cpu_chart([Series(f"p{place}", ((0, place), (1, place))) for place in range(12)])
+    looks = {(path.get("class"), path.get("stroke-dasharray")) for path in elements(chart, "path", "line")}
+    assert len({dash for _, dash in looks}) == 6
+    assert len(looks) == 12
+
+
+def test_one_line_needs_no_legend_and_two_have_one():
+    assert texts(throughput_chart([0, 1], [5, 6], 1.0))[:2] == ["Throughputsamples/s", "0"]
+    assert texts(response_time_chart([0, 1], [5, 6], [7, None]))[1:3] == ["average", "90 %"]
+
+
+def test_the_stretch_that_was_counted_is_shaded_and_named():
+    chart = throughput_chart(range(601), [5] * 601, 1.0, band=(60, 540))
+    assert "counted: 1:00 to 9:00" in texts(chart)
+    shaded = elements(chart, "rect", "band")[-1]
+    # 84 + 766 * 60/600, and 766 * 480/600 wide
+    assert (shaded.get("x"), shaded.get("width")) == ("160.6", "612.8")
+
+
+def test_a_stretch_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
+    assert elements(throughput_chart([0, 9], [1, 1], 1.0, band=(20, 30)), "rect", "band") == []
+    assert "counted: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], 1.0, band=(3, 30)))
+
+
+def test_counts_become_rates_by_the_length_of_their_stretch():
+    assert "least 2, most 6, last 2" in description(throughput_chart([0, 5, 10], [10, 30, 10], 5.0))
+
+
+def test_cores_become_percent_and_bytes_megabytes():
+    assert "least 50, most 150" in description(cpu_chart([minute([0.5, 1.5])]))
+    assert "least 1, most 512" in description(memory_chart([minute([1024**2, 512 * 1024**2])]))
+    heap = heap_chart([0, 1], [1024**2, 2 * 1024**2], [3 * 1024**2] * 2, [4 * 1024**2] * 2)
+    assert "used: least 1, most 2, last 2. committed: least 3" in description(heap)
+
+
+def test_a_run_without_errors_says_so_and_draws_none():
+    chart = error_chart([0, 1, 2], [0, 0, 0], [60, 61, 62], 1.0)
+    assert "no errors in 183 samples" in texts(chart)
+    assert elements(chart, "path", "bar") == []
+
+
+def test_one_error_among_a_million_samples_is_still_seen():
+    chart = error_chart(range(600), [int(x == 300) for x in range(600)], [2000] * 600, 1.0)
+    assert "errors: 1 of 1,200,000 samples (below 0.01 %)" in texts(chart)
+    (path,) = elements(chart, "path", "bar")
+    ((_, width, height),) = bars(path.get("d"))
+    assert (width, height) == (4, 8)
+
+
+def test_many_errors_are_drawn_as_high_as_they_are():
+    # The plot is 164 px high (300 - 58 - 44 - 22 - 12) and ends at 10 per second.
+    chart = error_chart(range(21), [1] + [10] * 20, [10] * 21, 1.0)
+    (path,) = elements(chart, "path", "bar")
+    assert [height for _, _, height in bars(path.get("d"))] == [16.4] + [164] * 20
+
+
+def test_errors_of_a_long_run_are_added_up_and_none_is_lost():
+    chart = error_chart(range(4000), [2] * 4000, [4] * 4000, 1.0)
+    assert "errors: 8,000 of 16,000 samples (50.00 %)" in texts(chart)
+    assert "Errorsper second, mean of 10 s" in texts(chart)
+    assert len(bars(elements(chart, "path", "bar")[0].get("d"))) == 400
+
+
+def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
+    values = [10] * 4000
+    values[2005] = 100
+    chart = line_chart("t", "ms", [minute(values)])
+    (line,) = lines(chart)
+    assert len(places(line)) == 400
+    (shade,) = elements(chart, "path", "shade")
+    tops = [y for _, y in places(shade.get("d"))]
+    assert min(tops) == 78  # 100 of 100 is the top of the plot: title 44, legend 22, 12
+    assert "least to greatest of 10 points, their mean as line" in texts(chart)
+
+
+def test_600_points_of_six_lines_stay_below_60_kb():
+    series = [Series(f"p{n}", tuple((x, (x * 7919 * (n + 1)) % 1009) for x in range(600))) for n in range(6)]
+    assert len(line_chart("t", "ms", series).encode()) < 60_000
+    assert len(error_chart(range(600), [1] * 600, [9] * 600, 1.0).encode()) < 60_000
+
+
+def test_a_distribution_shows_the_share_of_samples_per_bar():
+    # 100 samples: 12 bars at least, so that 0-1000 ms in steps of 100 ms; half of them at 250 ms, half at 1000 ms.
+    chart = distribution_chart("Distribution", {250: 50, 1000: 50}, [])
+    assert texts(chart)[0] == "Distribution% of samples per 100 ms"
+    (path,) = elements(chart, "path", "bar")
+    (low, high) = bars(path.get("d"))
+    assert low[2] == high[2] == 186  # 50 % is the top tick
+    assert high[0] - low[0] == pytest.approx(8 * low[1], abs=0.3)  # 200-300 and 1000-1100
+    assert "100 samples from 250 to 1,000 ms." in description(chart)
+
+
+def test_a_far_tail_makes_the_axis_logarithmic_and_it_says_so():
+    near, far = (distribution_chart("t", {100: 99, greatest: 1}, []) for greatest in (1000, 1001))
+    assert "response time, ms" in texts(near)
+    assert "response time, ms, logarithmic" in texts(far)
+
+
+def test_areas_of_a_logarithmic_distribution_are_true():
+    counts = {0: 30, 1: 20, 3: 40, 500: 10}
+    chart = distribution_chart("t", counts, [])
+    (path,) = elements(chart, "path", "bar")
+    areas = [width * height for _, width, height in bars(path.get("d"))]
+    assert [area / sum(areas) for area in areas] == pytest.approx([0.3, 0.2, 0.4, 0.1], abs=0.01)
+
+
+def test_a_mark_stands_in_the_middle_of_its_millisecond():
+    chart = distribution_chart("t", {7: 10}, [("median", 7)])
+    (mark,) = elements(chart, "polyline", "mark")
+    ((left, width, _),) = bars(elements(chart, "path", "bar")[0].get("d"))
+    assert float(mark.get("points").split()[1].split(",")[0]) == pytest.approx(left + width / 2, abs=0.1)
+
+
+def test_marks_of_one_value_share_a_label():
+    chart = distribution_chart("t", {7: 10}, [(name, 7) for name in PERCENTILES])
+    assert "median, 90 %, 95 %, 99 %" in texts(chart)
+    assert texts(chart).count("7 ms") == 1
+
+
+@pytest.mark.parametrize("values", [(5, 6, 7, 8), (9995, 9996, 9997, 9998), (100, 5000, 5001, 9999)])
+def test_labels_of_marks_that_stand_close_are_kept_apart_and_in_order(values):
+    counts = dict.fromkeys(range(10_000), 1)
+    chart = distribution_chart("t", counts, list(zip(PERCENTILES, values, strict=True)))
+    assert_texts_stand_clear(chart)
+    labels = {words: left for words, left, _, _ in boxes(chart)}
+    assert [labels[name] for name in PERCENTILES] == sorted(labels[name] for name in PERCENTILES)
+
+
+def test_where_labels_do_not_fit_the_marks_of_the_slowest_stay():
+    marks = [(f"{n} %", 1_000_000 + 1000 * n) for n in range(80, 100)]
+    chart = distribution_chart("t", {1_000_000: 5, 1_100_000: 5}, marks)
+    assert "99 %" in texts(chart)
+    assert "80 %" not in texts(chart)
+    assert_texts_stand_clear(chart)
+
+
+@pytest.mark.parametrize(
+    ("centres", "placed"),
+    [
+        ([50, 200], [50, 200]),
+        ([100, 100], [80, 120]),
+        ([0, 10], [20, 60]),
+        ([295, 300], [240, 280]),
+        ([100, 100, 100], [60, 100, 140]),
+    ],
+)
+def test_labels_move_no_farther_than_they_must(centres, placed):
+    assert svg.spread(centres, [40] * len(centres), 0, 300) == pytest.approx(placed)
+
+
+def test_a_hundred_thousand_distinct_times_are_drawn_in_few_bars():
+    chart = distribution_chart("t", {value: 1 + value % 3 for value in range(100_000)}, [("99 %", 99_000)])
+    assert len(chart) < 20_000
