@@ -27,7 +27,7 @@ _PREPARE_KEYS = {"name": str, "command": list, "inputs": list, "creates": list, 
 _PLACEMENT_KEYS = {"from": str, "to": str, "when": str}
 _PROCESS_KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "command": list, "cwd": str, "env": dict, "when": str, "after": list, "cpus": (int, str),
-    "before": list, "ready": dict, "logs": list, "stop_deadline_s": _NUMBER,
+    "before": list, "ready": dict, "logs": list, "recording": str, "exceptions": list, "stop_deadline_s": _NUMBER,
 }  # fmt: skip
 _BEFORE_KEYS = {"name": str, "command": list, "unless": list, "when": str}
 _READY_KEYS: dict[str, type | tuple[type, ...]] = {
@@ -148,6 +148,8 @@ def _process(table: Table, where: str) -> ProcessSpec:
         before=tuple(_before(item, here) for item in _tables(table, "before", here)),
         ready=_ready(table["ready"], f"{here} ready") if "ready" in table else None,
         logs=_words(table, "logs", here),
+        recording=_log_name(table.get("recording", ""), f"{here}: recording"),
+        exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _words(table, "exceptions", here)),
         stop_deadline_s=float(table.get("stop_deadline_s", _STOP_DEADLINE_S)),
     )
 
@@ -159,6 +161,12 @@ def _before(table: Table, where: str) -> Command:
     return Command(
         name, _words(table, "command", here, required=True), table.get("when", ""), _words(table, "unless", here)
     )
+
+
+def _log_name(name: str, where: str) -> str:
+    if "/" in name:
+        raise UsageError(f"{where}: {name!r} is a path", "give the name of a file in {{ logs }}, which alone is kept")
+    return name
 
 
 def _ready(table: Table, where: str) -> Ready:

@@ -48,7 +48,10 @@ class HostRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed."""
+    """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
+
+    `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
+    """
 
     format_version: int
     name: str
@@ -80,6 +83,8 @@ class RunRecord:
     interrupted: bool = False
     stop_reasons: tuple[str, ...] = ()
     dump_figures: tuple[tuple[str, str], ...] = ()
+    exception_logs: tuple[str, ...] = ()
+    heap_unknown: tuple[tuple[str, str], ...] = ()
 
     @property
     def id(self) -> str:
@@ -103,10 +108,12 @@ class RunRecord:
             values["load"] = LoadRecord(**data["load"])
             values["goal"] = Goal(**data["goal"])
             values["host"] = HostRecord(**data["host"])
-            for pairs in ("system_facts", "dump_figures"):
-                values[pairs] = tuple((name, value) for name, value in data[pairs])
-            for texts in ("once_labels", "plan_notes", "stop_reasons"):
-                values[texts] = tuple(data[texts])
+            for pairs in ("system_facts", "dump_figures", "heap_unknown"):
+                if pairs in data:
+                    values[pairs] = tuple((name, value) for name, value in data[pairs])
+            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs"):
+                if texts in data:
+                    values[texts] = tuple(data[texts])
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None

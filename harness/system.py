@@ -66,7 +66,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """A process to keep running; texts are still templates."""
+    """A process to keep running; texts are still templates. `recording` and `exceptions` name files in `logs`."""
 
     name: str
     argv: tuple[str, ...]
@@ -78,6 +78,8 @@ class ProcessSpec:
     before: tuple[Command, ...]
     ready: Ready | None
     logs: tuple[str, ...]
+    recording: str
+    exceptions: tuple[str, ...]
     stop_deadline_s: float
 
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from harness.heap import (
     read_heaps,
 )
 from harness.io.jfr import write_heap
+from harness.record import RunRecord
+from tests.factories import record
 
 # What jfr of OpenJDK 17 prints, with a blank behind most commas.
 PRINTED = """\
@@ -155,6 +158,29 @@ def test_a_java_without_jfr_is_said_to_be(tmp_path: Path, monkeypatch: pytest.Mo
     assert write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}) == (
         ("shop", "not known: this Java has no jfr to read shop.jfr with"),
     )
+
+
+def test_a_run_whose_system_left_no_recording_says_so_and_is_as_good(
+    run: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
+) -> None:
+    manifest = home / "systems" / "tiny" / "system.toml"
+    manifest.write_text(
+        manifest.read_text().replace("ready =", 'recording = "web.jfr"\nexceptions = ["web.log"]\nready =')
+    )
+    done = run("--duration", "1")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads((tmp_path / "reports" / "tiny" / "run-01_1" / "run.json").read_text())
+    assert facts["heap_unknown"] == [["web", "not known: there is no recording web.jfr"]]
+    assert facts["exception_logs"] == ["web.log"]
+    assert not (tmp_path / "reports" / "tiny" / "run-01_1" / "heap.csv").exists()
+
+
+def test_the_record_of_a_run_without_these_facts_is_still_read() -> None:
+    known = record(heap_unknown=(("shop", "not known"),), exception_logs=("shop.log",))
+    data = json.loads(json.dumps(known.to_json()))
+    assert RunRecord.from_json(data, "run.json") == known
+    del data["heap_unknown"], data["exception_logs"]
+    assert RunRecord.from_json(data, "run.json") == record()
 
 
 @pytest.mark.real

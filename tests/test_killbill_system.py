@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -21,11 +22,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
 
+from harness.exceptions import count_exceptions
+from harness.heap import heap_uses, read_heaps
+from harness.io.jfr import write_heap
 from harness.io.ports import free_port
 from harness.io.supervisor import Supervisor
 from harness.manifest import load_manifest
@@ -325,9 +329,64 @@ def test_mariadb_runs_as_an_ordinary_user_too(tmp_path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_two_instances_run_side_by_side(instance: Instance, tmp_path: Path) -> None:
-    with started(FAST, tmp_path, {}) as other:
-        assert other.target_url != instance.supervisor.target_url
-        assert KillBill(other.target_url).account()
-        with socket.create_connection(("127.0.0.1", instance.ports["http"]), timeout=5):
-            pass
+class Stopped(NamedTuple):
+    """What a KillBill left that ran beside the shared one, with a failing gateway, and was stopped."""
+
+    other_target_url: str
+    statuses: list[int]
+    shared_answered: bool
+    logs: Path
+    recordings: dict[str, Path]
+    exception_logs: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    logs = tmp_path_factory.mktemp("stopped")
+    with started({**FAST, "gateway": "failing"}, logs, {}) as other:
+        client = KillBill(other.target_url)
+        account = client.account()
+        statuses = [client.pay(account, "PURCHASE", 10).status for _ in range(3)]
+        with socket.create_connection(("127.0.0.1", instance.ports["http"]), timeout=5) as connection:
+            answered = bool(connection.getpeername())
+        return Stopped(other.target_url, statuses, answered, logs, dict(other.recordings), other.exception_logs)
+
+
+def test_two_instances_run_side_by_side(instance: Instance, stopped: Stopped) -> None:
+    assert stopped.other_target_url != instance.supervisor.target_url
+    assert stopped.statuses == [400] * 3
+    assert stopped.shared_answered
+
+
+def test_a_stopped_killbill_leaves_the_heap_of_its_jvm(stopped: Stopped, tmp_path: Path) -> None:
+    assert stopped.recordings == {"killbill": stopped.logs / "killbill.jfr"}
+    assert write_heap(tmp_path / "heap.csv", stopped.recordings, {}) == ()
+    (use,) = heap_uses(read_heaps((tmp_path / "heap.csv").read_text().splitlines()), 0, 2**63)
+    assert use.process == "killbill"
+    assert use.point_count >= 2
+    low, high = MANIFEST.settings["heap_min_mb"] * 1024**2, MANIFEST.settings["heap_max_mb"] * 1024**2
+    assert 0 < use.used_bytes_min < use.used_bytes_max <= use.committed_bytes_max <= high
+    assert use.committed_bytes_min >= low
+    assert (use.reserved_bytes_min, use.reserved_bytes_max) == (high, high)
+
+
+def test_the_recorder_records_the_heap_and_nothing_else(stopped: Stopped) -> None:
+    jfr = Path(os.path.realpath(str(shutil.which("java")))).parent / "jfr"
+    summary = subprocess.run(
+        [str(jfr), "summary", str(stopped.recordings["killbill"])], capture_output=True, text=True, check=True
+    ).stdout
+    counts = dict(re.findall(r"^ *(\S+\.\S+) +(\d+) +\d+ *$", summary, re.MULTILINE))
+    recorded = {name for name, count in counts.items() if int(count)}
+    assert recorded == {"jdk.GCHeapSummary", "jdk.Metadata", "jdk.CheckPoint"}
+    assert stopped.recordings["killbill"].stat().st_size < 1_000_000
+
+
+def test_the_exceptions_of_a_failing_gateway_are_counted_in_killbills_log(stopped: Stopped) -> None:
+    assert stopped.exception_logs == ("killbill.log",)
+    with (stopped.logs / "killbill.log").open() as lines:
+        counts = count_exceptions(lines, "killbill.log")
+    payments = [kind for kind in counts if "Error connecting to Stripe" in kind.example]
+    assert sum(kind.count for kind in payments) == 3  # one trace for each payment that failed
+    assert {kind.class_name.rpartition(".")[2] for kind in payments} == {"MappableException"}
+    # The gateway fails in two ways, by chance.
+    assert {kind.cause for kind in payments} <= {"com.stripe.exception.ApiException", "java.io.IOException"}

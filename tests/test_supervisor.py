@@ -90,6 +90,14 @@ def test_after_stop_no_process_and_no_work_folder_is_left_and_the_log_is(make: S
     assert (tmp_path / "logs" / "web.log").read_text().startswith("mode is good")
 
 
+def test_recordings_and_logs_with_exceptions_are_those_of_the_started_processes(make: Start, tmp_path: Path) -> None:
+    with make() as system:
+        assert (dict(system.recordings), system.exception_logs) == ({}, ())
+        system.start()
+        assert dict(system.recordings) == {"web": tmp_path / "logs" / "good.jfr"}
+        assert system.exception_logs == ("web.log", "catalina.log")
+
+
 def process_work(system: Supervisor) -> str:
     return psutil.Process(system.processes["web"]).cwd()
 

@@ -31,6 +31,7 @@ from harness.io.drive import Outcome, drive
 from harness.io.dumps import read_figures
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
+from harness.io.jfr import write_heap
 from harness.io.jmeter import JMeter, JMeterHome, free_udp_port, reason_from_logs
 from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
@@ -48,6 +49,7 @@ from harness.spec import RunSpec
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
 
+_HEAP_NOT_READ_YET = "not known: the run did not come to its end"
 _EPILOG = """\
 examples:
   scripts/run --plan killbill-stripe --users 50
@@ -198,6 +200,11 @@ def _measure(
                 dump_figures=read_figures(directory.path, spec.plan.dumps),
             )
             directory.write_run(record.to_json())
+            if system:
+                recordings = system.recordings
+                system.stop()  # a JVM writes its recording when it ends
+                record = replace(record, heap_unknown=write_heap(directory.heap, recordings, guardian.environment))
+                directory.write_run(record.to_json())
             stack.close()
 
 
@@ -238,6 +245,8 @@ def _record(spec: RunSpec, name: str, target: specs.Target, system: Supervisor |
         git_commit=commit,
         git_changed=changed,
         started_at=_now(),
+        exception_logs=system.exception_logs if system else (),
+        heap_unknown=tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else (),
     )
 
 

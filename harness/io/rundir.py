@@ -57,6 +57,11 @@ class RunDirectory:
         return self.path / "telemetry.csv"
 
     @property
+    def heap(self) -> Path:
+        """The heap of the system's JVMs at each garbage collection."""
+        return self.path / "heap.csv"
+
+    @property
     def system_logs(self) -> Path:
         """Logs of the processes of the system that was started for the run."""
         return self.path / "system"

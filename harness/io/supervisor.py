@@ -94,6 +94,18 @@ class Supervisor:
         return MappingProxyType({running.spec.name: running.process.pid for running in self._running})
 
     @property
+    def recordings(self) -> Mapping[str, Path]:
+        """The JFR recording of every started process that leaves one, by its name; it is whole after `stop`."""
+        names = {r.spec.name: self._render(r.spec.recording, f"{r.spec.name}.recording") for r in self._running}
+        return MappingProxyType({process: self._log_dir / name for process, name in names.items() if name})
+
+    @property
+    def exception_logs(self) -> tuple[str, ...]:
+        """The names of the log files of the started processes in which exceptions are to be counted."""
+        names = (self._render(name, f"{r.spec.name}.exceptions") for r in self._running for name in r.spec.exceptions)
+        return tuple(dict.fromkeys(names))
+
+    @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The lines of the report's set-up; empty until the system is started."""
         return self._facts
