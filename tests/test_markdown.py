@@ -1,5 +1,5 @@
 from harness.jtl import Dropped
-from harness.render.markdown import NOTES_BEGIN, NOTES_END, cell, notes_of, report, summary_tables
+from harness.render.markdown import NOTES_BEGIN, NOTES_END, notes_of, report
 from harness.summary import summarise
 from harness.tally import tally_of
 from tests.factories import closed_load, failed, record, sample
@@ -7,21 +7,6 @@ from tests.factories import closed_load, failed, record, sample
 
 def summary_of(samples, run=None):
     return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
-
-
-def test_the_table_is_the_one_that_engineers_read():
-    samples = [sample(elapsed_ms=100, start_ms=0), failed(elapsed_ms=200, start_ms=800)]
-    assert summary_tables(summary_of(samples)) == (
-        "| label | count | average ms | median ms | 90 % ms | min ms | max ms | errors % | errors | req/s "
-        "| KB/s received | KB/s sent |\n"
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-        "| Pay | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"
-        "| TOTAL | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"
-    )
-
-
-def test_a_label_with_pipes_newlines_and_markdown_cannot_break_a_table():
-    assert cell("a|b\n*c* `d` [e]") == r"a\|b \*c\* \`d\` \[e\]"
 
 
 def test_a_report_says_its_verdict_before_any_figure():

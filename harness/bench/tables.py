@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harness import units
 from harness.bench.contenders import OURS, POLARS
 from harness.bench.results import Aim, Result, find, ratio
-from harness.render.markdown import cell, table
+from harness.render.tables import cell, table
 
 _COLUMNS = (
     "reader",

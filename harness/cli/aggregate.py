@@ -12,7 +12,7 @@ from harness.figures import LOAD
 from harness.io.results import summary_of_jtls, write_report
 from harness.io.rundir import RunDirectory
 from harness.io.toolchain import ROOT
-from harness.render.markdown import summary_tables
+from harness.render.tables import group_table, titled_tables
 from harness.verdict import headline
 
 _EPILOG = """\
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _table(path: Path) -> int:
     summary = summary_of_jtls([path])
-    print(summary_tables(summary), end="")
+    print(titled_tables(summary.groups, map(group_table, summary.groups)), end="")
     for caveat in summary.caveats:
         print(f"\n{caveat.text}")
     return EXIT_OK

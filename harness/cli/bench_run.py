@@ -19,7 +19,7 @@ from harness.errors import EXIT_OK, StartError
 from harness.io import toolchain
 from harness.io.results import read_samples
 from harness.jtl import Dropped
-from harness.render.markdown import table
+from harness.render.tables import table
 from harness.telemetry import HARNESS
 from harness.units import MS_PER_S, percent_text
 

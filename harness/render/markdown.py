@@ -1,87 +1,18 @@
-"""The Markdown report and the Markdown table of a RunSummary."""
+"""The Markdown report of a RunSummary."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-
-import jinja2
-
 from harness import units
-from harness.figures import GROUPS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures, driven_labels
+from harness.figures import LOAD, driven_labels
 from harness.record import OPEN
 from harness.render.setup import setup_lines
+from harness.render.tables import GROUP_TITLES, cell, group_table, table
 from harness.summary import RunSummary
 from harness.telemetry import HOST, Usage
 from harness.verdict import headline
 
 NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
 NOTES_END = "<!-- notes:end -->"
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
-GROUP_TITLES = {
-    LOAD: "Load",
-    ONCE: "Once per user",
-    SETUP: "setUp",
-    TEARDOWN: "tearDown",
-}
-FIGURE_COLUMNS = (
-    "label",
-    "count",
-    "average ms",
-    "median ms",
-    "90 % ms",
-    "min ms",
-    "max ms",
-    "errors %",
-    "errors",
-    "req/s",
-    "KB/s received",
-    "KB/s sent",
-)
-
-
-def cell(text: str) -> str:
-    """Return text that cannot break a table: one line, Markdown's special characters escaped."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table: the first column to the left, all others to the right; cells are not padded."""
-    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _figure_row(figures: LabelFigures) -> list[str]:
-    return [
-        cell(figures.label),
-        str(figures.sample_count),
-        units.ms_text(figures.average_ms),
-        units.ms_text(figures.median_ms),
-        units.ms_text(figures.p90_ms),
-        units.ms_text(figures.min_ms),
-        units.ms_text(figures.max_ms),
-        units.percent_text(figures.error_ratio),
-        str(figures.error_count),
-        units.rate_text(figures.rate_per_s),
-        units.kb_text(figures.received_bytes_per_s),
-        units.kb_text(figures.sent_bytes_per_s),
-    ]
-
-
-def group_table(group: Group) -> str:
-    """Return the figures of a group: a row per label, then TOTAL."""
-    return table(FIGURE_COLUMNS, [_figure_row(figures) for figures in (*group.labels, group.total)])
-
-
-def summary_tables(summary: RunSummary) -> str:
-    """Return the tables alone, the load first; a group's title stands above it when there is more than one."""
-    titled = len(summary.groups) > 1
-    parts = []
-    for name in GROUPS:
-        group = summary.group(name)
-        if group:
-            parts.append((f"**{GROUP_TITLES[name]}**\n\n" if titled else "") + group_table(group))
-    return "\n\n".join(parts) + "\n"
 
 
 def _code_table(summary: RunSummary) -> str:
@@ -142,6 +73,8 @@ def _law_line(summary: RunSummary) -> str:
 
 def report(summary: RunSummary, notes: str) -> str:
     """Return the whole report as Markdown; `notes` is the text of the notes block."""
+    import jinja2  # here, because a mere table needs no templates and is to be quick
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("harness.render", "templates"),
         undefined=jinja2.StrictUndefined,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.figures import LOAD
-from harness.render.markdown import group_table
+from harness.render.tables import group_table
 from harness.summary import RunSummary
 from harness.verdict import headline
 
