@@ -42,11 +42,12 @@ def counts_differ(output: str, truth: Truth) -> list[str]:
 
 
 def table_differs(output: str, truth: Truth) -> list[str]:
-    """Return the differences of the Markdown table that `aggregate.py table` prints, cell by cell as text.
+    """Return the differences of the first Markdown table of `aggregate.py table`, cell by cell as text.
 
     Columns that the truth knows nothing of are passed over.
     """
-    lines = [line[2:-2].split(" | ") for line in output.splitlines() if line.startswith("| ")]
+    table = output[output.find("| label") :].split("\n\n")[0]
+    lines = [line[2:-2].split(" | ") for line in table.splitlines() if line.startswith("| ")]
     if not lines or not set(_MUST_HAVE) <= set(lines[0]):
         return ["no table with the columns " + ", ".join(_MUST_HAVE)]
     columns = lines[0]

@@ -52,10 +52,10 @@ def bench(options: argparse.Namespace) -> int:
         busy_ratio = psutil.cpu_percent(_LOOK_S) / 100
         if busy_ratio > _QUIET_RATIO:
             print(f"Not a quiet machine: others used {percent_text(busy_ratio, 0)} % of its CPU before this began.\n")
-        for row_count in (SMALL_ROWS, *(size for size in sizes if size != SMALL_ROWS)):
+        for row_count in dict.fromkeys((SMALL_ROWS, *sizes)):
             file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _say)
-            is_small = row_count == SMALL_ROWS
-            found = _side_by_side(ours if is_small else chosen, tools, file, _SMALL_REPEAT if is_small else repeat)
+            contenders = chosen if row_count in sizes else ours
+            found = side_by_side(contenders, tools, file, _SMALL_REPEAT if row_count == SMALL_ROWS else repeat)
             print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n\n{results_table(found)}\n", flush=True)
             results += found
     judged = aims(results)
@@ -81,7 +81,7 @@ def _tools(chosen: Sequence[Contender]) -> Tools:
     return Tools(toolchain.ROOT, python, bench_python, jmeter_home, jmeter_version)
 
 
-def _side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:
+def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:
     """Return the results of the readers, in their order.
 
     First each has a pass that is not timed: it warms up, and its memory is watched. Then each pass goes through all
@@ -90,6 +90,7 @@ def _side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile
     fit = [one for one in contenders if one.most_rows is None or file.row_count <= one.most_rows]
     results = {one.name: Result(one, file.row_count, (), None) for one in fit}
     with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        guardian.remove_at_end(Path(folder))
         for number in range(repeat + 1):
             place = number % len(fit)
             for one in (*fit[place:], *fit[:place]):
