@@ -3,17 +3,18 @@
 A sample belongs to the second in which it ended, counted from the first start of the load. The steady state is found
 in three steps:
 
-1. Ramp and tail. The load is full from the second after the one in which the active users first reach their target to
-   the second in which they are last seen there. With an open load, or a JTL without that column, users say nothing:
-   then the ramp and the end of the arrivals are what the caller knows of them, and the tail is also where, at the very
-   end, fewer than half as many samples end per second as usual. The first and the last second are never counted: the
-   run covers only a part of them, and in the first only fast samples can end.
+1. Ramp and tail. The load is full from the second after the one in which the active users first reach their target
+   until they are last seen there. With an open load, or a JTL without that column, users say nothing: then the ramp and
+   the end of the arrivals are what the plan says of them, and the tail is also where, at the very end, fewer than half
+   as many samples end per second as usual. The first and the last second are never counted: the run covers only a part
+   of them, and in the first only fast samples can end.
 2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`.
-3. A check that MSER-5 cannot make. It looks for a start that differs, at most half of the stretch, and is content with
-   a run that breaks down near its end. So what is left is split into 20 parts (10 or 5 when short), and into a before
-   and an after at every place between them: the largest t of these must stay below the critical value, or the two
-   averages within 5 % of each other. The parts, not samples or seconds, are the observations, because neighbouring
-   seconds resemble each other. Where MSER-5 reached its cap the critical value is that of 5 %, else that of 1 %.
+3. A check that MSER-5 cannot make: it looks for a start that differs, and is content with a run that breaks down near
+   its end. What is left is put into 20 parts (10 or 5 when short) and split in two at every place between them. The
+   largest t of before against after must stay below its critical value of 1 %, or the two averages within 5 % of each
+   other. Parts of many seconds are the observations, because neighbouring seconds resemble each other. A cut of half,
+   MSER-5's cap, is no warm-up: then nothing is cut, and all of it must pass with the critical value of 5 %. By chance
+   alone the cap is reached in up to a tenth of short runs, so reaching it is a suspicion and not yet a verdict.
 
 A run that fails the check, or is too short for it, is not steady: all of it but ramp and tail is counted then.
 
@@ -46,7 +47,7 @@ _PRACTICAL_RATIO = 1.05
 _PARTS_PER_SIDE = 2
 # The largest |t| over all splits with two parts and more on each side: which value it exceeds in 5 % and in 1 % of
 # series of that many independent normal parts. From 200,000 simulated series each; a test draws them again.
-_CRITICAL_T = {5: (4.14, 7.43), 10: (3.46, 4.73), 20: (3.20, 4.00)}
+CRITICAL_T = {5: (4.14, 7.43), 10: (3.46, 4.73), 20: (3.20, 4.00)}
 
 
 class SecondFigures(NamedTuple):
@@ -115,13 +116,13 @@ def find_window(
     seconds: Sequence[SecondFigures],
     target_users: int | None = None,
     users_are_driven: bool = True,
-    arrivals_ramp_s: float = 0.0,
-    arrivals_end_s: float | None = None,
+    ramp_s: float = 0.0,
+    duration_s: float | None = None,
 ) -> Window:
     """Return the window of a run, one entry of `seconds` per second since the first start of the load.
 
-    `target_users` is how many users were asked for. With an open load (`users_are_driven` false) the plan's ramp and
-    duration of the arrivals take its place. UsageError when a given window begins after the end of the run.
+    `target_users` is how many users were asked for. Where users say nothing (`users_are_driven` false: an open load; or
+    none in `seconds`) the plan's ramp and duration are used. UsageError when a given window begins after the run's end.
     """
     run_s = len(seconds)
     if spec.kind == ALL:
@@ -133,18 +134,18 @@ def find_window(
         return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
     full_load = _full_load_by_users(seconds, target_users) if users_are_driven else None
     if full_load is None:
-        full_load = _full_load_by_arrivals(seconds, arrivals_ramp_s, arrivals_end_s)
+        full_load = _full_load_by_arrivals(seconds, ramp_s, duration_s)
     return _steady_window(seconds, *full_load)
 
 
 def describe(window: Window) -> str:
-    """Return one line for the report: which seconds are counted, whether they are steady, what is left out."""
+    """Return one line for the report: which seconds count, whether they are steady (not why), what is left out."""
     if window.length_s == window.run_s:
         counted = f"Counted: the whole run, {window.run_s} s"
     else:
         counted = f"Counted: {window.from_s} s to {window.to_s} s of {window.run_s} s"
     if window.is_steady is not None:
-        counted += " (steady)" if window.is_steady else f" (not steady: {window.reason})"
+        counted += " (steady)" if window.is_steady else " (not steady)"
     cuts = []
     if window.ramp_cut_s:
         cuts.append("first second" if window.ramp_cut_s == 1 else f"ramp of {window.ramp_cut_s} s")
@@ -196,6 +197,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
     else:
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
+        cut = 0 if is_capped else cut
         reason = _change(means, cut, from_s, is_capped)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
@@ -225,12 +227,12 @@ def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
 def _change(means: Sequence[float | None], cut: int, from_s: int, is_capped: bool) -> str:
     """Return in words where the batches after the cut change most; "" when they are steady."""
     known = [(place, mean) for place, mean in enumerate(means) if mean is not None and place >= cut]
-    part_count = max(count for count in _CRITICAL_T if count <= len(known))
+    part_count = max(count for count in CRITICAL_T if count <= len(known))
     bounds = [len(known) * part // part_count for part in range(part_count + 1)]
     parts = [_mean([mean for _, mean in known[start:end]]) for start, end in pairwise(bounds)]
     t, split = max(_split_t(parts, split) for split in range(_PARTS_PER_SIDE, part_count - _PARTS_PER_SIDE + 1))
     low_ms, high_ms = sorted((_mean(parts[:split]), _mean(parts[split:])))
-    at_five_percent, at_one_percent = _CRITICAL_T[part_count]
+    at_five_percent, at_one_percent = CRITICAL_T[part_count]
     if t <= (at_five_percent if is_capped else at_one_percent) or high_ms <= low_ms * _PRACTICAL_RATIO:
         return ""
     begin_s, change_s = (from_s + known[place][0] * BATCH_S for place in (0, bounds[split]))
@@ -291,10 +293,12 @@ def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
     return None
 
 
-def _full_load_by_arrivals(seconds: Sequence[SecondFigures], ramp_s: float, end_s: float | None) -> tuple[int, int]:
+def _full_load_by_arrivals(
+    seconds: Sequence[SecondFigures], ramp_s: float, duration_s: float | None
+) -> tuple[int, int]:
     """Return from and to of the seconds in which users arrive at the full rate."""
     from_s = max(1, math.ceil(ramp_s))
-    to_s = len(seconds) - 1 if end_s is None else min(len(seconds) - 1, math.floor(end_s))
+    to_s = len(seconds) - 1 if duration_s is None else min(len(seconds) - 1, math.floor(duration_s))
     counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
     while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
         to_s -= 1
