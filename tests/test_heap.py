@@ -23,6 +23,7 @@ from harness.heap import (
 from harness.io.jfr import write_heap
 from harness.record import RunRecord
 from tests.factories import record
+from tests.test_run import wait_for
 
 # What jfr of OpenJDK 17 prints, with a blank behind most commas.
 PRINTED = """\
@@ -202,7 +203,7 @@ GARBAGE = """
 public class Garbage {
     public static byte[] kept;
     public static void main(String[] arguments) {
-        for (int round = 0; round < 2000; round++) kept = new byte[200_000];
+        for (int round = 0; round < Integer.parseInt(arguments[0]); round++) kept = new byte[200_000];
     }
 }
 """
@@ -235,11 +236,26 @@ def test_a_recording_without_the_heap_is_said_to_be(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.real
+def test_a_jvm_that_was_killed_leaves_an_empty_recording(tmp_path: Path) -> None:
+    command, recording = garbage_command(tmp_path, "Serial", "true", round_count=2**31 - 1)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as jvm:
+        wait_for(recording.exists)
+        jvm.kill()
+    ((_, reason),) = write_heap(tmp_path / "heap.csv", {"shop": recording}, {})
+    assert reason == "not known: shop.jfr is empty, as of a JVM that was killed before it could write it"
+
+
 def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
+    command, recording = garbage_command(folder, collector, enabled, round_count=2000)
+    subprocess.run(command, capture_output=True, check=True)
+    return recording
+
+
+def garbage_command(folder: Path, collector: str, enabled: str, round_count: int) -> tuple[list[str], Path]:
     (folder / "Garbage.java").write_text(GARBAGE)
     (folder / "own.jfc").write_text(JFC % enabled)
     recording = folder / "shop.jfr"
     options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
     options += [f"-XX:StartFlightRecording=settings={folder / 'own.jfc'},filename={recording}"]
-    subprocess.run(["java", *options, str(folder / "Garbage.java")], capture_output=True, check=True)
-    return recording
+    return ["java", *options, str(folder / "Garbage.java"), str(round_count)], recording
