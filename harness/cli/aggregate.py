@@ -7,17 +7,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.figures import LOAD
-from harness.io.results import summary_of_jtls, write_report
+from harness.io.results import write_report
 from harness.io.rundir import RunDirectory
 from harness.io.toolchain import ROOT
-from harness.render.tables import group_table, titled_tables
 from harness.verdict import headline
 
 _EPILOG = """\
 examples:
-  ./aggregate.py table samples.jtl                              one Markdown table on standard output
+  ./aggregate.py table samples.jtl                              figures per label; table --help shows what more it can
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
 
 exit codes: 0 fine; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
@@ -33,8 +33,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report")
-    table = verbs.add_parser("table", help="print the table of a CSV JTL")
-    table.add_argument("jtl", type=Path, help="a JTL that JMeter wrote as CSV")
+    add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
     report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
     return result
@@ -42,16 +41,16 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the arguments ask for; return the exit code."""
-    options = parser().parse_args(arguments)
-    return _table(options.jtl) if options.verb == "table" else _report(options.run)
-
-
-def _table(path: Path) -> int:
-    summary = summary_of_jtls([path])
-    print(titled_tables(summary.groups, map(group_table, summary.groups)), end="")
-    for caveat in summary.caveats:
-        print(f"\n{caveat.text}")
-    return EXIT_OK
+    program = parser()
+    # argparse takes no files on both sides of an option: those behind it come back in `rest`.
+    options, rest = program.parse_known_args(joined_sort(arguments))
+    unknown = [word for word in rest if options.verb != "table" or (word.startswith("-") and word != "-")]
+    if unknown:
+        program.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if options.verb == "table":
+        options.input += rest
+        return print_tables(options)
+    return _report(options.run)
 
 
 def _found(run: Path) -> Path:
