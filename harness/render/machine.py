@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +12,7 @@ from harness.figures import LabelFigures
 from harness.render.columns import Column
 from harness.render.selection import Shown, View
 
+_TO_QUOTE = re.compile('[",\r\n]')
 _CSV_KEYS = ("source", "group", "label", "is_total", "is_transaction")
 
 
@@ -35,9 +35,12 @@ def _truth(value: bool) -> str:
 
 
 def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
+    return "".join(",".join(map(_quoted, row)) + "\n" for row in rows)
+
+
+def _quoted(text: str) -> str:
+    """Return a field of a CSV; the csv module would leave a lone carriage return unquoted and not read it back."""
+    return '"' + text.replace('"', '""') + '"' if _TO_QUOTE.search(text) else text
 
 
 def json_lines(view: View, percentiles: Sequence[str]) -> str:
