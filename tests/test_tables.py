@@ -18,6 +18,7 @@ from harness.render.terminal import FAILED, SLOWEST, screen_table
 from harness.summary import summarise
 from harness.tally import SampleTally, tally_of
 from harness.window import Window
+from tests.conftest import ROOT
 from tests.factories import failed, sample
 
 # Two samples of one second in all, worked out by hand below.
@@ -344,3 +345,10 @@ def test_a_window_too_narrow_for_all_keeps_count_average_90_percent_and_errors()
     assert screen_table(load_of(three()), columns_of(DEFAULT), 10).heads == (
         "label", "count", "average ms", "90 % ms", "errors %",
     )  # fmt: skip
+
+
+def test_the_format_page_defines_every_column_and_key():
+    page = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    for column in columns_of(WIDE, ()):
+        assert column.title.removesuffix(" ms") in page
+        assert f"`{column.key}`" in page
