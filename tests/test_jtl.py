@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.io.results import read_samples
+from harness.io.tallies import read_samples
 from harness.jtl import Dropped, parse
 
 HEADER = (

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.bench.tables import seconds_text
 from harness.errors import EXIT_OK, StartError
 from harness.io import toolchain
-from harness.io.results import read_samples
+from harness.io.tallies import read_samples
 from harness.jtl import Dropped
 from harness.render.tables import table
 from harness.telemetry import HARNESS
