@@ -29,6 +29,7 @@ LAYERS = (
         "generator",
         "record",
     },
+    {"xml_elements", "xml_jtl"},
     {"littles_law", "live", "timeline"},
     {"verdict", "caveats", "tally"},
     {"summary"},
