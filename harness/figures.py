@@ -209,7 +209,7 @@ class CodeCount:
 class ErrorKind:
     """Errors of one label, code and cause: how many, and when the first and last began (s after the first sample).
 
-    In a cause, numbers of four digits and more and ids are put into one; `example` is the first of its messages.
+    In a cause, numbers of four digits and more and ids are put into one; `example` is one of its messages.
     """
 
     label: str

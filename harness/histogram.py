@@ -49,6 +49,9 @@ class Histogram:
 
     def merge(self, counts: Mapping[int, int]) -> None:
         """Add another histogram's counts; the result is that of all samples together."""
+        if not self.counts:
+            self.counts.update(counts)
+            return
         for value_ms, count in counts.items():
             self.add(value_ms, count)
 

@@ -35,7 +35,8 @@ _HEADERLESS = {
     ),
 }
 TRANSACTION_MESSAGE = "Number of samples in transaction :"
-_READ = (
+# What is read of a record, in the order that harness/java/Layout.java knows.
+READ_COLUMNS = (
     *_NEEDED, "responseCode", "responseMessage", "threadName", "failureMessage", "bytes", "sentBytes", "allThreads",
     "Latency", "Connect", "SampleCount", "ErrorCount",
 )  # fmt: skip
@@ -109,7 +110,7 @@ def parse(
     no CSV JTL.
     """
     records = Records(iter(stream), dropped)
-    rows = Rows(name, dropped, columns)
+    rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
     while (record := records.next()) is not None:
         sample = rows.sample(*record)
         if sample is not None:
@@ -119,24 +120,22 @@ def parse(
 class Records:
     """Splits lines into records: a quoted field may hold delimiters, doubled quotes and newlines."""
 
-    def __init__(self, lines: Iterator[bytes], dropped: Dropped, delimiter: str = "") -> None:
+    def __init__(self, lines: Iterator[bytes], dropped: Dropped, delimiter: str = "", lines_before: int = 0) -> None:
         self.delimiter = delimiter
         self._lines = lines
         self._dropped = dropped
-        self._line_count = 0
+        self._line_count = lines_before
         self._waiting: deque[_Line] = deque()
 
     @property
     def line_count(self) -> int:
-        """How many lines have gone into the records so far."""
+        """How many lines have gone into the records so far, those before the first one included."""
         return self._line_count - len(self._waiting)
 
-    def put_back(self) -> bytes:
-        """Return what was read ahead and not used, for someone else to read; nothing is left here."""
-        unread = b"".join(line.raw for line in self._waiting)
-        self._line_count -= len(self._waiting)
-        self._waiting.clear()
-        return unread
+    @property
+    def read_ahead(self) -> bytes:
+        """What was read in search of a closing quote and belongs to no record yet."""
+        return b"".join(line.raw for line in self._waiting)
 
     def next(self) -> tuple[int, list[str]] | None:
         """Return (line number, fields) of the next record; None at the end. Torn ones are noted and passed over."""
@@ -232,11 +231,11 @@ def _is_header(fields: Sequence[str]) -> bool:
     return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
 
 
-class Rows:
+class RowReader:
     """Turns records into samples by the columns in force; a header line anywhere puts its own columns in force."""
 
-    def __init__(self, name: str, dropped: Dropped, columns: Sequence[str] | None = None) -> None:
-        self.layout = Layout.of(columns, f"{name}: --columns") if columns else None
+    def __init__(self, name: str, dropped: Dropped, layout: Layout | None = None) -> None:
+        self.layout = layout
         self._name = name
         self._dropped = dropped
 
@@ -276,7 +275,7 @@ class Layout:
         missing = [column for column in _NEEDED if column not in columns]
         if missing:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
-        doubled = [column for column in _READ if columns.count(column) > 1]
+        doubled = [column for column in READ_COLUMNS if columns.count(column) > 1]
         if doubled:
             raise UsageError(f"{where}: {', '.join(doubled)} stands there twice", "name every column once")
         return cls(tuple(columns))

@@ -60,6 +60,19 @@ class _Kind:
     example: str
 
 
+@dataclass(frozen=True)
+class Scope:
+    """Which samples of a file are counted, and how: the arguments of SampleTally."""
+
+    once_labels: tuple[str, ...] = ()
+    source: int = 0
+    window_ms: tuple[int, int] | None = None
+
+    def tally(self) -> SampleTally:
+        """Return an empty tally."""
+        return SampleTally(self.once_labels, self.source, self.window_ms)
+
+
 class SampleTally:
     """Adds samples up; two tallies of parts merge exactly into that of the whole.
 
@@ -80,11 +93,11 @@ class SampleTally:
         self.transactions = Pulse()
         self.first_ms: int | None = None
 
-    def add(self, sample: Sample) -> None:
-        """Count one sample."""
+    def add(self, sample: Sample) -> tuple[str, str, bool] | None:
+        """Count one sample; return what it counts for in `labels`, None when it ended outside of the window."""
         end_ms = sample.end_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
-            return
+            return None
         group = group_of(sample.thread_name, sample.label, self.once)
         is_transaction = sample.is_transaction
         counts = self.counts(group, sample.label, is_transaction)
@@ -108,6 +121,7 @@ class SampleTally:
             pulse.add(
                 end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, self.source
             )
+        return group, sample.label, is_transaction
 
     def counts(self, group: str, label: str, is_transaction: bool) -> LabelCounts:
         """Return the counts of a label, new and empty ones when there are none yet."""
@@ -133,6 +147,7 @@ class SampleTally:
         kind.count += count
         kind.first_ms = min(kind.first_ms, first_ms)
         kind.last_ms = max(kind.last_ms, last_ms)
+        kind.example = min(kind.example, example)  # the same one, in whatever order parts are added
 
     def note_start(self, start_ms: int) -> None:
         """Note when a sample began."""
@@ -177,7 +192,7 @@ class SampleTally:
 
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Response codes by label, in order of first appearance of the label, then by code."""
-        order = {label: place for place, label in enumerate(dict.fromkeys(label for label, _ in self.codes))}
+        order = {label: place for place, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
         keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1]))
         return tuple(CodeCount(label, code, *self.codes[label, code]) for label, code in keys)
 

@@ -10,8 +10,9 @@ from harness.histogram import Histogram
 from harness.units import MS_PER_S
 from harness.window import SecondFigures
 
-# A chart shows no more points than this; longer runs have wider buckets.
-BUCKETS_MAX = 600
+# A chart shows no more points than this; longer runs have wider buckets, and so have those with times beyond count.
+_BUCKETS_MAX = 600
+_PAIRS_MAX = 500_000
 # A span beyond any run comes from a clock that was set: a line over it would show nothing.
 SPAN_MAX_S = 31 * 24 * 3600
 
@@ -57,7 +58,7 @@ class Pulse:
         """Count a row; `all_threads` are the users of its generator that were active when it ended."""
         second = end_ms // MS_PER_S
         self.add_second(second, sample_count, error_count, elapsed_ms)
-        self.add_time(second // self.bucket_s, elapsed_ms // sample_count, sample_count)
+        self.add_time(second, elapsed_ms // sample_count, sample_count)
         if all_threads is not None:
             self.add_users(source, second, all_threads)
 
@@ -73,15 +74,19 @@ class Pulse:
         by_second = self.users.setdefault(source, {})
         by_second[second] = max(users, by_second.get(second, users))
 
-    def add_time(self, bucket: int, elapsed_ms: int, count: int) -> None:
-        """Count samples of one elapsed time in a bucket of the present width."""
+    def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
+        """Count samples of one elapsed time that ended in a second."""
+        bucket = second // self.bucket_s
         histogram = self.buckets.get(bucket)
         if histogram is None:
-            histogram = self.buckets[bucket] = Histogram()
-            if len(self.buckets) > BUCKETS_MAX:
-                self._widen(2 * self.bucket_s)
-                histogram = self.buckets[bucket // 2]
+            self._settle()
+            histogram = self.buckets.setdefault(second // self.bucket_s, Histogram())
         histogram.add(elapsed_ms, count)
+
+    def _settle(self) -> None:
+        """Double the width of the buckets until they are few enough; what is there already fits in wider ones."""
+        while len(self.buckets) > _BUCKETS_MAX or sum(len(part.counts) for part in self.buckets.values()) > _PAIRS_MAX:
+            self._widen(2 * self.bucket_s)
 
     def _widen(self, bucket_s: int) -> None:
         buckets: dict[int, Histogram] = {}
@@ -89,8 +94,6 @@ class Pulse:
         for bucket, histogram in self.buckets.items():
             buckets.setdefault(bucket // factor, Histogram()).merge(histogram.counts)
         self.bucket_s, self.buckets = bucket_s, buckets
-        if len(buckets) > BUCKETS_MAX:
-            self._widen(2 * bucket_s)
 
     def merge(self, other: Pulse) -> None:
         """Add what another part of the samples counted."""
@@ -104,8 +107,7 @@ class Pulse:
         factor = self.bucket_s // other.bucket_s
         for bucket, histogram in other.buckets.items():
             self.buckets.setdefault(bucket // factor, Histogram()).merge(histogram.counts)
-        if len(self.buckets) > BUCKETS_MAX:
-            self._widen(2 * self.bucket_s)
+        self._settle()
 
     @property
     def span_s(self) -> tuple[int, int] | None:
@@ -146,6 +148,7 @@ class Pulse:
         span = self.span_s
         if span is None:
             return None
+        self._settle()
         first, last = span[0] // self.bucket_s, span[1] // self.bucket_s
         users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
         buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]

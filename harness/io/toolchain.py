@@ -115,6 +115,30 @@ def ensure_jmeter() -> Path:
     return home
 
 
+def ensure_counter() -> Path | None:
+    """Return the folder with the classes that count large JTLs, compiled first if their stamp is old.
+
+    None without a JDK: then the same is done in Python, only slower.
+    """
+    sources = sorted((ROOT / "harness" / "java").glob("*.java"))
+    classes = BUILD / "counter"
+    stamp = stamp_of(sources)
+    if has_stamp(_stamp_file(classes, "counter"), stamp):
+        return classes
+    found = shutil.which(java_path())
+    javac = Path(os.path.realpath(found)).with_name("javac") if found else None
+    if javac is None or not javac.exists():
+        return None
+    with lock(BUILD / "counter.lock", "counter", _say):
+        if not has_stamp(_stamp_file(classes, "counter"), stamp):
+            shutil.rmtree(classes, ignore_errors=True)
+            command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes), *map(str, sources)]
+            with _step("the counter of large JTLs", "counter.log") as log:
+                _run(command, log, f"install a JDK of Java {JAVA_LEAST} or newer")
+            _stamp_file(classes, "counter").write_text(stamp)
+    return classes
+
+
 def java_version() -> str:
     """Return the version of the Java on JAVA_HOME or PATH; UsageError when it is missing or too old."""
     java = java_path()

@@ -1,0 +1,163 @@
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.RandomAccessFile;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * Counts the samples of a large CSV JTL on several cores. The file is cut at line ends; a cut that turns out to lie
+ * within a quoted text is made again where the part before it ended.
+ *
+ * <p>Arguments: the file, its size, the number of threads, and the window from and to (ms since 1970), and
+ * the size of a part in bytes. Standard input
+ * has one line to begin with, and one for each time that the count got stuck: where to go on (offset, lines before it)
+ * and the format in force there (delimiter, number of columns, the place of each role or -1, as in Layout). Standard
+ * output has frames, each begun by a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures,
+ * S stuck (offset, lines), D done (the counts). Numbers are big-endian.
+ */
+public final class CountJtl {
+  private record Cut(long start, long stop, Future<Part> part) {}
+
+  private final Path path;
+  private final long size;
+  private final int threads;
+  private final long fromMs;
+  private final long toMs;
+  private final int partBytes;
+  private final Whole whole = new Whole();
+  private final DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
+  private long offset;
+  private long lines;
+
+  private CountJtl(String[] arguments) {
+    path = Path.of(arguments[0]);
+    size = Long.parseLong(arguments[1]);
+    threads = Integer.parseInt(arguments[2]);
+    fromMs = Long.parseLong(arguments[3]);
+    toMs = Long.parseLong(arguments[4]);
+    partBytes = Integer.parseInt(arguments[5]);
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    new CountJtl(arguments).run();
+  }
+
+  private void run() throws IOException, InterruptedException, ExecutionException {
+    BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+    ExecutorService executor = Executors.newFixedThreadPool(threads);
+    try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ)) {
+      while (true) {
+        String order = orders.readLine();
+        if (order == null) {
+          return; // whoever asked has gone
+        }
+        if (!count(file, executor, layout(order))) {
+          out.writeByte('S');
+          out.writeLong(offset);
+          out.writeLong(lines);
+          out.flush();
+          continue;
+        }
+        out.writeByte('D');
+        whole.write(out);
+        out.flush();
+        return;
+      }
+    } finally {
+      executor.shutdownNow();
+    }
+  }
+
+  private Layout layout(String order) {
+    String[] words = order.split(" ");
+    offset = Long.parseLong(words[0]);
+    lines = Long.parseLong(words[1]);
+    int[] places = Arrays.stream(words, 4, words.length).mapToInt(Integer::parseInt).toArray();
+    return new Layout((byte) Integer.parseInt(words[2]), Integer.parseInt(words[3]), places, fromMs, toMs);
+  }
+
+  /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must go on. */
+  private boolean count(FileChannel file, ExecutorService executor, Layout layout)
+      throws IOException, InterruptedException, ExecutionException {
+    Deque<Cut> waiting = new ArrayDeque<>();
+    while (offset < size) {
+      long start = waiting.isEmpty() ? offset : waiting.getLast().stop;
+      while (waiting.size() <= threads && start < size) {
+        long from = start;
+        long stop = lineEnd(start + partBytes);
+        int[] halvings = whole.halvings();
+        waiting.add(new Cut(from, stop, executor.submit(() -> read(file, from, stop, layout, halvings))));
+        start = stop;
+      }
+      Cut cut = waiting.removeFirst();
+      Part part = cut.part.get();
+      take(part);
+      if (part.isStuck || offset != cut.stop) {
+        waiting.forEach(later -> later.part.cancel(false));
+        waiting.clear();
+      }
+      if (part.isStuck) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private Part read(FileChannel file, long start, long stop, Layout layout, int[] halvings)
+      throws IOException {
+    Part part = new Part(file, size, start, layout, new Tally(halvings));
+    part.read(stop);
+    return part;
+  }
+
+  private void take(Part part) throws IOException {
+    for (Part.OddRow row : part.oddRows) {
+      out.writeByte('O');
+      out.writeLong(row.offset());
+      out.writeLong(lines + row.line());
+      out.writeInt(row.bytes().length);
+      out.write(row.bytes());
+    }
+    out.writeByte('F');
+    part.tally.writeFailures(out);
+    whole.merge(part.tally);
+    offset = part.end;
+    lines += part.lineCount;
+    out.writeByte('P');
+    out.writeLong(offset);
+    out.writeLong(whole.rowCount);
+    out.flush();
+  }
+
+  /** Returns where the line that holds `place` ends. */
+  private long lineEnd(long place) throws IOException {
+    if (place >= size) {
+      return size;
+    }
+    try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "r")) {
+      file.seek(place);
+      byte[] found = new byte[1 << 16];
+      for (long from = place; from < size; from += found.length) {
+        int count = file.read(found);
+        for (int index = 0; index < count; index++) {
+          if (found[index] == '\n') {
+            return Math.min(from + index + 1, size);
+          }
+        }
+      }
+      return size;
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import java.util.Arrays;
+
+/** The columns in force: the role of each field of a record; and which samples count, by the time of their end. */
+final class Layout {
+  // In the order in which CountJtl is told their places.
+  static final int START = 0;
+  static final int ELAPSED = 1;
+  static final int LABEL = 2;
+  static final int SUCCESS = 3;
+  static final int CODE = 4;
+  static final int MESSAGE = 5;
+  static final int THREAD = 6;
+  static final int FAILURE = 7;
+  static final int RECEIVED = 8;
+  static final int SENT = 9;
+  static final int USERS = 10;
+  static final int LATENCY = 11;
+  static final int CONNECT = 12;
+  static final int SAMPLES = 13;
+  static final int ERRORS = 14;
+  static final int SKIP = -1;
+
+  final byte delimiter;
+  final long delimiters;
+  final int width;
+  final int[] roles;
+  final int missing;
+  final boolean hasCode;
+  final long fromMs;
+  final long toMs;
+
+  /** `places` has the place of each role, -1 where there is no such column. */
+  Layout(byte delimiter, int width, int[] places, long fromMs, long toMs) {
+    this.delimiter = delimiter;
+    delimiters = delimiter * 0x0101010101010101L;
+    this.width = width;
+    this.fromMs = fromMs;
+    this.toMs = toMs;
+    roles = new int[width];
+    Arrays.fill(roles, SKIP);
+    for (int role = 0; role < places.length; role++) {
+      if (places[role] >= 0) {
+        roles[places[role]] = role;
+      }
+    }
+    hasCode = places[CODE] >= 0;
+    missing =
+        (places[RECEIVED] < 0 ? Tally.RECEIVED : 0)
+            | (places[SENT] < 0 ? Tally.SENT : 0)
+            | (places[LATENCY] < 0 ? Tally.LATENCY : 0)
+            | (places[CONNECT] < 0 ? Tally.CONNECT : 0);
+  }
+}

@@ -1,0 +1,141 @@
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.function.LongUnaryOperator;
+
+/** Rows of numbers by key, numbered from 0 in order of first appearance. */
+final class Table {
+  /** How two values of a column become one. */
+  enum Join {
+    SUM(0),
+    LEAST(Long.MAX_VALUE),
+    GREATEST(-1),
+    UNION(0);
+
+    final long start;
+
+    Join(long start) {
+      this.start = start;
+    }
+  }
+
+  private final Join[] joins;
+  private final int width;
+  private long[] keys = new long[256];
+  private int[] places = new int[512];
+  private long[] values;
+  private int size;
+
+  Table(Join... joins) {
+    this.joins = joins;
+    width = joins.length;
+    values = new long[width * keys.length];
+  }
+
+  int size() {
+    return size;
+  }
+
+  long key(int row) {
+    return keys[row];
+  }
+
+  long get(int column, int row) {
+    return values[row * width + column];
+  }
+
+  void add(int column, int row, long value) {
+    values[row * width + column] += value;
+  }
+
+  void least(int column, int row, long value) {
+    int place = row * width + column;
+    if (value < values[place]) {
+      values[place] = value;
+    }
+  }
+
+  void greatest(int column, int row, long value) {
+    int place = row * width + column;
+    if (value > values[place]) {
+      values[place] = value;
+    }
+  }
+
+  void union(int column, int row, long value) {
+    values[row * width + column] |= value;
+  }
+
+  /** Returns the row of a key, a new one when there is none yet. */
+  int row(long key) {
+    int mask = places.length - 1;
+    int place = spread(key) & mask;
+    while (places[place] != 0) {
+      int row = places[place] - 1;
+      if (keys[row] == key) {
+        return row;
+      }
+      place = (place + 1) & mask;
+    }
+    if (size == keys.length) {
+      grow();
+      return row(key);
+    }
+    keys[size] = key;
+    for (int column = 0; column < width; column++) {
+      values[size * width + column] = joins[column].start;
+    }
+    places[place] = ++size;
+    return size - 1;
+  }
+
+  /** Adds the rows of another table, their keys renamed. */
+  void merge(Table other, LongUnaryOperator rename) {
+    for (int from = 0; from < other.size; from++) {
+      int to = row(rename.applyAsLong(other.keys[from]));
+      for (int column = 0; column < width; column++) {
+        long value = other.get(column, from);
+        switch (joins[column]) {
+          case SUM -> add(column, to, value);
+          case LEAST -> least(column, to, value);
+          case GREATEST -> greatest(column, to, value);
+          case UNION -> union(column, to, value);
+        }
+      }
+    }
+  }
+
+  /** Writes the number of rows, and per row the key and the columns, in order of the keys. */
+  void write(DataOutputStream out) throws IOException {
+    long[] ordered = Arrays.copyOf(keys, size);
+    Arrays.sort(ordered);
+    out.writeInt(size);
+    for (long key : ordered) {
+      out.writeLong(key);
+      int row = row(key);
+      for (int column = 0; column < width; column++) {
+        out.writeLong(get(column, row));
+      }
+    }
+  }
+
+  private void grow() {
+    int length = 2 * keys.length;
+    keys = Arrays.copyOf(keys, length);
+    values = Arrays.copyOf(values, width * length);
+    places = new int[2 * length];
+    int mask = places.length - 1;
+    for (int row = 0; row < size; row++) {
+      int place = spread(keys[row]) & mask;
+      while (places[place] != 0) {
+        place = (place + 1) & mask;
+      }
+      places[place] = row + 1;
+    }
+  }
+
+  private static int spread(long key) {
+    long mixed = key * 0x9E3779B97F4A7C15L;
+    return (int) (mixed >>> 32) ^ (int) (mixed >>> 47);
+  }
+}

@@ -1,0 +1,172 @@
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.Arrays;
+
+/** What is counted of the rows of one part. */
+final class Tally {
+  /** Keys pack a number or a second above an elapsed time, which is below 2^30 ms (7 days). */
+  static final int TIME_BITS = 30;
+
+  static final long TIME_MASK = (1L << TIME_BITS) - 1;
+  /** A row's kind: its thread group times two (0 load, 1 setUp, 2 tearDown), plus one for a transaction. */
+  static final int KIND_BITS = 3;
+
+  static final long KIND_MASK = (1L << KIND_BITS) - 1;
+
+  /** Kinds up to this one are the load: requests (0) and transactions (1). */
+  static final int LOAD_KIND_LAST = 1;
+
+  static final long LOW = 0xFFFFFFFFL;
+
+  /** A part with more causes of errors ends early, so that memory stays bounded. */
+  private static final int CAUSES_MAX = 20_000;
+
+  static final int RECEIVED = 1;
+  static final int SENT = 2;
+  static final int LATENCY = 4;
+  static final int CONNECT = 8;
+
+  final Names labels = new Names();
+  final Names codes = new Names();
+  final Names causes = new Names();
+  long rowCount;
+  long firstMs = Long.MAX_VALUE;
+
+  final Table entries = newEntries();
+  final Times times = new Times();
+  final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
+  private final Table failures = new Table(Table.Join.SUM, Table.Join.LEAST, Table.Join.GREATEST);
+  final Table[] seconds = {newSeconds(), newSeconds()};
+  final Table[] buckets = {new Table(), new Table()};
+  final Times[] bucketTimes = {new Times(), new Times()};
+  final int[] halvings;
+
+  // Where the last rows were counted: the next one is often like them.
+  private int[] entryByKind = new int[64];
+  private int[] codeByLabel = new int[8];
+  private int[] answerByLabel = new int[8];
+  private final long[] lastSecond = {-1, -1};
+  private final int[] lastSecondRow = new int[2];
+  private final long[] lastBucket = {-1, -1};
+  private final int[] lastBucketRow = new int[2];
+
+  /** Buckets of kind k are 2^halvings[k] seconds wide. */
+  Tally(int[] halvings) {
+    this.halvings = halvings;
+  }
+
+  static final int ENTRY_COLUMNS = 10;
+
+  /** Sums of elapsed, errors, bytes received and sent, latency, connect; first start, last end, offset; missing. */
+  static Table newEntries() {
+    return new Table(
+        Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM,
+        Table.Join.LEAST, Table.Join.GREATEST, Table.Join.LEAST, Table.Join.UNION);
+  }
+
+  /** Samples, errors, sum of elapsed, most users. */
+  static Table newSeconds() {
+    return new Table(Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.GREATEST);
+  }
+
+  /** Counts a row; `missing` has the bits of the columns that the file does not have. */
+  void add(Row row, long offset, int missing) {
+    long endMs = row.startMs + row.elapsedMs;
+    long eachMs = row.sampleCount == 1 ? row.elapsedMs : row.elapsedMs / row.sampleCount;
+    rowCount++;
+    firstMs = Math.min(firstMs, row.startMs);
+    int entry = entry(row);
+    entries.add(0, entry, row.elapsedMs);
+    entries.add(1, entry, row.errorCount);
+    entries.add(2, entry, row.receivedBytes);
+    entries.add(3, entry, row.sentBytes);
+    entries.add(4, entry, row.latencyMs);
+    entries.add(5, entry, row.connectMs);
+    entries.least(6, entry, row.startMs);
+    entries.greatest(7, entry, endMs);
+    entries.least(8, entry, offset);
+    entries.union(9, entry, missing);
+    times.add(entry, eachMs, row.sampleCount);
+    int answer = answer(row);
+    answers.add(0, answer, row.sampleCount);
+    answers.add(1, answer, row.errorCount);
+    if (row.errorCount > 0) {
+      int failure = failures.row((long) row.cause << 32 | answer);
+      failures.add(0, failure, row.errorCount);
+      failures.least(1, failure, row.startMs);
+      failures.greatest(2, failure, row.startMs);
+    }
+    if (row.kind <= LOAD_KIND_LAST) {
+      addSecond(row, endMs / 1000, eachMs);
+    }
+  }
+
+  private int entry(Row row) {
+    int key = row.label << KIND_BITS | row.kind;
+    if (key >= entryByKind.length) {
+      entryByKind = Arrays.copyOf(entryByKind, Math.max(2 * entryByKind.length, key + 1));
+    }
+    if (entryByKind[key] == 0) {
+      entryByKind[key] = 1 + entries.row(key);
+    }
+    return entryByKind[key] - 1;
+  }
+
+  private int answer(Row row) {
+    int label = row.label;
+    if (label >= answerByLabel.length) {
+      int length = Math.max(2 * answerByLabel.length, label + 1);
+      codeByLabel = Arrays.copyOf(codeByLabel, length);
+      answerByLabel = Arrays.copyOf(answerByLabel, length);
+    }
+    if (answerByLabel[label] == 0 || codeByLabel[label] != row.code) {
+      codeByLabel[label] = row.code;
+      answerByLabel[label] = 1 + answers.row((long) label << 32 | row.code);
+    }
+    return answerByLabel[label] - 1;
+  }
+
+  private void addSecond(Row row, long second, long eachMs) {
+    int kind = row.kind;
+    Table table = seconds[kind];
+    if (second != lastSecond[kind]) {
+      lastSecond[kind] = second;
+      lastSecondRow[kind] = table.row(second);
+      long bucket = second >> halvings[kind];
+      if (bucket != lastBucket[kind]) {
+        lastBucket[kind] = bucket;
+        lastBucketRow[kind] = buckets[kind].row(bucket);
+      }
+    }
+    int place = lastSecondRow[kind];
+    table.add(0, place, row.sampleCount);
+    table.add(1, place, row.errorCount);
+    table.add(2, place, row.elapsedMs);
+    table.greatest(3, place, row.users);
+    bucketTimes[kind].add(lastBucketRow[kind], eachMs, row.sampleCount);
+  }
+
+  boolean isFull() {
+    return causes.size() > CAUSES_MAX;
+  }
+
+  /** Writes each kind of failure: label, code, cause, count, first and last start. */
+  void writeFailures(DataOutputStream out) throws IOException {
+    out.writeInt(failures.size());
+    for (int row = 0; row < failures.size(); row++) {
+      long key = failures.key(row);
+      long answer = answers.key((int) (key & LOW));
+      writeName(out, labels.get((int) (answer >> 32)));
+      writeName(out, codes.get((int) (answer & LOW)));
+      writeName(out, causes.get((int) (key >> 32)));
+      for (int column = 0; column < 3; column++) {
+        out.writeLong(failures.get(column, row));
+      }
+    }
+  }
+
+  private static void writeName(DataOutputStream out, byte[] name) throws IOException {
+    out.writeInt(name.length);
+    out.write(name);
+  }
+}

@@ -1,0 +1,98 @@
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.function.LongUnaryOperator;
+
+/** What is counted of all parts so far, but for the failures: those are written part by part. */
+final class Whole {
+  /** The width of a bucket is doubled until there are no more of them, and of times in them: see timeline.py. */
+  private static final int BUCKETS_MAX = 600;
+
+  private static final int PAIRS_MAX = 500_000;
+
+  long rowCount;
+  private long firstMs = Long.MAX_VALUE;
+  private final Names labels = new Names();
+  private final Names codes = new Names();
+  private final Table entries = Tally.newEntries();
+  private final Table times = new Table(Table.Join.SUM);
+  private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
+  private final Table[] seconds = {Tally.newSeconds(), Tally.newSeconds()};
+  private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
+  private final int[] halvings = {0, 0};
+
+  /** Returns how wide buckets are by now; a part that begins may have them as wide. */
+  int[] halvings() {
+    return halvings.clone();
+  }
+
+  /** Adds the next part. */
+  void merge(Tally part) {
+    rowCount += part.rowCount;
+    firstMs = Math.min(firstMs, part.firstMs);
+    int[] label = numbers(part.labels, labels);
+    int[] code = numbers(part.codes, codes);
+    LongUnaryOperator entryKey =
+        key -> (long) label[(int) (key >> Tally.KIND_BITS)] << Tally.KIND_BITS | key & Tally.KIND_MASK;
+    entries.merge(part.entries, entryKey);
+    part.times.addTo(times, entry -> entries.row(entryKey.applyAsLong(part.entries.key((int) entry))));
+    answers.merge(part.answers, key -> (long) label[(int) (key >> 32)] << 32 | code[(int) (key & Tally.LOW)]);
+    for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
+      seconds[kind].merge(part.seconds[kind], key -> key);
+      Table partBuckets = part.buckets[kind];
+      int shift = halvings[kind] - part.halvings[kind];
+      part.bucketTimes[kind].addTo(buckets[kind], row -> partBuckets.key((int) row) >> shift);
+      while (bucketCount(kind) > BUCKETS_MAX || buckets[kind].size() > PAIRS_MAX) {
+        widen(kind);
+      }
+    }
+  }
+
+  private static int[] numbers(Names from, Names to) {
+    int[] numbers = new int[from.size()];
+    for (int number = 0; number < numbers.length; number++) {
+      numbers[number] = to.number(from.get(number));
+    }
+    return numbers;
+  }
+
+  private int bucketCount(int kind) {
+    Table distinct = new Table();
+    for (int row = 0; row < seconds[kind].size(); row++) {
+      distinct.row(seconds[kind].key(row) >> halvings[kind]);
+    }
+    return distinct.size();
+  }
+
+  private void widen(int kind) {
+    Table wide = new Table(Table.Join.SUM);
+    wide.merge(buckets[kind], key -> key >> Tally.TIME_BITS + 1 << Tally.TIME_BITS | key & Tally.TIME_MASK);
+    buckets[kind] = wide;
+    halvings[kind]++;
+  }
+
+  /** Entries stand in the order of their numbers: the keys of `times` have these. */
+  private void writeEntries(DataOutputStream out) throws IOException {
+    out.writeInt(entries.size());
+    for (int row = 0; row < entries.size(); row++) {
+      out.writeLong(entries.key(row));
+      for (int column = 0; column < Tally.ENTRY_COLUMNS; column++) {
+        out.writeLong(entries.get(column, row));
+      }
+    }
+  }
+
+  /** Writes everything. */
+  void write(DataOutputStream out) throws IOException {
+    out.writeLong(firstMs);
+    labels.write(out);
+    codes.write(out);
+    writeEntries(out);
+    times.write(out);
+    answers.write(out);
+    for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
+      seconds[kind].write(out);
+      out.writeInt(halvings[kind]);
+      buckets[kind].write(out);
+    }
+  }
+}
