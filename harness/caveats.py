@@ -1,8 +1,8 @@
-"""Every doubt about a result: its code and its wording, in one place."""
+"""Every doubt about a result: its code and its wording, which ends with what to do, in one place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness import units
@@ -11,6 +11,7 @@ from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw
 from harness.record import OPEN, RunRecord
 from harness.telemetry import GENERATOR, HOST, Usage
+from harness.timeline import SPAN_MAX_S
 from harness.window import Window
 
 LITTLES_LAW_TOLERANCE = 0.10
@@ -24,100 +25,192 @@ COARSE_CLOCK_MS = 5
 P95_LEAST_SAMPLES = 1_000
 P99_LEAST_SAMPLES = 5_000
 EXPECTED_SUCCESS_CODES = ("200", "201", "204")
+ACCEPTED_CODE = "202"
+# A warm-up is slower than what follows. One that was this much faster is the good time before a system slowed down.
+FAST_WARM_UP_RATIO = 0.8
+_LABELS_NAMED = 5
+
+(
+    NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK, UNEXPECTED_CODE,
+    PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, CLOSED_MODEL,
+) = CODES = (
+    "not-steady", "fast-warm-up", "long-span", "dropped-rows", "errors-in-figures", "few-samples", "coarse-clock",
+    "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu", "closed-model",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Caveat:
-    """A doubt: `code` for programs, `text` for people."""
+    """A doubt: `code` for programs, `text` for people; `subject` is the response code it is about, where it is one."""
 
     code: str
     text: str
+    subject: str = ""
 
 
-def find_caveats(
-    run: RunRecord | None,
-    load: LabelFigures | None,
-    codes: Sequence[CodeCount],
-    law: LittlesLaw | None,
-    usages: Sequence[Usage],
-    dropped: Dropped,
-    window: Window,
-) -> tuple[Caveat, ...]:
-    """Return all doubts about a run or a bare JTL (`run` is None).
+@dataclass(frozen=True)
+class Evidence:
+    """What doubts are found in: of a run, or of a bare JTL (`run` is None).
 
-    `load` is the TOTAL of the load in the window; `codes` are those of the load's labels.
+    `load` is the TOTAL of the load in the window, and `law` and `usages` are of the window; `codes` are those of the
+    labels that were driven, `peak_users` the most users ever active, both over all of the run. `warm_up_ms` is the
+    average of the warm-up that was left out, and of what is counted. `is_span_known` is False where a clock was set.
     """
-    found = []
-    if window.reason:
-        found.append(Caveat("not-steady", f"Not steady: {window.reason}."))
+
+    run: RunRecord | None
+    load: LabelFigures | None
+    codes: tuple[CodeCount, ...]
+    law: LittlesLaw | None
+    peak_users: int | None
+    usages: tuple[Usage, ...]
+    dropped: Dropped
+    window: Window
+    warm_up_ms: tuple[float, float] | None
+    is_span_known: bool
+
+
+def find_caveats(evidence: Evidence) -> tuple[Caveat, ...]:
+    """Return all doubts, those about the run as a whole first."""
+    return tuple(
+        caveat
+        for find in (_of_window, _of_file, _of_figures, _of_codes, _of_run, _of_machine, _of_model)
+        for caveat in find(evidence)
+    )
+
+
+def _of_window(evidence: Evidence) -> Iterator[Caveat]:
+    if not evidence.is_span_known:
+        yield Caveat(
+            LONG_SPAN,
+            f"Between the first and the last sample lie more than {SPAN_MAX_S // (24 * 3600)} days: a clock was set, "
+            "or the file holds several runs. Rates are worth nothing then, and there is no course over time: split "
+            "the file, or drop the samples of the wrong time.",
+        )
+    elif evidence.window.reason:
+        yield Caveat(
+            NOT_STEADY,
+            f"Not steady: {evidence.window.reason}. Averages and percentiles are of no one state: run longer, or "
+            "count one stretch with ./aggregate.py table --window FROM..TO.",
+        )
+    if evidence.warm_up_ms and evidence.warm_up_ms[0] < FAST_WARM_UP_RATIO * evidence.warm_up_ms[1]:
+        before, counted = (units.ms_text(average) for average in evidence.warm_up_ms)
+        yield Caveat(
+            FAST_WARM_UP,
+            f"The {evidence.window.warm_up_cut_s} s left out as warm-up were faster, {before} ms on average against "
+            f"{counted} ms of what is counted: a system that slows down under load looks like this. Look at the "
+            "response times over time, and at CPU, memory and heap where they rise.",
+        )
+
+
+def _of_file(evidence: Evidence) -> Iterator[Caveat]:
+    dropped = evidence.dropped
     if dropped.count:
         lines = "; ".join(f"line {line}: {reason}" for line, reason in dropped.first)
-        number = units.plural(dropped.count, "record")
-        found.append(Caveat("dropped-rows", f"Of the JTL {number} could not be used ({lines})."))
-    if load and load.error_count:
-        number = units.plural(load.error_count, "failed sample")
-        text = f"All figures include {number}: times of failures are not times of work."
-        found.append(Caveat("errors-in-figures", text))
-    if load:
-        found += _of_figures(load)
-    for code in codes:
-        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
-            number = units.plural(code.sample_count - code.error_count, "sample")
-            text = f"{code.label}: {number} with code {code.code or '(none)'} count as success."
-            found.append(Caveat("unexpected-success-code", text))
-    if run:
-        found += _of_run(run, law, usages)
-    return tuple(found)
+        more = " and more" if dropped.count > len(dropped.first) else ""
+        yield Caveat(
+            DROPPED_ROWS,
+            f"Of the JTL {units.plural(dropped.count, 'record')} could not be used ({lines}{more}), and no figure "
+            "has them in. Look at these lines: a disk that was full or a JMeter that was killed tears them.",
+        )
 
 
-def _of_figures(load: LabelFigures) -> list[Caveat]:
-    found = []
-    number = units.plural(load.sample_count, "sample")
-    if load.sample_count < P95_LEAST_SAMPLES:
-        text = f"{number}: too few for a 95 % line ({P95_LEAST_SAMPLES}) or a 99 % line ({P99_LEAST_SAMPLES})."
-        found.append(Caveat("few-samples", text))
-    elif load.sample_count < P99_LEAST_SAMPLES:
-        text = f"{number}: too few for a 99 % line ({P99_LEAST_SAMPLES})."
-        found.append(Caveat("few-samples", text))
+def _of_figures(evidence: Evidence) -> Iterator[Caveat]:
+    load = evidence.load
+    if load is None:
+        return
+    if load.error_count:
+        yield Caveat(
+            ERRORS_IN_FIGURES,
+            f"All figures include {units.plural(load.error_count, 'failed sample')}: times of failures are not times "
+            "of work. Read the errors before the times; successful req/s stands in ./aggregate.py table --layout wide.",
+        )
+    if load.sample_count < P99_LEAST_SAMPLES:
+        least = f"a 99 % line ({P99_LEAST_SAMPLES})"
+        if load.sample_count < P95_LEAST_SAMPLES:
+            least = f"a 95 % line ({P95_LEAST_SAMPLES}) or {least}"
+        number = units.plural(load.sample_count, "sample")
+        yield Caveat(FEW_SAMPLES, f"{number}: too few for {least}. Run longer before you compare these lines.")
     if load.median_ms < COARSE_CLOCK_MS:
-        text = f"The median is {load.median_ms} ms and times are whole milliseconds: a step of the clock is much of it."
-        found.append(Caveat("coarse-clock", text))
-    return found
+        yield Caveat(
+            COARSE_CLOCK,
+            f"The median is {load.median_ms} ms and times are whole milliseconds: a step of the clock is much of it. "
+            "Compare averages and req/s rather than percentiles.",
+        )
 
 
-def _of_run(run: RunRecord, law: LittlesLaw | None, usages: Sequence[Usage]) -> list[Caveat]:
-    found = [Caveat("plan", text) for text in run.plan_notes]
-    load = run.load
-    is_open = load.model == OPEN
-    if law and not is_open:
-        if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE:
-            found.append(
-                Caveat(
-                    "littles-law",
-                    f"Little's law is off: {law.active_users:.1f} users were active on average, the samples account "
-                    f"for {law.busy_users:.1f}. The generator, not the system, may have been measured.",
-                )
-            )
-        if load.users and law.peak_users < load.users:
-            text = f"Only {law.peak_users} of {load.users} users were ever active at once."
-            found.append(Caveat("fewer-users", text))
-    cores = run.host.cpu_count
-    for usage in usages:
+def _of_codes(evidence: Evidence) -> Iterator[Caveat]:
+    by_code: dict[str, list[CodeCount]] = {}
+    for code in evidence.codes:
+        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
+            by_code.setdefault(code.code, []).append(code)
+    for name, codes in by_code.items():
+        named = ", ".join(
+            f"{code.label}: {units.plural(code.sample_count - code.error_count, 'sample')}"
+            for code in codes[:_LABELS_NAMED]
+        )
+        more = f" and {units.plural(len(codes) - _LABELS_NAMED, 'more label')}" if len(codes) > _LABELS_NAMED else ""
+        doubt = (
+            "what it began may not have been done when the answer came. Let the plan wait for its end, or assert on it."
+            if name == ACCEPTED_CODE
+            else "nobody checked that it is the answer that was wanted. Assert on the code in the plan."
+        )
+        what = f"Code {name}" if name else "No code"
+        yield Caveat(UNEXPECTED_CODE, f"{what} counts as success ({named}{more}): {doubt}", name)
+
+
+def _of_run(evidence: Evidence) -> Iterator[Caveat]:
+    run, law = evidence.run, evidence.law
+    if run is None:
+        return
+    yield from (Caveat(PLAN, text) for text in run.plan_notes)
+    if run.load.model == OPEN:
+        return  # users come and go within a second: how many were active cannot be read off the samples
+    if law and law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE:
+        yield Caveat(
+            LITTLES_LAW,
+            f"Little's law is off in the seconds that are counted: {law.active_users:.1f} users were active on "
+            f"average, the samples account for {law.busy_users:.1f}. The generator, not the system, may have been "
+            "measured: look at its CPU, at pauses in the plan that its think_time_s does not tell of, or drive from a "
+            "machine of its own.",
+        )
+    if run.load.users and evidence.peak_users is not None and evidence.peak_users < run.load.users:
+        yield Caveat(
+            FEWER_USERS,
+            f"Only {evidence.peak_users} of {run.load.users} users were ever active at once. Let the run last longer "
+            "than its ramp; threads that ended early stand in jmeter.log.",
+        )
+
+
+def _of_machine(evidence: Evidence) -> Iterator[Caveat]:
+    if evidence.run is None:
+        return
+    cores = evidence.run.host.cpu_count
+    for usage in evidence.usages:
         share = usage.cpu_cores_mean / cores
         percent = units.percent_text(share, 0)
         if usage.process == GENERATOR and share > GENERATOR_CPU_RATIO:
-            text = f"The generator used {percent} % of the {cores} cores: it may be the bottleneck."
-            found.append(Caveat("generator-cpu", text))
-        if usage.process == HOST and share > HOST_CPU_RATIO:
-            shared = " that generator and system share" if run.is_embedded else ""
-            text = f"The {cores} cores{shared} were {percent} % busy: response times include waiting for a core."
-            found.append(Caveat("host-cpu", text))
-    if not is_open:
-        found.append(
-            Caveat(
-                "closed-model",
-                "Closed model: a user waits for an answer before the next request, so a slow system is asked less "
-                "often and waiting is hidden. RATE=… drives at a fixed arrival rate.",
+            yield Caveat(
+                GENERATOR_CPU,
+                f"The generator used {percent} % of the {units.plural(cores, 'core')} in the seconds that are "
+                "counted: it may be the bottleneck. Drive fewer users, or from more or larger machines.",
             )
+        if usage.process == HOST and share > HOST_CPU_RATIO:
+            shared, apart = (
+                (" that generator and system share", "Give the system a machine of its own (TARGET=…), or fewer users.")
+                if evidence.run.is_embedded
+                else ("", "Drive fewer users, or from a larger machine.")
+            )
+            yield Caveat(
+                HOST_CPU,
+                f"The {units.plural(cores, 'core')}{shared} were {percent} % busy in the seconds that are counted: "
+                f"response times include waiting for a core. {apart}",
+            )
+
+
+def _of_model(evidence: Evidence) -> Iterator[Caveat]:
+    if evidence.run and evidence.run.load.model != OPEN:
+        yield Caveat(
+            CLOSED_MODEL,
+            "Closed model: a user waits for an answer before the next request, so a slow system is asked less often "
+            "and waiting is hidden. RATE=… drives at a fixed arrival rate.",
         )
-    return found

@@ -44,28 +44,34 @@ class HeapUse:
 
     process: str
     point_count: int
-    used_bytes_mean: float | None
+    used_bytes_mean: int | None
     used_bytes_min: int | None
     used_bytes_max: int | None
-    committed_bytes_mean: float | None
+    committed_bytes_mean: int | None
     committed_bytes_min: int | None
     committed_bytes_max: int | None
-    reserved_bytes_mean: float | None
+    reserved_bytes_mean: int | None
     reserved_bytes_min: int | None
     reserved_bytes_max: int | None
 
 
 @dataclass(frozen=True)
 class HeapSeries:
-    """The heap of one process to be drawn: (s after the start of the run, used, committed, reserved bytes) each."""
+    """The heap of one process to be drawn: used, committed and reserved bytes at seconds after the start of the run."""
 
     process: str
-    points: tuple[tuple[float, int, int, int], ...]
+    seconds: tuple[float, ...]
+    used_bytes: tuple[int, ...]
+    committed_bytes: tuple[int, ...]
+    reserved_bytes: tuple[int, ...]
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> HeapSeries:
         """Return the series of its plain data."""
-        return cls(data["process"], tuple((time_s, *sizes) for time_s, *sizes in data["points"]))
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**values)
 
 
 def printed_points(lines: Iterable[str]) -> Iterator[HeapPoint]:
@@ -128,12 +134,16 @@ def heap_series(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapSeries, 
     for process, points in heaps.items():
         kept = _thinned(_within(points, first_ms, last_ms), first_ms, last_ms)
         if kept:
-            series.append(HeapSeries(process, tuple(_relative(point, first_ms) for point in kept)))
+            series.append(
+                HeapSeries(
+                    process,
+                    tuple((point.time_ms - first_ms) / MS_PER_S for point in kept),
+                    tuple(point.used_bytes for point in kept),
+                    tuple(point.committed_bytes for point in kept),
+                    tuple(point.reserved_bytes for point in kept),
+                )
+            )
     return tuple(series)
-
-
-def _relative(point: HeapPoint, first_ms: int) -> tuple[float, int, int, int]:
-    return (point.time_ms - first_ms) / MS_PER_S, point.used_bytes, point.committed_bytes, point.reserved_bytes
 
 
 def _within(points: Sequence[HeapPoint], first_ms: int, last_ms: int) -> list[HeapPoint]:
@@ -169,15 +179,15 @@ def _use(process: str, points: Sequence[HeapPoint]) -> HeapUse:
 
 def _mean_min_max(
     points: Sequence[HeapPoint], size_of: Callable[[HeapPoint], int]
-) -> tuple[float | None, int | None, int | None]:
+) -> tuple[int | None, int | None, int | None]:
     if not points:
         return None, None, None
     sizes = [size_of(point) for point in points]
     passed_ms = points[-1].time_ms - points[0].time_ms
     if passed_ms == 0:
-        return sum(sizes) / len(sizes), min(sizes), max(sizes)
+        return round(sum(sizes) / len(sizes)), min(sizes), max(sizes)
     area = sum(
         (later.time_ms - earlier.time_ms) * (size_of(earlier) + size_of(later)) / 2
         for earlier, later in pairwise(points)
     )
-    return area / passed_ms, min(sizes), max(sizes)
+    return round(area / passed_ms), min(sizes), max(sizes)

@@ -6,33 +6,71 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness.caveats import Caveat, find_caveats
+from harness.caveats import Caveat, Evidence, find_caveats
 from harness.errors import UsageError
+from harness.exceptions import ExceptionCount
 from harness.figures import LOAD, PERCENTILES, CodeCount, ErrorKind, Group, driven_labels
+from harness.heap import HeapSeries, HeapUse
 from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw, littles_law
 from harness.record import OPEN, RunRecord
 from harness.tally import SampleTally
-from harness.telemetry import Usage
-from harness.timeline import Timeline
+from harness.telemetry import Usage, UsageSeries
+from harness.timeline import Pulse, Timeline
 from harness.units import MS_PER_S
 from harness.verdict import Verdict, judge
 from harness.window import Window, WindowSpec, find_window, parse_window
 
 FORMAT_VERSION = 2
 ERROR_KINDS_KEPT = 20
+# A 90 % line of fewer samples is the greatest or last but one of them, and a line through such points is noise: then
+# points are made of more seconds, as long as there are enough of them to show a course.
+_SAMPLES_PER_POINT = 10
+_POINTS_LEAST = 20
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen beside the samples: use of the machine, the heap of JVMs, exceptions in logs; all may be empty.
+
+    Uses are those within the window, series those of the whole run; exceptions are of the whole life of the system.
+    `missing_logs` should have been read for exceptions and were not there.
+    """
+
+    usages: tuple[Usage, ...] = ()
+    usage_series: tuple[UsageSeries, ...] = ()
+    heap_uses: tuple[HeapUse, ...] = ()
+    heap_series: tuple[HeapSeries, ...] = ()
+    exceptions: tuple[ExceptionCount, ...] = ()
+    exception_kinds_left_out: int = 0
+    missing_logs: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Observed:
+        """Return what the summary's JSON holds of it."""
+        return cls(
+            usages=tuple(Usage(**usage) for usage in data["usages"]),
+            usage_series=tuple(UsageSeries.from_json(series) for series in data["usage_series"]),
+            heap_uses=tuple(HeapUse(**use) for use in data["heap_uses"]),
+            heap_series=tuple(HeapSeries.from_json(series) for series in data["heap_series"]),
+            exceptions=tuple(ExceptionCount(**kind) for kind in data["exceptions"]),
+            exception_kinds_left_out=data["exception_kinds_left_out"],
+            missing_logs=tuple(data["missing_logs"]),
+        )
 
 
 @dataclass(frozen=True)
 class RunSummary:
     """The canonical result of one run or one JTL; written as run-<series>_<n>.json.
 
-    `groups` are counted over the window; `whole` is the load over all of the run where the window left something out.
-    Codes, errors and the timeline are always of all samples.
+    `origin_s` (s since 1970) is the second in which the load began: the 0 of every other time, None without a load.
+    Of `groups` the load is counted over the window; `whole` is the load over all of the run where the window left
+    something out. Codes, errors and the timeline are always of all samples, Little's law is of the window.
     """
 
     format_version: int
     source: str
+    origin_s: int | None
     run: RunRecord | None
     verdict: Verdict
     window: Window
@@ -42,8 +80,8 @@ class RunSummary:
     errors: tuple[ErrorKind, ...]
     error_kinds_left_out: int
     timeline: Timeline | None
-    usages: tuple[Usage, ...]
     littles_law: LittlesLaw | None
+    observed: Observed
     caveats: tuple[Caveat, ...]
     dropped_count: int
     dropped_first: tuple[tuple[int, str], ...]
@@ -75,8 +113,8 @@ class RunSummary:
             values["codes"] = tuple(CodeCount(**code) for code in data["codes"])
             values["errors"] = tuple(ErrorKind(**kind) for kind in data["errors"])
             values["timeline"] = Timeline.from_json(data["timeline"]) if data["timeline"] else None
-            values["usages"] = tuple(Usage(**usage) for usage in data["usages"])
             values["littles_law"] = LittlesLaw(**data["littles_law"]) if data["littles_law"] else None
+            values["observed"] = Observed.from_json(data["observed"])
             values["caveats"] = tuple(Caveat(**caveat) for caveat in data["caveats"])
             values["dropped_first"] = tuple((line, reason) for line, reason in data["dropped_first"])
             return cls(**values)
@@ -86,12 +124,21 @@ class RunSummary:
             ) from None
 
 
+def origin_of(tally: SampleTally) -> int | None:
+    """Return the second (since 1970) in which the load began; None without samples of the load."""
+    span_ms, span_s = tally.span_ms(), tally.pulse.span_s
+    if span_ms is None:
+        return None
+    first_s = span_ms[0] // MS_PER_S
+    return min(first_s, span_s[0]) if span_s else first_s
+
+
 def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
     """Return the window in which the load is counted; seconds count from the one in which it began."""
-    span_ms, span_s = tally.span_ms(), tally.pulse.span_s
-    if span_ms is None or span_s is None:
+    origin_s, span_s = origin_of(tally), tally.pulse.span_s
+    if origin_s is None or span_s is None:
         return find_window(spec, ())
-    seconds = tally.pulse.by_second(min(span_ms[0] // MS_PER_S, span_s[0]), span_s[1])
+    seconds = tally.pulse.by_second(origin_s, span_s[1])
     if run is None:
         return find_window(spec, seconds)
     load = run.load
@@ -103,11 +150,10 @@ def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None
 
     All of the run is from the first start to the last end.
     """
-    span_ms, span_s = tally.span_ms(), tally.pulse.span_s
-    if span_ms is None or span_s is None or window.length_s == window.run_s:
+    span_ms, origin_s = tally.span_ms(), origin_of(tally)
+    if span_ms is None or origin_s is None or window.length_s == window.run_s:
         return span_ms
-    origin_s = min(span_ms[0] // MS_PER_S, span_s[0])
-    return round((origin_s + window.from_s) * MS_PER_S), round((origin_s + window.to_s) * MS_PER_S)
+    return (origin_s + window.from_s) * MS_PER_S, (origin_s + window.to_s) * MS_PER_S
 
 
 def summarise(
@@ -115,7 +161,7 @@ def summarise(
     dropped: Dropped,
     source: str,
     run: RunRecord | None = None,
-    usage: Sequence[Usage] = (),
+    observed: Observed | None = None,
     window: Window | None = None,
     counted: SampleTally | None = None,
     percentiles: Sequence[str] = PERCENTILES,
@@ -125,18 +171,36 @@ def summarise(
 
     `counted` is the tally of the samples within `window`; None when the window leaves nothing out.
     """
-    groups = tally.groups(percentiles, with_transactions)
-    whole = load = next((group for group in groups if group.name == LOAD), None)
-    if counted is not None:
-        load = next((group for group in counted.groups(percentiles, with_transactions) if group.name == LOAD), None)
-        groups = tuple(group for group in (load, *groups) if group and (group is load or group.name != LOAD))
     window = window or window_of(tally, parse_window("all"), run)
-    codes, errors = tally.code_counts(), tally.error_kinds()
-    driven = driven_labels(groups)
+    observed = observed or Observed()
+    groups = tally.groups(percentiles, with_transactions)
+    whole = load = _load_of(groups)
+    if counted is not None:
+        _count_over(counted, window_span_ms(tally, window), tally.span_ms())
+        load = _load_of(counted.groups(percentiles, with_transactions))
+        groups = tuple(group for group in (load, *groups) if group and (group is load or group.name != LOAD))
+    codes, errors = tally.code_counts(), _errors_since_origin(tally)
+    driven = driven_labels((*groups, *([whole] if whole else [])))
     law = _law(tally, window, run)
+    timeline = _timeline(tally.pulse)
+    evidence = Evidence(
+        run=run,
+        load=load.total if load else None,
+        codes=tuple(code for code in codes if code.label in driven),
+        law=law,
+        peak_users=max((users for users in timeline.active_users if users is not None), default=None)
+        if timeline
+        else None,
+        usages=observed.usages,
+        dropped=dropped,
+        window=window,
+        warm_up_ms=_warm_up_ms(tally, window),
+        is_span_known=tally.span_ms() is None or tally.pulse.span_s is not None,
+    )
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,
+        origin_s=origin_of(tally),
         run=run,
         verdict=judge(whole.total if whole else None, run, errors, load.total if load else None),
         window=window,
@@ -145,21 +209,70 @@ def summarise(
         codes=codes,
         errors=errors[:ERROR_KINDS_KEPT],
         error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_KEPT),
-        timeline=tally.pulse.timeline(),
-        usages=tuple(usage),
+        timeline=timeline,
         littles_law=law,
-        caveats=find_caveats(
-            run,
-            load.total if load else None,
-            [code for code in codes if code.label in driven],
-            law,
-            usage,
-            dropped,
-            window,
-        ),
+        observed=observed,
+        caveats=find_caveats(evidence),
         dropped_count=dropped.count,
         dropped_first=tuple(dropped.first),
     )
+
+
+def _load_of(groups: Sequence[Group]) -> Group | None:
+    return next((group for group in groups if group.name == LOAD), None)
+
+
+def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms: tuple[int, int] | None) -> None:
+    """Let every label of the window be counted over the window, so that its rates are samples ÷ the window's length.
+
+    From first start to last end would be longer, as samples that ended within the window may have begun long before it;
+    and shorter, where no sample ended for a while before its end.
+    """
+    if window_ms and run_ms:
+        for counts in counted.labels.values():
+            counts.first_ms, counts.last_ms = max(window_ms[0], run_ms[0]), min(window_ms[1], run_ms[1])
+
+
+def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
+    """Return the kinds of error with the load's start as their 0, as everywhere; those of setUp come before it."""
+    origin_s, first_ms = origin_of(tally), tally.first_ms
+    if origin_s is None or first_ms is None:
+        return tally.error_kinds()
+    shift_s = first_ms / MS_PER_S - origin_s
+    return tuple(
+        replace(kind, first_s=round(kind.first_s + shift_s, 3), last_s=round(kind.last_s + shift_s, 3))
+        for kind in tally.error_kinds()
+    )
+
+
+def _timeline(pulse: Pulse) -> Timeline | None:
+    """Return the timeline, of longer buckets where few samples end per second; None when the span is beyond any run."""
+    span_s = pulse.span_s
+    if span_s is None:
+        return None
+    passed_s = span_s[1] - span_s[0] + 1
+    sample_count = sum(samples for samples, _, _ in pulse.seconds.values())
+    bucket_s = pulse.bucket_s
+    while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
+        bucket_s *= 2
+    wide = Pulse(bucket_s=bucket_s)
+    wide.merge(pulse)
+    return wide.timeline()
+
+
+def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | None:
+    """Return the average response times of the warm-up that is left out and of what is counted; None without both."""
+    origin_s = origin_of(tally)
+    if origin_s is None or not window.warm_up_cut_s:
+        return None
+    averages = []
+    for from_s, to_s in ((window.from_s - window.warm_up_cut_s, window.from_s), (window.from_s, window.to_s)):
+        seconds = tally.pulse.by_second(origin_s + from_s, origin_s + to_s - 1)
+        sample_count = sum(second.sample_count for second in seconds)
+        if not sample_count:
+            return None
+        averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count)
+    return averages[0], averages[1]
 
 
 def _law(tally: SampleTally, window: Window, run: RunRecord | None) -> LittlesLaw | None:

@@ -252,12 +252,12 @@ def test_lines_differ_by_more_than_their_colour():
 
 
 def test_one_line_needs_no_legend_and_two_have_one():
-    assert texts(throughput_chart([0, 1], [5, 6], 1.0))[:2] == ["Throughputsamples/s", "0"]
+    assert texts(throughput_chart([0, 1], [5, 6]))[:2] == ["Throughputsamples/s", "0"]
     assert texts(response_time_chart([0, 1], [5, 6], [7, None]))[1:3] == ["average", "90 %"]
 
 
 def test_the_stretch_that_was_counted_is_shaded_and_named():
-    chart = throughput_chart(range(601), [5] * 601, 1.0, band=(60, 540))
+    chart = throughput_chart(range(601), [5] * 601, band=(60, 540))
     assert "counted: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
     # 84 + 766 * 60/600, and 766 * 480/600 wide
@@ -265,18 +265,18 @@ def test_the_stretch_that_was_counted_is_shaded_and_named():
 
 
 def test_a_stretch_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
-    assert elements(throughput_chart([0, 9], [1, 1], 1.0, band=(20, 30)), "rect", "band") == []
-    assert "counted: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], 1.0, band=(3, 30)))
+    assert elements(throughput_chart([0, 9], [1, 1], band=(20, 30)), "rect", "band") == []
+    assert "counted: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
 
 
 def test_counts_become_rates_by_the_length_of_their_stretch():
-    assert "least 2, most 6, last 2" in description(throughput_chart([0, 5, 10], [10, 30, 10], 5.0))
+    assert "least 2, most 6, last 2" in description(throughput_chart([0, 5, 10], [2, 6, 2]))
 
 
 def test_cores_become_percent_and_bytes_megabytes():
     assert "least 50, most 150" in description(cpu_chart([minute([0.5, 1.5])]))
     assert "least 1, most 512" in description(memory_chart([minute([1024**2, 512 * 1024**2])]))
-    heap = heap_chart([0, 1], [1024**2, 2 * 1024**2], [3 * 1024**2] * 2, [4 * 1024**2] * 2)
+    heap = heap_chart("shop", [0, 1], [1024**2, 2 * 1024**2], [3 * 1024**2] * 2, [4 * 1024**2] * 2)
     assert "used: least 1, most 2, last 2. committed: least 3" in description(heap)
 
 

@@ -113,8 +113,8 @@ def test_a_stretch_without_a_collection_has_no_figures_and_no_series() -> None:
 
 def test_a_series_is_in_seconds_after_the_start_and_survives_json() -> None:
     shop, till = heap_series(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
-    assert shop.points == ((0.0, 100, 500, 4000), (1.0, 300, 1000, 4000), (2.0, 400, 1000, 4000))
-    assert till.points == ((0.5, 7, 8, 9),)
+    assert shop == HeapSeries("shop", (0.0, 1.0, 2.0), (100, 300, 400), (500, 1000, 1000), (4000, 4000, 4000))
+    assert till == HeapSeries("till", (0.5,), (7,), (8,), (9,))
     assert HeapSeries.from_json(json.loads(json.dumps(asdict(shop)))) == shop
 
 
@@ -127,12 +127,12 @@ def test_thinning_keeps_every_peak_and_trough_in_order() -> None:
         committed = 2000 if number == 5_555 else 1000
         points += [HeapPoint(number * 100, peak, committed, 4000), HeapPoint(number * 100 + 5, trough, 1000, 4000)]
     (series,) = heap_series({"shop": tuple(points)}, 0, 1_000_000)
-    assert len(series.points) <= SERIES_POINTS_KEPT
-    used = {(time_s, used) for time_s, used, _, _ in series.points}
+    assert len(series.seconds) <= SERIES_POINTS_KEPT
+    used = set(zip(series.seconds, series.used_bytes, strict=True))
     assert {(777.7, 999), (333.305, 1)} <= used
     assert {used for _, used in used} == {500, 100, 999, 1}
-    assert max(committed for _, _, committed, _ in series.points) == 2000
-    assert all(earlier[0] < later[0] for earlier, later in itertools.pairwise(series.points))
+    assert max(series.committed_bytes) == 2000
+    assert all(earlier < later for earlier, later in itertools.pairwise(series.seconds))
 
 
 def test_without_recordings_nothing_is_written(tmp_path: Path) -> None:

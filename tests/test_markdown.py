@@ -1,5 +1,7 @@
 from harness.jtl import Dropped
-from harness.render.markdown import NOTES_BEGIN, NOTES_END, notes_of, report
+from harness.render.gallery import gallery
+from harness.render.markdown import NOTES_BEGIN, NOTES_END, notes_of
+from harness.render.markdown import report as rendered
 from harness.summary import summarise
 from harness.tally import tally_of
 from tests.factories import closed_load, failed, record, sample
@@ -7,6 +9,10 @@ from tests.factories import closed_load, failed, record, sample
 
 def summary_of(samples, run=None):
     return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
+
+
+def report(summary, notes):
+    return rendered(summary, gallery(summary), notes, "run-01_1")
 
 
 def test_a_report_says_its_verdict_before_any_figure():

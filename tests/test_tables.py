@@ -250,7 +250,7 @@ def test_what_the_window_changed_is_said():
     view = windowed([sample(start_ms=0, elapsed_ms=500), sample(start_ms=500, elapsed_ms=1500)])
     assert view.remarks == (
         "Counted: 0 s to 1 s of 2 s.",
-        "That changed the TOTAL of the load: average 1000 → 500 ms, 90 % 1500 → 500 ms, 1.00 → 2.00 req/s, "
+        "That changed the TOTAL of the load: average 1000 → 500 ms, 90 % 1500 → 500 ms, 1.00 → 1.00 req/s, "
         "2 → 1 samples.",
     )
     assert (view.whole.total.sample_count, view.groups[0].total.sample_count) == (2, 1)

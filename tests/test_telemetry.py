@@ -2,7 +2,7 @@ import os
 import time
 
 from harness.io.telemetry import TelemetryWriter
-from harness.telemetry import usages
+from harness.telemetry import SERIES_POINTS_KEPT, UsageSeries, read_telemetry
 
 ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
 1000,jmeter,0.500,100,10
@@ -13,10 +13,25 @@ ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
 
 
 def test_use_is_averaged_over_the_stretch_asked_for_and_torn_rows_are_passed_over():
-    jmeter, host = usages(ROWS.splitlines(), 1000, 2000)
+    (jmeter, host), _ = read_telemetry(ROWS.splitlines(), (0, 9000), (1000, 2000))
     assert (jmeter.process, jmeter.second_count, jmeter.cpu_cores_mean, jmeter.cpu_cores_max) == ("jmeter", 2, 1.0, 1.5)
     assert (jmeter.rss_bytes_mean, jmeter.rss_bytes_max, jmeter.thread_count_max) == (200.0, 300, 12)
     assert (host.process, host.thread_count_max) == ("host", None)
+
+
+def test_the_course_of_a_process_is_in_seconds_after_the_start_of_the_run():
+    _, (jmeter, host) = read_telemetry(ROWS.splitlines(), (500, 2000), (1000, 1000))
+    assert jmeter == UsageSeries("jmeter", (0.5, 1.5), (0.5, 1.5), (100, 300))
+    assert host == UsageSeries("host", (0.5,), (1.0,), (5000,))
+
+
+def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_lost():
+    # 1,500 seconds become means of four: 0..3 s, 4..7 s, …, each with one second of 4 cores and three idle ones.
+    rows = [f"{1000 * second},jmeter,{4 if second % 4 == 0 else 0},{second},9" for second in range(1500)]
+    _, (jmeter,) = read_telemetry([ROWS.splitlines()[0], *rows], (0, 2_000_000), (0, 0))
+    assert len(jmeter.seconds) == 375 <= SERIES_POINTS_KEPT
+    assert set(jmeter.cpu_cores) == {1.0}
+    assert (jmeter.seconds[:2], jmeter.rss_bytes[1], jmeter.seconds[-1]) == ((1.5, 5.5), 6, 1497.5)
 
 
 def test_a_busy_process_is_measured_with_about_one_core(tmp_path):
@@ -25,7 +40,8 @@ def test_a_busy_process_is_measured_with_about_one_core(tmp_path):
         end_s = time.monotonic() + 2.3
         while time.monotonic() < end_s:
             sum(range(1000))
-    found = {usage.process: usage for usage in usages(path.read_text().splitlines(), 0, 2**63)}
+    uses, _ = read_telemetry(path.read_text().splitlines(), (0, 2**63), (0, 2**63))
+    found = {usage.process: usage for usage in uses}
     assert set(found) == {"jmeter", "harness", "host"}
     assert 0.3 < found["jmeter"].cpu_cores_max <= 1.3
     assert found["jmeter"].rss_bytes_min > 1_000_000

@@ -75,8 +75,8 @@ def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
     ready_s = _ready_s([*command, "--reports", str(reports)])
     run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
     first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl", Dropped()))
-    usages = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["usages"]
-    cores = next((usage["cpu_cores_mean"] for usage in usages if usage["process"] == HARNESS), 0.0)
+    observed = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["observed"]
+    cores = next((usage["cpu_cores_mean"] for usage in observed["usages"] if usage["process"] == HARNESS), 0.0)
     return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)
 
 

@@ -1,21 +1,25 @@
-"""Reads a run directory or a JTL and writes what is made of it: the JSON and the Markdown beside the directory."""
+"""Reads a run directory or a JTL; writes what is made of a run: JSON and Markdown beside its directory, charts in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.figures import PERCENTILES
+from harness.heap import heap_series, heap_uses, read_heaps
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.io.tallies import read_tally
 from harness.record import RunRecord
+from harness.render.gallery import FILE_NAME, Picture, gallery
 from harness.render.markdown import notes_of, report
 from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
-from harness.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
 from harness.tally import SampleTally
-from harness.telemetry import Usage, usages
+from harness.telemetry import read_telemetry
+from harness.units import MS_PER_S
 from harness.window import Window, WindowSpec, parse_window
 
 WHOLE, STEADY_WINDOW = parse_window("all"), parse_window("steady")
@@ -43,7 +47,15 @@ def summary_of_jtls(paths: Sequence[Path], counting: Counting | None = None) -> 
         raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
     window = window_of(tally, counting.window, None)
     counted = _counted(paths, tally, window, ())
-    return summarise(tally, dropped, name, None, (), window, counted, counting.percentiles, counting.with_transactions)
+    return summarise(
+        tally,
+        dropped,
+        name,
+        window=window,
+        counted=counted,
+        percentiles=counting.percentiles,
+        with_transactions=counting.with_transactions,
+    )
 
 
 def _counted(
@@ -71,23 +83,69 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     tally, dropped = read_tally(paths, run.once_labels)
     window = window_of(tally, STEADY_WINDOW, run)
     counted = _counted(paths, tally, window, run.once_labels)
-    span = window_span_ms(tally, window)
-    usage: tuple[Usage, ...] = ()
-    if span and directory.telemetry.is_file():
+    observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
+    return summarise(tally, dropped, run.id, run, observed, window, counted)
+
+
+def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
+    """Return the load from the second in which it began to its last end (ms since 1970); None without samples of it."""
+    origin_s, span_ms = origin_of(tally), tally.span_ms()
+    return (origin_s * MS_PER_S, span_ms[1]) if origin_s is not None and span_ms else None
+
+
+def _observed(
+    directory: RunDirectory, run: RunRecord, run_ms: tuple[int, int] | None, window_ms: tuple[int, int] | None
+) -> Observed:
+    """Return what was seen beside the samples; of machine and heap nothing when there was no load to see them under."""
+    found = _exceptions(directory, run)
+    if run_ms is None or window_ms is None:
+        return found
+    if directory.telemetry.is_file():
         with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
-            usage = usages(lines, *span)
-    return summarise(tally, dropped, run.id, run, usage, window, counted)
+            usages, usage_series = read_telemetry(lines, run_ms, window_ms)
+        found = replace(found, usages=usages, usage_series=usage_series)
+    if directory.heap.is_file():
+        with directory.heap.open(encoding="utf-8", errors="replace") as lines:
+            heaps = read_heaps(lines)
+        found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
+    return found
+
+
+def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
+    counts: list[ExceptionCount] = []
+    missing = []
+    for name in run.exception_logs:
+        try:
+            with (directory.system_logs / name).open(encoding="utf-8", errors="replace") as lines:
+                counts += count_exceptions(lines, name)
+        except OSError:
+            missing.append(name)
+    kinds, left_out = most_frequent(counts)
+    return Observed(exceptions=kinds, exception_kinds_left_out=left_out, missing_logs=tuple(missing))
 
 
 def write_report(directory: RunDirectory) -> RunSummary:
-    """Write the run's JSON and Markdown and return the summary; the same samples give the same bytes.
+    """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes.
 
-    The notes block of a report that is already there is kept.
+    The notes block of a report that is already there is kept; charts of it that there is nothing to show in any more
+    are removed.
     """
     summary = summary_of_run(directory)
     notes = notes_of(directory.report.read_text(encoding="utf-8")) if directory.report.is_file() else None
     if notes is None:
         notes = summary.run.note if summary.run else ""
     write_whole(directory.summary_json, json_text(summary.to_json()))
-    write_whole(directory.report, report(summary, notes))
+    charts = gallery(summary)
+    _write_pictures(directory.path, charts.pictures)
+    write_whole(directory.report, report(summary, charts, notes, directory.name))
     return summary
+
+
+def _write_pictures(folder: Path, pictures: Sequence[Picture]) -> None:
+    folder.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
+    for picture in pictures:
+        write_whole(folder / picture.name, picture.svg)
+    kept = {picture.name for picture in pictures}
+    for path in folder.glob("*.svg"):
+        if FILE_NAME.fullmatch(path.name) and path.name not in kept:
+            path.unlink()

@@ -38,9 +38,16 @@ class Series:
 
 
 def line_chart(
-    title: str, y_unit: str, series: Sequence[Series], x_label: str = AFTER_START, band: Band | None = None
+    title: str,
+    y_unit: str,
+    series: Sequence[Series],
+    x_label: str = AFTER_START,
+    band: Band | None = None,
+    end_s: float = 0.0,
 ) -> str:
     """Return a chart of lines over seconds; `band` is the stretch of time that the figures were counted in.
+
+    The lower axis goes on to `end_s` at least, so that charts of one run line up, one below the other.
 
     Up to six lines are easy to tell apart. A line of more than 800 points is drawn as the means of stretches, shaded
     from the least to the greatest value of each, and the legend says so.
@@ -58,26 +65,25 @@ def line_chart(
     if stretch > 1:
         keys.append(svg.box_key(f"least to greatest of {stretch} points, their mean as line", f"shade c{svg.CONTEXT}"))
     description = " ".join(_in_words(line) for line in series)
-    return _chart(_Frame(title, y_unit, x_label, band), series, keys, draw, description)
+    return _chart(_Frame(title, y_unit, x_label, band, end_s), series, keys, draw, description)
 
 
-def throughput_chart(
-    xs: Sequence[float], sample_counts: Sequence[int], bucket_s: float, band: Band | None = None
+def throughput_chart(xs: Sequence[float], rates_per_s: Values, band: Band | None = None, end_s: float = 0.0) -> str:
+    """Return the chart of samples per second."""
+    return line_chart("Throughput", "samples/s", [_series("samples/s", xs, rates_per_s)], band=band, end_s=end_s)
+
+
+def response_time_chart(
+    xs: Sequence[float], averages_ms: Values, p90s_ms: Values, band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of samples per second, from counts per stretch of `bucket_s` seconds."""
-    rates = [count / bucket_s for count in sample_counts]
-    return line_chart("Throughput", "samples/s", [_series("samples/s", xs, rates)], band=band)
-
-
-def response_time_chart(xs: Sequence[float], averages_ms: Values, p90s_ms: Values, band: Band | None = None) -> str:
     """Return the chart of average and 90 % line in milliseconds; None where no sample ended."""
     lines = [_series("average", xs, averages_ms), _series("90 %", xs, p90s_ms)]
-    return line_chart("Response time", "ms", lines, band=band)
+    return line_chart("Response time", "ms", lines, band=band, end_s=end_s)
 
 
-def user_chart(xs: Sequence[float], users: Values, band: Band | None = None) -> str:
+def user_chart(xs: Sequence[float], users: Values, band: Band | None = None, end_s: float = 0.0) -> str:
     """Return the chart of active users."""
-    return line_chart("Users", "active", [_series("users", xs, users)], band=band)
+    return line_chart("Users", "active", [_series("users", xs, users)], band=band, end_s=end_s)
 
 
 def error_chart(
@@ -86,6 +92,7 @@ def error_chart(
     sample_counts: Sequence[int],
     bucket_s: float,
     band: Band | None = None,
+    end_s: float = 0.0,
 ) -> str:
     """Return the chart of errors per second, drawn over the samples per second they are part of.
 
@@ -107,25 +114,33 @@ def error_chart(
 
     keys = [svg.box_key(words, f"bar c{svg.WARNING}"), svg.box_key("all samples", f"shade c{svg.CONTEXT}")]
     unit = "per second" if joined == 1 else f"per second, mean of {units.duration_text(joined * bucket_s)}"
-    return _chart(_Frame("Errors", unit, AFTER_START, band), [rates], keys, draw, f"{words}.")
+    return _chart(_Frame("Errors", unit, AFTER_START, band, end_s), [rates], keys, draw, f"{words}.")
 
 
-def cpu_chart(processes: Sequence[Series], x_label: str = AFTER_START, band: Band | None = None) -> str:
+def cpu_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
     """Return the chart of CPU per process in % of one core; the series are in cores."""
-    return line_chart("CPU", "% of one core", [_scaled(process, 100) for process in processes], x_label, band)
+    lines = [_scaled(process, 100) for process in processes]
+    return line_chart("CPU", "% of one core", lines, band=band, end_s=end_s)
 
 
-def memory_chart(processes: Sequence[Series], x_label: str = AFTER_START, band: Band | None = None) -> str:
+def memory_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
     """Return the chart of resident memory per process in MB; the series are in bytes."""
-    return line_chart("Memory", "MB resident", _in_mb(processes), x_label, band)
+    return line_chart("Memory", "MB resident", _in_mb(processes), band=band, end_s=end_s)
 
 
 def heap_chart(
-    xs: Sequence[float], used_bytes: Values, committed_bytes: Values, reserved_bytes: Values, band: Band | None = None
+    process: str,
+    xs: Sequence[float],
+    used_bytes: Values,
+    committed_bytes: Values,
+    reserved_bytes: Values,
+    band: Band | None = None,
+    end_s: float = 0.0,
 ) -> str:
-    """Return the chart of a JVM's heap in MB: used, committed and reserved."""
+    """Return the chart of the heap of a JVM in MB: used, committed and reserved."""
     named = (("used", used_bytes), ("committed", committed_bytes), ("reserved", reserved_bytes))
-    return line_chart("JVM heap", "MB", _in_mb([_series(name, xs, values) for name, values in named]), band=band)
+    lines = _in_mb([_series(name, xs, values) for name, values in named])
+    return line_chart(f"JVM heap of {process}", "MB", lines, band=band, end_s=end_s)
 
 
 @dataclass(frozen=True)
@@ -136,12 +151,13 @@ class _Frame:
     y_unit: str
     x_label: str
     band: Band | None
+    end_s: float
 
 
 def _chart(
     frame: _Frame, lines: Sequence[Series], keys: list[Key], draw: Callable[[Plot], list[str]], description: str
 ) -> str:
-    x = time_axis([second for line in lines for second, _ in line.points])
+    x = time_axis([frame.end_s, *(second for line in lines for second, _ in line.points)])
     y = value_axis([value for line in lines for value in line.values])
     band = _clipped(frame.band, x)
     if band:

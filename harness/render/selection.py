@@ -128,6 +128,16 @@ def parse_pattern(text: str) -> re.Pattern[str]:
         ) from None
 
 
+def change_text(before: LabelFigures, after: LabelFigures) -> str:
+    """Return what leaving samples out changed of the load's TOTAL."""
+    return (
+        f"That changed the TOTAL of the load: average {units.ms_text(before.average_ms)} → "
+        f"{units.ms_text(after.average_ms)} ms, 90 % {before.p90_ms} → {after.p90_ms} ms, "
+        f"{units.rate_text(before.rate_per_s)} → {units.rate_text(after.rate_per_s)} req/s, "
+        f"{before.sample_count} → {after.sample_count} samples."
+    )
+
+
 def _window_remarks(summary: RunSummary, groups: Sequence[Group], whole: Sequence[Group]) -> list[str]:
     """Return what is counted and, where something was cut, the load's TOTAL before and after."""
     if summary.window.kind == ALL:
@@ -135,13 +145,7 @@ def _window_remarks(summary: RunSummary, groups: Sequence[Group], whole: Sequenc
     found = [describe(summary.window)]
     after = next((group.total for group in groups if group.name == LOAD), None)
     if whole and after:
-        before = whole[0].total
-        found.append(
-            f"That changed the TOTAL of the load: average {units.ms_text(before.average_ms)} → "
-            f"{units.ms_text(after.average_ms)} ms, 90 % {before.p90_ms} → {after.p90_ms} ms, "
-            f"{units.rate_text(before.rate_per_s)} → {units.rate_text(after.rate_per_s)} req/s, "
-            f"{before.sample_count} → {after.sample_count} samples."
-        )
+        found.append(change_text(whole[0].total, after))
     return found
 
 

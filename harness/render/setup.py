@@ -15,7 +15,6 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("load", load_text(run.load)),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
-        *(("substitute", note) for note in run.plan_notes),
         *run.system_facts,
         ("generator", f"JMeter {versions['jmeter']}, heap {run.generator_heap_mb} MB, Java {versions['java']}"),
         ("host", f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"),

@@ -59,9 +59,9 @@ def cell(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table: the first column to the left, all others to the right; cells are not padded."""
-    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """Return a Markdown table: the first columns, of text, to the left, all others to the right; not padded."""
+    lines = [columns, [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

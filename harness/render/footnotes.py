@@ -1,0 +1,67 @@
+"""The caveats of a report as numbered footnotes: which places of the report point at which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum, auto
+
+from harness import caveats
+from harness.caveats import Caveat
+from harness.render.tables import cell
+
+
+class Place(IntEnum):
+    """The places that a footnote can be pointed at from, in the order of the report."""
+
+    VERDICT = auto()
+    LOAD = auto()
+    SYSTEM = auto()
+    WINDOW = auto()
+    COUNT = auto()
+    MEDIAN = auto()
+    TAIL = auto()
+    ERRORS = auto()
+    LAW = auto()
+    CODE = auto()
+    HOST = auto()
+    GENERATOR = auto()
+
+
+# A doubt about the run as a whole stands behind the verdict, too: who reads no further has seen it.
+_PLACES = {
+    caveats.LONG_SPAN: (Place.VERDICT,),
+    caveats.NOT_STEADY: (Place.VERDICT, Place.WINDOW),
+    caveats.FAST_WARM_UP: (Place.VERDICT, Place.WINDOW),
+    caveats.DROPPED_ROWS: (Place.VERDICT, Place.COUNT),
+    caveats.LITTLES_LAW: (Place.VERDICT, Place.LAW),
+    caveats.FEWER_USERS: (Place.VERDICT, Place.LOAD),
+    caveats.GENERATOR_CPU: (Place.VERDICT, Place.GENERATOR),
+    caveats.HOST_CPU: (Place.VERDICT, Place.HOST),
+    caveats.CLOSED_MODEL: (Place.LOAD,),
+    caveats.PLAN: (Place.SYSTEM,),
+    caveats.COARSE_CLOCK: (Place.MEDIAN,),
+    caveats.FEW_SAMPLES: (Place.TAIL,),
+    caveats.ERRORS_IN_FIGURES: (Place.ERRORS,),
+    caveats.UNEXPECTED_CODE: (Place.CODE,),
+}
+
+
+class Footnotes:
+    """The footnotes of one report, numbered in the order in which they are first pointed at."""
+
+    def __init__(self, found: Sequence[Caveat]) -> None:
+        ordered = sorted(found, key=lambda caveat: _PLACES[caveat.code][0])
+        self._numbered = tuple(enumerate(ordered, start=1))
+
+    def mark(self, place: Place, subject: str = "") -> str:
+        """Return what is put behind a figure: the numbers of its footnotes, each with a blank before it."""
+        return "".join(
+            f" [^{number}]"
+            for number, caveat in self._numbered
+            if place in _PLACES[caveat.code] and caveat.subject == subject
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """The footnotes themselves, as Markdown."""
+        return [f"[^{number}]: {cell(caveat.text)}" for number, caveat in self._numbered]
