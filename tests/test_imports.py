@@ -29,7 +29,7 @@ LAYERS = (
         "generator",
         "record",
     },
-    {"xml_elements", "xml_jtl"},
+    {"xml_elements", "xml_jtl", "jtl_kind"},
     {"littles_law", "live", "timeline"},
     {"verdict", "caveats", "tally"},
     {"summary"},

@@ -1,0 +1,212 @@
+"""Finds the JTLs that arguments name and opens them: plain, gzip or zstd, CSV or XML, from a file or a pipe."""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.config import did_you_mean
+from harness.errors import UsageError
+from harness.generator import SAMPLES_NAME
+from harness.io.streams import (
+    GZIP_MAGIC,
+    UTF_16_MARKS,
+    ChunkStream,
+    Source,
+    buffered,
+    gunzipped,
+    is_zstd,
+    unzstd,
+    utf_8,
+)
+from harness.jtl_kind import kind_of
+from harness.units import BYTES_PER_MB
+
+STANDARD_INPUT = "-"
+_PACKED = ("", ".gz", ".zst")
+_GLOB_CHARACTERS = frozenset("*?[")
+_NAMES_SHOWN = 5
+_HEAD_BYTES = 64 * 1024
+_PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | ./aggregate.py table -), or name a file"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file to be read: `name` is what messages call it; `path` is None for standard input."""
+
+    name: str
+    path: Path | None
+
+
+def resolve(arguments: Sequence[str]) -> tuple[Input, ...]:
+    """Return the inputs that the arguments name, in their order; UsageError when one names nothing.
+
+    An argument is a file, `-` for standard input, a pattern that the shell left as it is (its matches are sorted), or a
+    folder: of a run its samples.jtl, of any other its *.jtl, each also with .gz or .zst behind. Other names in a folder
+    are not guessed: telemetry.csv is no JTL. The same file under two names is an error: its samples would count twice.
+    """
+    found: list[Input] = []
+    for argument in arguments:
+        found += [Input("standard input", None)] if argument == STANDARD_INPUT else map(_input, _paths(argument))
+    seen: dict[object, str] = {}
+    for source in found:
+        key = _identity(source)
+        if key in seen:
+            other = "given" if seen[key] == source.name else f"the same file as {seen[key]}, given"
+            raise UsageError(f"{source.name}: {other} twice", "its samples would count twice: leave one out")
+        seen[key] = source.name
+    return tuple(found)
+
+
+def _input(path: Path) -> Input:
+    return Input(str(path), path)
+
+
+def _identity(source: Input) -> object:
+    if source.path is None:
+        return None
+    status = _status(source.path)
+    return (status.st_dev, status.st_ino)
+
+
+def _status(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except OSError as error:
+        raise _unreadable(str(path), error) from None
+
+
+def _paths(argument: str) -> list[Path]:
+    path = Path(argument)
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        if _GLOB_CHARACTERS & set(argument):
+            return _matches(argument)
+        raise _not_found(path) from None
+    except OSError as error:
+        raise _unreadable(argument, error) from None
+    return _in_folder(path) if path.is_dir() else [path]
+
+
+def _matches(pattern: str) -> list[Path]:
+    names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    paths = [Path(name) for name in names]
+    if not paths:
+        raise UsageError(f"{pattern}: matches no file", "see with ls what is there")
+    return [found for path in paths for found in (_in_folder(path) if path.is_dir() else [path])]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise _unreadable(str(folder), error) from None
+    for packed in _PACKED:
+        if SAMPLES_NAME + packed in names:
+            return [folder / (SAMPLES_NAME + packed)]
+    found = [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]
+    if found:
+        return found
+    runs = [name for name in names if any((folder / name / (SAMPLES_NAME + packed)).is_file() for packed in _PACKED)]
+    others = [name for name in names if name.endswith((".csv", ".xml", ".csv.gz", ".xml.gz"))]
+    if runs:
+        todo = f"name one of its runs: {_listed(runs)}"
+    elif others:
+        todo = f"name the file that is one: {_listed(others)}"
+    else:
+        todo = "name a JTL, or the folder of a run that has its samples still"
+    raise UsageError(f"{folder}: a folder without samples: neither {SAMPLES_NAME} nor any other *.jtl", todo)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+
+
+def _not_found(path: Path) -> UsageError:
+    try:
+        there = sorted(other.name for other in path.parent.iterdir())
+    except OSError:
+        return UsageError(f"{path}: not found", f"there is no folder {path.parent}")
+    return UsageError(f"{path}: not found", f"{did_you_mean(path.name, there)}see with ls what is there")
+
+
+def _unreadable(name: str, error: OSError) -> UsageError:
+    if isinstance(error, PermissionError):
+        return UsageError(f"{name}: no permission to read it", "see with ls -l who may")
+    return UsageError(f"{name}: cannot be read ({error.strerror})", "name another file")
+
+
+class Opened:
+    """An open JTL: its bytes, decompressed, and what is known about the file."""
+
+    def __init__(self, source: Input, raw: io.FileIO) -> None:
+        self._name = source.name
+        self._source = Source(raw, source.name)
+        self._before = os.fstat(raw.fileno())
+        is_file = stat.S_ISREG(self._before.st_mode)
+        self.truncated: str | None = None  # why a compressed file ended before its end, once it has been read
+        self.size_bytes: int | None = self._before.st_size if is_file else None  # on the disk, compressed or not
+        on_disk = stream = buffered(self._source)
+        head = stream.peek()
+        if head.startswith(GZIP_MAGIC) or is_zstd(head):
+            unpacked = gunzipped if head.startswith(GZIP_MAGIC) else unzstd
+            stream = buffered(ChunkStream(unpacked(stream, self._cut)))
+            head = stream.peek()
+            if not head and self.truncated:
+                raise UsageError(f"{source.name}: {self.truncated} at its beginning", "copy or download it once more")
+        if head.startswith(UTF_16_MARKS):  # what PowerShell's > writes
+            stream = buffered(ChunkStream(utf_8(stream)))
+            head = stream.peek()
+        self.stream: BinaryIO = stream
+        self.kind = kind_of(head[:_HEAD_BYTES], source.name)
+        # Whether ranges of the file at the input's path are ranges of the text.
+        self.is_plain = stream is on_disk and is_file and source.path is not None
+
+    def _cut(self, reason: str) -> None:
+        self.truncated = reason
+
+    def position(self) -> int:
+        """Return how many bytes of the file have been read so far, in its compressed size."""
+        return self._source.position
+
+    def check_unchanged(self) -> None:
+        """Raise a UsageError if the file has changed since it was opened: then its run goes on."""
+        if self.size_bytes is None:
+            return
+        now = os.fstat(self._source.raw.fileno())
+        if (now.st_size, now.st_mtime_ns) == (self._before.st_size, self._before.st_mtime_ns):
+            return
+        what = "was written to"
+        if now.st_size > self._before.st_size:
+            what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
+        raise UsageError(
+            f"{self._name}: {what} while it was read: the run is still going on",
+            "wait for its end, or copy the file first",
+        )
+
+
+def _size_text(before: int, after: int) -> str:
+    if after - before < BYTES_PER_MB:
+        return f"{before:,} to {after:,} bytes"
+    return f"{before / BYTES_PER_MB:.0f} to {after / BYTES_PER_MB:.0f} MB"
+
+
+@contextmanager
+def opened(source: Input) -> Iterator[Opened]:
+    """Open an input and close it at the end; UsageError when it cannot be read or is not a JTL."""
+    try:
+        raw = io.FileIO(0, closefd=False) if source.path is None else io.FileIO(source.path)
+    except OSError as error:
+        raise _unreadable(source.name, error) from None
+    with raw:
+        if raw.isatty():
+            raise UsageError(f"{source.name} is a terminal", _PIPE_IN)
+        yield Opened(source, raw)
