@@ -28,7 +28,7 @@ from harness.timeline import Pulse
 _STRETCH_BYTES = 16 * 1024
 _THREADS_MAX = 4
 # One core counts so much at a time.
-_PART_BYTES = 4 * 1024 * 1024
+_PART_BYTES = 8 * 1024 * 1024
 # Enough for the buffers and counts of four threads, and for half a million different times.
 _HEAP_MB = 96
 _TIME_BITS = 30
@@ -59,7 +59,7 @@ def count_file(
     plain = _PlainReader(path, size, name, scope, columns)
     plain.read(0, 0)
     from_ms, to_ms = scope.window_ms or _NO_WINDOW
-    java = [java_context()["java"], "-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", "-Xshare:auto"]
+    java = [java_context()["java"], "-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", "-Xmn16m"]
     threads = min(_THREADS_MAX, os.cpu_count() or 1)
     command = [*java, "-cp", str(classes), "CountJtl", *map(str, (path, size, threads, from_ms, to_ms, part_bytes))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -18,7 +18,13 @@ final class Layout {
   static final int CONNECT = 12;
   static final int SAMPLES = 13;
   static final int ERRORS = 14;
+  static final int ROLES = 15;
   static final int SKIP = -1;
+
+  /** Whether a column of this role holds whole numbers. */
+  static boolean isNumber(int role) {
+    return role >= RECEIVED || role == START || role == ELAPSED;
+  }
 
   final byte delimiter;
   final long delimiters;

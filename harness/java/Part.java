@@ -34,6 +34,9 @@ final class Part {
   private static final long NEWLINES = '\n' * LOW_BITS;
   private static final long SET_UP_CAPITALS = 'U' * LOW_BITS;
   private static final long TEAR_DOWN_CAPITALS = 'D' * LOW_BITS;
+  private static final long[] POWERS = {
+    1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000
+  };
   private static final long ZEROS = '0' * LOW_BITS;
   private static final long NINES = (0x7F - 9) * LOW_BITS;
   private static final long TRUE = 0x65757274L;
@@ -58,12 +61,15 @@ final class Part {
   private final FileChannel file;
   private final long size;
   private final Layout layout;
-  private final Row row = new Row();
   private byte[] data;
   private int filled;
   private int firstNul;
 
-  // What the scan of a record found so far.
+  // What the scan of a record found so far; numbers by their role.
+  private final long[] row = new long[Layout.ROLES];
+  private int label;
+  private int code;
+  private int kind;
   private int recordLines;
   private int fieldStart;
   private int fieldEnd;
@@ -74,7 +80,6 @@ final class Part {
   private final int[] message = new int[2];
   private byte[] failureText;
   private byte[] messageText;
-  private long errorCountTold;
 
   Part(FileChannel file, long size, long start, Layout layout, Tally tally) {
     this.tally = tally;
@@ -160,16 +165,22 @@ final class Part {
     begin();
     final int width = layout.width;
     final int[] roles = layout.roles;
+    final byte delimiter = layout.delimiter;
     final long delimiters = layout.delimiters;
     final byte[] bytes = data;
     next = place;
     for (int field = 0; ; field++) {
       int start = next;
-      if (bytes[next] == '"' && next < filled) {
+      int role = field < width ? roles[field] : Layout.SKIP;
+      int end = Layout.isNumber(role) ? plainNumber(bytes, next, role) : -1;
+      if (end >= 0 && (bytes[end] == delimiter || bytes[end] == '\n')) {
+        next = end;
+      } else if (bytes[next] == '"' && next < filled) {
         next = quoted(next + 1);
         if (next < 0) {
           return -1;
         }
+        take(role);
       } else {
         isEscaped = false;
         long ends;
@@ -187,9 +198,7 @@ final class Part {
         if (next > start && bytes[next - 1] == '\r' && bytes[next] == '\n') {
           fieldEnd--;
         }
-      }
-      if (field < width && roles[field] != Layout.SKIP) {
-        take(roles[field]);
+        take(role);
       }
       if (bytes[next] == '\n') {
         if (next >= filled && start + filled < size) {
@@ -201,6 +210,39 @@ final class Part {
       }
       next++;
     }
+  }
+
+  /** Reads the digits at `place`, up to 7 of them or 9 to 13; returns where they end, -1 when there are others. */
+  private int plainNumber(byte[] bytes, int place, int role) {
+    long word = (long) WORDS.get(bytes, place) ^ ZEROS;
+    int length = Long.numberOfTrailingZeros(otherThanDigits(word)) >>> 3;
+    if (length == 0) {
+      return -1;
+    }
+    if (length < Long.BYTES) {
+      row[role] = value(word << 64 - 8 * length);
+      return place + length;
+    }
+    long rest = (long) WORDS.get(bytes, place + Long.BYTES) ^ ZEROS;
+    int restLength = Long.numberOfTrailingZeros(otherThanDigits(rest)) >>> 3;
+    if (role != Layout.START || restLength == 0 || restLength > 5) {
+      return -1;
+    }
+    row[role] = value(word) * POWERS[restLength] + value(rest << 64 - 8 * restLength);
+    return place + Long.BYTES + restLength;
+  }
+
+  /** Returns the high bits of the bytes above 9; above the first of them others may be set, too. */
+  private static long otherThanDigits(long word) {
+    return (word + NINES | word) & HIGH_BITS;
+  }
+
+  /** Returns the number of eight digits, the first one in the lowest byte. */
+  private static long value(long digits) {
+    long pairs = digits * 10 + (digits >>> 8); // D. Lemire, "Quickly parsing eight digits", 2018
+    return ((pairs & 0x000000FF000000FFL) * 0x000F424000000064L
+            + (pairs >>> 16 & 0x000000FF000000FFL) * 0x0000271000000001L)
+        >>> 32;
   }
 
   private boolean isMark(int place) {
@@ -224,12 +266,11 @@ final class Part {
     isFailed = false;
     failure[0] = failure[1] = message[0] = message[1] = 0;
     failureText = messageText = null;
-    errorCountTold = -1;
-    row.sampleCount = 1;
-    row.receivedBytes = row.sentBytes = row.latencyMs = row.connectMs = 0;
-    row.users = -1;
-    row.code = layout.hasCode ? 0 : tally.codes.number(NOTHING);
-    row.kind = 0;
+    row[Layout.SAMPLES] = 1;
+    row[Layout.RECEIVED] = row[Layout.SENT] = row[Layout.LATENCY] = row[Layout.CONNECT] = 0;
+    row[Layout.USERS] = row[Layout.ERRORS] = -1;
+    code = layout.hasCode ? 0 : tally.codes.number(NOTHING);
+    kind = 0;
   }
 
   /** Reads a quoted field from behind its opening quote; returns the place behind the closing one's field. */
@@ -270,8 +311,8 @@ final class Part {
 
   private void take(int role) {
     switch (role) {
-      case Layout.LABEL -> row.label = isEscaped ? tally.labels.number(unescaped()) : name(tally.labels);
-      case Layout.CODE -> row.code = isEscaped ? tally.codes.number(unescaped()) : name(tally.codes);
+      case Layout.LABEL -> label = isEscaped ? tally.labels.number(unescaped()) : name(tally.labels);
+      case Layout.CODE -> code = isEscaped ? tally.codes.number(unescaped()) : name(tally.codes);
       case Layout.SUCCESS -> success();
       case Layout.THREAD -> thread();
       case Layout.MESSAGE -> {
@@ -279,7 +320,7 @@ final class Part {
         message[0] = fieldStart;
         message[1] = fieldEnd;
         if (isTransaction()) {
-          row.kind |= 1;
+          kind |= 1;
         }
       }
       case Layout.FAILURE -> {
@@ -287,6 +328,7 @@ final class Part {
         failure[0] = fieldStart;
         failure[1] = fieldEnd;
       }
+      case Layout.SKIP -> {}
       default -> number(role);
     }
   }
@@ -325,14 +367,14 @@ final class Part {
       for (; found != 0; found &= found - 1) {
         int at = place + (Long.numberOfTrailingZeros(found) >>> 3);
         if (holds("setUp", at - 3)) {
-          row.kind = row.kind & 1 | 2;
+          kind = kind & 1 | 2;
           return;
         }
         isTearDown |= holds("tearDown", at - 4);
       }
     }
     if (isTearDown) {
-      row.kind = row.kind & 1 | 4;
+      kind = kind & 1 | 4;
     }
   }
 
@@ -358,12 +400,8 @@ final class Part {
   /** Returns the number of 1 to 8 digits that begins at `place`; marks the record as bad when it is none. */
   private long digits(int place, int length) {
     long word = (word(place) ^ ZEROS) << 64 - 8 * length;
-    isBad |= ((word + NINES | word) & HIGH_BITS) != 0;
-    // D. Lemire, "Quickly parsing eight digits", 2018.
-    word = word * 10 + (word >>> 8);
-    return ((word & 0x000000FF000000FFL) * 0x000F424000000064L
-            + (word >>> 16 & 0x000000FF000000FFL) * 0x0000271000000001L)
-        >>> 32;
+    isBad |= otherThanDigits(word) != 0;
+    return value(word);
   }
 
   private void number(int role) {
@@ -373,22 +411,10 @@ final class Part {
       isBad = true;
       return;
     }
-    long value =
+    row[role] =
         length <= 8
             ? digits(fieldStart, length)
-            : digits(fieldStart, length - 8) * 100_000_000L + digits(fieldEnd - 8, 8);
-    switch (role) {
-      case Layout.START -> row.startMs = value;
-      case Layout.ELAPSED -> row.elapsedMs = value;
-      case Layout.RECEIVED -> row.receivedBytes = value;
-      case Layout.SENT -> row.sentBytes = value;
-      case Layout.USERS -> row.users = value;
-      case Layout.LATENCY -> row.latencyMs = value;
-      case Layout.CONNECT -> row.connectMs = value;
-      case Layout.SAMPLES -> row.sampleCount = value;
-      case Layout.ERRORS -> errorCountTold = value;
-      default -> throw new IllegalStateException("role " + role);
-    }
+            : digits(fieldStart, length - 8) * POWERS[8] + digits(fieldEnd - 8, 8);
   }
 
   /** Counts the record that was scanned from `place` to before `next`, or keeps it as odd; -1 when stuck. */
@@ -397,7 +423,8 @@ final class Part {
       isStuck = true;
       return -1;
     }
-    if (isBad || row.elapsedMs > ELAPSED_MAX_MS || row.sampleCount == 0) {
+    long sampleCount = row[Layout.SAMPLES];
+    if (isBad || row[Layout.ELAPSED] > ELAPSED_MAX_MS || sampleCount == 0) {
       if (holdsHeader(place, next)) {
         isStuck = true;
         return -1;
@@ -405,16 +432,16 @@ final class Part {
       oddRows.add(new OddRow(start + place, lineCount, Arrays.copyOfRange(data, place, next)));
       return next;
     }
-    row.errorCount = isFailed ? row.sampleCount : 0;
-    if (row.sampleCount > 1 && errorCountTold >= 0) {
-      row.errorCount = errorCountTold;
+    if (sampleCount == 1 || row[Layout.ERRORS] < 0) {
+      row[Layout.ERRORS] = isFailed ? sampleCount : 0;
     }
-    long endMs = row.startMs + row.elapsedMs;
+    long endMs = row[Layout.START] + row[Layout.ELAPSED];
     if (endMs >= layout.fromMs && endMs < layout.toMs) {
-      if (row.errorCount > 0) {
-        row.cause = failure[1] > failure[0] ? cause(failure, failureText) : cause(message, messageText);
+      int cause = 0;
+      if (row[Layout.ERRORS] > 0) {
+        cause = failure[1] > failure[0] ? cause(failure, failureText) : cause(message, messageText);
       }
-      tally.add(row, start + place, layout.missing);
+      tally.add(row, label, code, kind, cause, start + place, layout.missing);
     }
     return next;
   }

@@ -69,40 +69,42 @@ final class Tally {
     return new Table(Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.GREATEST);
   }
 
-  /** Counts a row; `missing` has the bits of the columns that the file does not have. */
-  void add(Row row, long offset, int missing) {
-    long endMs = row.startMs + row.elapsedMs;
-    long eachMs = row.sampleCount == 1 ? row.elapsedMs : row.elapsedMs / row.sampleCount;
+  /** Counts a row, its numbers by their role; `missing` has the bits of the columns that the file does not have. */
+  void add(long[] row, int label, int code, int kind, int cause, long offset, int missing) {
+    long startMs = row[Layout.START];
+    long elapsedMs = row[Layout.ELAPSED];
+    long sampleCount = row[Layout.SAMPLES];
+    long errorCount = row[Layout.ERRORS];
+    long eachMs = sampleCount == 1 ? elapsedMs : elapsedMs / sampleCount;
     rowCount++;
-    firstMs = Math.min(firstMs, row.startMs);
-    int entry = entry(row);
-    entries.add(0, entry, row.elapsedMs);
-    entries.add(1, entry, row.errorCount);
-    entries.add(2, entry, row.receivedBytes);
-    entries.add(3, entry, row.sentBytes);
-    entries.add(4, entry, row.latencyMs);
-    entries.add(5, entry, row.connectMs);
-    entries.least(6, entry, row.startMs);
-    entries.greatest(7, entry, endMs);
+    firstMs = Math.min(firstMs, startMs);
+    int entry = entry(label << KIND_BITS | kind);
+    entries.add(0, entry, elapsedMs);
+    entries.add(1, entry, errorCount);
+    entries.add(2, entry, row[Layout.RECEIVED]);
+    entries.add(3, entry, row[Layout.SENT]);
+    entries.add(4, entry, row[Layout.LATENCY]);
+    entries.add(5, entry, row[Layout.CONNECT]);
+    entries.least(6, entry, startMs);
+    entries.greatest(7, entry, startMs + elapsedMs);
     entries.least(8, entry, offset);
     entries.union(9, entry, missing);
-    times.add(entry, eachMs, row.sampleCount);
-    int answer = answer(row);
-    answers.add(0, answer, row.sampleCount);
-    answers.add(1, answer, row.errorCount);
-    if (row.errorCount > 0) {
-      int failure = failures.row((long) row.cause << 32 | answer);
-      failures.add(0, failure, row.errorCount);
-      failures.least(1, failure, row.startMs);
-      failures.greatest(2, failure, row.startMs);
+    times.add(entry, eachMs, sampleCount);
+    int answer = answer(label, code);
+    answers.add(0, answer, sampleCount);
+    answers.add(1, answer, errorCount);
+    if (errorCount > 0) {
+      int failure = failures.row((long) cause << 32 | answer);
+      failures.add(0, failure, errorCount);
+      failures.least(1, failure, startMs);
+      failures.greatest(2, failure, startMs);
     }
-    if (row.kind <= LOAD_KIND_LAST) {
-      addSecond(row, endMs / 1000, eachMs);
+    if (kind <= LOAD_KIND_LAST) {
+      addSecond(row, kind, (startMs + elapsedMs) / 1000, eachMs);
     }
   }
 
-  private int entry(Row row) {
-    int key = row.label << KIND_BITS | row.kind;
+  private int entry(int key) {
     if (key >= entryByKind.length) {
       entryByKind = Arrays.copyOf(entryByKind, Math.max(2 * entryByKind.length, key + 1));
     }
@@ -112,22 +114,20 @@ final class Tally {
     return entryByKind[key] - 1;
   }
 
-  private int answer(Row row) {
-    int label = row.label;
+  private int answer(int label, int code) {
     if (label >= answerByLabel.length) {
       int length = Math.max(2 * answerByLabel.length, label + 1);
       codeByLabel = Arrays.copyOf(codeByLabel, length);
       answerByLabel = Arrays.copyOf(answerByLabel, length);
     }
-    if (answerByLabel[label] == 0 || codeByLabel[label] != row.code) {
-      codeByLabel[label] = row.code;
-      answerByLabel[label] = 1 + answers.row((long) label << 32 | row.code);
+    if (answerByLabel[label] == 0 || codeByLabel[label] != code) {
+      codeByLabel[label] = code;
+      answerByLabel[label] = 1 + answers.row((long) label << 32 | code);
     }
     return answerByLabel[label] - 1;
   }
 
-  private void addSecond(Row row, long second, long eachMs) {
-    int kind = row.kind;
+  private void addSecond(long[] row, int kind, long second, long eachMs) {
     Table table = seconds[kind];
     if (second != lastSecond[kind]) {
       lastSecond[kind] = second;
@@ -139,11 +139,11 @@ final class Tally {
       }
     }
     int place = lastSecondRow[kind];
-    table.add(0, place, row.sampleCount);
-    table.add(1, place, row.errorCount);
-    table.add(2, place, row.elapsedMs);
-    table.greatest(3, place, row.users);
-    bucketTimes[kind].add(lastBucketRow[kind], eachMs, row.sampleCount);
+    table.add(0, place, row[Layout.SAMPLES]);
+    table.add(1, place, row[Layout.ERRORS]);
+    table.add(2, place, row[Layout.ELAPSED]);
+    table.greatest(3, place, row[Layout.USERS]);
+    bucketTimes[kind].add(lastBucketRow[kind], eachMs, row[Layout.SAMPLES]);
   }
 
   boolean isFull() {
