@@ -29,7 +29,7 @@ _GAP_BYTES_MAX = 4096
 _ENCODING = re.compile(rb"""\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _ASCII = bytes(range(ord(" "), ord("~") + 1))
 _WIDE_ENCODING = re.compile(r"(?i)(utf|ucs)[-_]?(16|32|2|4)")
-_REFERENCE = re.compile(rb"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
+_REFERENCE = re.compile(rb"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _SAMPLE_START = re.compile(rb"<(?:sample|httpSample)[\s/>]")
 # What may stand between samples where files were put together: nothing is lost with it.
 _BETWEEN_FILES = re.compile(rb"(?:\s|\xef\xbb\xbf|<\?[^>]*\?>|</?testResults[^<>]*>|</[A-Za-z]*(?=<))*")
