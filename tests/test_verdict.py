@@ -1,22 +1,14 @@
 import pytest
 
 from harness.jtl import Dropped
-from harness.littles_law import littles_law
-from harness.summary import Observed, summarise
+from harness.summary import summarise
 from harness.tally import tally_of
-from harness.telemetry import Usage
 from harness.verdict import headline
-from tests.factories import closed_load, failed, record, sample
+from tests.factories import failed, record, sample
 
 
-def summary_of(samples, run=None, usage=()):
-    return summarise(
-        tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run, Observed(usage)
-    )
-
-
-def caveats_of(*arguments, **options):
-    return {caveat.code: caveat.text for caveat in summary_of(*arguments, **options).caveats}
+def summary_of(samples, run=None):
+    return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
 
 
 def two_users(count=50, elapsed_ms=1000):
@@ -72,58 +64,3 @@ def test_a_run_whose_harness_was_killed_is_not_valid():
 def test_an_interrupted_run_is_marked_and_ends_with_130():
     verdict = summary_of(two_users(), record(interrupted=True)).verdict
     assert (verdict.state, verdict.exit_code) == ("INTERRUPTED", 130)
-
-
-def test_busy_users_satisfy_littles_law():
-    summary = summary_of(two_users(), record())
-    assert summary.littles_law.ratio == pytest.approx(1.0, abs=0.03)
-    assert "littles-law" not in {caveat.code for caveat in summary.caveats}
-
-
-def test_a_starved_client_breaks_littles_law_and_the_report_says_so():
-    # The samples last 10 ms of every second: where were the two users for the rest?
-    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
-    assert "users were active on average, the samples account" in caveats_of(samples, record())["littles-law"]
-
-
-def test_a_stretch_too_short_for_littles_law_raises_no_alarm():
-    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(5)]
-    assert "littles-law" not in caveats_of(samples, record())
-
-
-def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
-    tally = tally_of(
-        [sample(start_ms=0, elapsed_ms=500, all_threads=4), sample(start_ms=500, elapsed_ms=9400, all_threads=4)]
-    )
-    law = littles_law(tally.pulse.by_second(0, 9), span_ms=9900)
-    assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
-
-
-def test_fewer_users_than_asked_for_are_a_caveat():
-    assert "Only 2 of 5 users" in caveats_of(two_users(), record(load=closed_load(users=5)))["fewer-users"]
-
-
-def test_a_202_that_counts_as_success_is_a_caveat():
-    text = caveats_of([sample(code="202")])["unexpected-success-code"]
-    assert text.startswith("Code 202 counts as success (Pay: 1 sample): what it began may not have been done")
-
-
-def usage(process, cores):
-    return Usage(process, 10, cores, cores, cores, 1e9, 10**9, 10**9, 40)
-
-
-def test_a_generator_that_eats_the_machine_is_a_caveat():
-    found = caveats_of(two_users(), record(), usage=(usage("jmeter", 1.7), usage("host", 1.9)))
-    assert "85 % of the 2 cores" in found["generator-cpu"]
-    assert "95 % busy" in found["host-cpu"]
-
-
-def test_an_idle_generator_is_no_caveat():
-    found = caveats_of(two_users(), record(), usage=(usage("jmeter", 0.2), usage("host", 0.5)))
-    assert not {"generator-cpu", "host-cpu"} & set(found)
-
-
-def test_the_closed_model_is_said_and_the_open_one_is_not():
-    assert "closed-model" in caveats_of(two_users(), record())
-    open_load = closed_load(users=None, model="open", rate_per_s=2.0)
-    assert "closed-model" not in caveats_of(two_users(), record(load=open_load))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from harness import units
+from harness.caveats import P95_LEAST_SAMPLES
 from harness.figures import LOAD, Group, driven_labels
 from harness.heap import HeapUse
 from harness.record import OPEN
@@ -28,7 +29,6 @@ LOAD_PERCENTILES = ("95", "99")
 _COLUMN_PLACES = {
     COUNT.key: Place.COUNT,
     "p50_ms": Place.MEDIAN,
-    "p95_ms": Place.TAIL,
     "p99_ms": Place.TAIL,
     ERROR_RATIO.key: Place.ERRORS,
 }
@@ -40,10 +40,11 @@ def _load_columns(group: Group) -> tuple[Column, ...]:
 
 
 def _load_table(load: Group, notes: Footnotes) -> str:
+    places = dict(_COLUMN_PLACES)
+    if load.total.sample_count < P95_LEAST_SAMPLES:
+        places["p95_ms"] = Place.TAIL
     columns = [
-        replace(column, title=column.title + notes.mark(_COLUMN_PLACES[column.key]))
-        if column.key in _COLUMN_PLACES
-        else column
+        replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
         for column in _load_columns(load)
     ]
     return group_table(load, columns)

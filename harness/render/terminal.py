@@ -10,6 +10,7 @@ from harness.render.columns import Column
 from harness.render.tables import GROUP_TITLES, Rows, group_table, one_line, rows_of
 from harness.summary import RunSummary
 from harness.verdict import headline
+from harness.window import describe
 
 # Signs, because colour alone says nothing to many eyes and to NO_COLOR.
 FAILED, SLOWEST = "!", "*"
@@ -30,7 +31,7 @@ def closing_text(summary: RunSummary, report_path: str) -> str:
     load = summary.group(LOAD)
     lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
     if load:
-        lines += ["", group_table(load)]
+        lines += ["", group_table(load), "", describe(summary.window)]
     doubts = [caveat.text for caveat in summary.caveats if caveat.code != "closed-model"]
     if doubts:
         lines += ["", *(f"caveat: {text}" for text in doubts)]
