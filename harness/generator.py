@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness import units
+from harness.jtl import SAMPLES_NAME
 from harness.spec import ClosedLoad, OpenLoad, Profile, Target
 
-SAMPLES_NAME = "samples.jtl"
 LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
 PLAN_NAME = "effective.jmx"

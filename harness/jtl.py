@@ -17,6 +17,8 @@ from typing import NamedTuple
 from harness import units
 from harness.errors import UsageError
 
+# What a run calls its JTL.
+SAMPLES_NAME = "samples.jtl"
 DELIMITERS = (",", "|", ";", "\t")
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file that was written without a header line.
@@ -93,6 +95,11 @@ class Dropped:
         self.count += 1
         if len(self.first) < _FIRST_LINES_KEPT:
             self.first.append((line_number, reason))
+
+    @property
+    def first_text(self) -> str:
+        """The first of them in words; a line number of 0 stands for none."""
+        return "; ".join(f"line {line}: {reason}" if line else reason for line, reason in self.first)
 
     def merge(self, other: Dropped, lines_before: int) -> None:
         """Add what was dropped from a later part, which has `lines_before` lines before it."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from harness import units
 from harness.config import check_keys, did_you_mean, load_toml
 from harness.errors import UsageError
+from harness.goal import Goal
 from harness.jmx import read_properties, with_open_model
 
 # Set by every run itself, from the load, the target and the run's name; a plan's own value would be overruled.
@@ -52,14 +53,6 @@ class PlanLoad:
     ramp_per_user_s: float
     duration_s: float
     think_time_s: float
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What the plan asks of its TOTAL; None where it asks nothing."""
-
-    p90_ms: int | None
-    error_ratio: float | None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.errors import UsageError
-from harness.plan import Goal
-from harness.spec import ClosedLoad, OpenLoad
+from harness.goal import Goal
 
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
@@ -26,13 +25,6 @@ class LoadRecord:
     duration_s: float | None
     loops: int | None
     think_time_s: float
-
-    @classmethod
-    def of(cls, load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
-        """Return the record of a load."""
-        if isinstance(load, OpenLoad):
-            return cls(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
-        return cls(CLOSED, load.users, None, load.ramp_s, load.duration_s, load.loops, think_time_s)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from harness import units
 from harness.config import check_keys, load_toml
 from harness.errors import UsageError
 from harness.plan import Plan, PlanLoad
+from harness.record import CLOSED, OPEN, LoadRecord
 
 USERS_MAX = 100_000
 LOOPS_MAX = 1_000_000_000
@@ -207,3 +208,10 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         min_free_mb=reports.get("min_free_mb", 200),
         system_settings=systems,
     )
+
+
+def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
+    """Return what run.json says of a load."""
+    if isinstance(load, OpenLoad):
+        return LoadRecord(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
+    return LoadRecord(CLOSED, load.users, None, load.ramp_s, load.duration_s, load.loops, think_time_s)

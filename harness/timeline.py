@@ -35,7 +35,9 @@ class Timeline:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Timeline:
         """Return the timeline as the summary's JSON holds it."""
-        values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
         return cls(**values)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from harness import units
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.figures import ErrorKind, LabelFigures
-from harness.plan import Goal
+from harness.goal import Goal
 from harness.record import FINISHED, RunRecord
 
 # Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.

@@ -52,7 +52,7 @@ class TornHere(Exception):  # noqa: N818 - not an error: it takes the word from 
 class Elements:
     """The samples that have come up, those that are open, and what was dropped."""
 
-    def __init__(self, name: str, dropped: Dropped, sub_samples: bool) -> None:
+    def __init__(self, name: str, dropped: Dropped) -> None:
         self.samples: list[Sample] = []
         self.open: list[Open] = []
         self.dropped = dropped
@@ -60,7 +60,6 @@ class Elements:
         self.top_column: int | None = None
         self.is_one_line = False  # then no indentation tells one place from another
         self._name = name
-        self._sub_samples = sub_samples
         self._root_line = 0
         self._is_indented: bool | None = None  # as JMeter's files are; None: nothing has shown that this one is not
         self._is_between_text = False
@@ -130,7 +129,7 @@ class Elements:
             counts = True
             self._parser.CharacterDataHandler = None
             self._is_between_text = False
-        opens_up = counts and (self._sub_samples or attributes.get("rm", "").startswith(TRANSACTION_MESSAGE))
+        opens_up = counts and attributes.get("rm", "").startswith(TRANSACTION_MESSAGE)
         self.open.append(Open(tag, attributes, (line, column), counts, opens_up))
 
     def _end(self, tag: str) -> None:

@@ -45,13 +45,12 @@ _ENDS_OF_FILE = frozenset(
 _CUT_OFF = "torn sample: the file ends in it"
 
 
-def parse_xml(stream: BinaryIO, name: str, dropped: Dropped, *, sub_samples: bool = False) -> Iterator[Sample]:
+def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of an open XML JTL as their elements end, noting in `dropped` what was left out.
 
-    `name` is what errors call the file; UsageError when it is no XML JTL. With `sub_samples` what stands inside a
-    sample counts always: JMeter's CSV has it so, unless jmeter.save.saveservice.subresults was false.
+    `name` is what errors call the file; UsageError when it is no XML JTL.
     """
-    reader = _Reader(Elements(name, dropped, sub_samples))
+    reader = _Reader(Elements(name, dropped))
     for data in _utf8_chunks(stream, name):
         reader.feed(data)
         yield from reader.take()

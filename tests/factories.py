@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.goal import Goal
 from harness.jtl import Sample
-from harness.plan import Goal
 from harness.record import CLOSED, FINISHED, HostRecord, LoadRecord, RunRecord
 
 

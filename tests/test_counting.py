@@ -2,12 +2,12 @@
 
 import io
 import random
-import shutil
 
 import pytest
 
 from harness.errors import UsageError
 from harness.io.counting import count_file
+from harness.io.java import java_context
 from harness.io.toolchain import ensure_counter
 from harness.jtl import Dropped, parse
 from harness.tally import Scope
@@ -30,10 +30,8 @@ TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "lati
 
 
 @pytest.fixture(scope="module")
-def classes():
-    if shutil.which("java") is None:
-        pytest.skip("no Java on this machine: the plain reader does all")
-    return ensure_counter()
+def program():
+    return java_context()["java"], ensure_counter()
 
 
 def quoted(text, delimiter):
@@ -136,7 +134,7 @@ def same(tally, other):
 
 
 @pytest.mark.parametrize("seeds", [range(first, first + 12) for first in range(0, 96, 12)], ids=str)
-def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, tmp_path, classes):
+def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, tmp_path, program):
     for seed in seeds:
         data = a_file(seed)
         path = tmp_path / f"{seed}.jtl"
@@ -147,9 +145,9 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
             expected, expected_dropped = plain(data, scope)
         except UsageError as error:
             with pytest.raises(UsageError) as found:
-                count_file(path, len(data), "x.jtl", classes, scope, None, lambda *_: None, part_bytes=5000)
+                count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=5000)
             assert str(found.value) == str(error), seed
             continue
-        tally, dropped = count_file(path, len(data), "x.jtl", classes, scope, None, lambda *_: None, part_bytes=5000)
+        tally, dropped = count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=5000)
         same(tally, expected)
         assert dropped == expected_dropped, seed

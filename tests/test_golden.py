@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.figures import TOTAL, LabelCounts, LabelFigures
-from harness.io.results import summary_of_jtls
+from harness.io.inputs import resolve
+from harness.io.jtls import summary_of_jtls
 
 GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[2] / "shared" / "golden"))
 RUNS = ("run-02_3", "run-06_5", "run-09_4", "run-10_3", "run-10_5", "run-13_1")
@@ -34,7 +35,7 @@ def figures_of_its_time(summary):
 def test_every_cell_of_a_real_runs_aggregate_csv_comes_out_equal(run):
     if not (GOLDEN / run).is_dir():
         pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")
-    summary = summary_of_jtls([GOLDEN / run / "samples.jtl"])
+    summary = summary_of_jtls(resolve([str(GOLDEN / run / "samples.jtl")]))
     found, rows = figures_of_its_time(summary), rows_of_its_time(run)
     assert set(found) == set(rows)
     for group in summary.groups:  # in order of first appearance

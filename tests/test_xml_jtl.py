@@ -32,14 +32,14 @@ def assertion(message="402 is not 201", failure="true", error="false"):
     )
 
 
-def read(text: str | bytes, **options):
+def read(text: str | bytes):
     dropped = Dropped()
     data = text if isinstance(text, bytes) else text.encode()
-    return list(parse_xml(io.BytesIO(data), "samples.jtl", dropped, **options)), dropped
+    return list(parse_xml(io.BytesIO(data), "samples.jtl", dropped)), dropped
 
 
-def labels(text: str | bytes, **options):
-    samples, dropped = read(text, **options)
+def labels(text: str | bytes):
+    samples, dropped = read(text)
     return [sample.label for sample in samples], dropped
 
 
@@ -99,14 +99,6 @@ def test_transactions_with_rows_of_their_own_give_the_same_samples_in_the_same_o
         "parent_sample", "rows_of_their_own",
     )]  # fmt: skip
     assert names[0] == names[1]
-
-
-def test_with_sub_samples_the_xml_has_the_rows_that_jmeters_csv_has():
-    data = (DATA / "nested_transactions_parent_sample.csv").read_text().splitlines()
-    rows = list(csv.DictReader(data))
-    names, _ = labels((DATA / "nested_transactions_parent_sample.xml").read_bytes(), sub_samples=True)
-    assert len(names) == 14
-    assert sorted(names) == sorted(row["label"] for row in rows)
 
 
 def test_requests_in_a_transaction_inherit_thread_and_users():

@@ -10,10 +10,7 @@ from pathlib import Path
 from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.figures import LOAD
-from harness.io.results import write_report
-from harness.io.rundir import RunDirectory
 from harness.io.toolchain import ROOT
-from harness.verdict import headline
 
 _EPILOG = """\
 examples:
@@ -60,6 +57,11 @@ def _found(run: Path) -> Path:
 
 
 def _report(path: Path) -> int:
+    # Here, because only a report needs charts and templates, which take their time to load.
+    from harness.io.results import write_report
+    from harness.io.rundir import RunDirectory
+    from harness.verdict import headline
+
     directory = RunDirectory(_found(path.with_suffix("") if path.suffix in (".md", ".json") else path).resolve())
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")

@@ -42,7 +42,7 @@ from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
 from harness.manifest import load_configured
 from harness.plan import effective_jmx, load_plan
-from harness.record import FINISHED, FORMAT_VERSION, RUNNING, LoadRecord, RunRecord
+from harness.record import FINISHED, FORMAT_VERSION, RUNNING, RunRecord
 from harness.render.setup import load_text
 from harness.render.terminal import closing_text
 from harness.spec import RunSpec
@@ -171,7 +171,7 @@ def _measure(
 ) -> None:
     """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
     say = progress.say
-    say(f"{spec.plan.name}/{directory.name}: {load_text(LoadRecord.of(spec.load, spec.plan.load.think_time_s))}")
+    say(f"{spec.plan.name}/{directory.name}: {load_text(specs.load_record(spec.load, spec.plan.load.think_time_s))}")
     with ExitStack() as stack:
         guardian = stack.enter_context(Guardian(uuid4().hex))
         target, system = spec.target, None
@@ -229,7 +229,7 @@ def _record(spec: RunSpec, name: str, target: specs.Target, system: Supervisor |
         profile_title=profile.title,
         command=spec.command,
         state=RUNNING,
-        load=LoadRecord.of(spec.load, plan.load.think_time_s),
+        load=specs.load_record(spec.load, plan.load.think_time_s),
         goal=plan.goal,
         once_labels=plan.once_labels,
         plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),

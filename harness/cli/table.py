@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from harness.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.figures import PERCENTILES
-from harness.io.results import Counting, summary_of_jtls
+from harness.io.inputs import resolve
+from harness.io.jtls import Counting, summary_of_jtls
 from harness.render.columns import (
     CLASSIC,
     DEFAULT,
@@ -25,7 +25,6 @@ from harness.render.columns import (
 from harness.render.machine import csv_head, csv_rows, json_lines, json_object, json_text
 from harness.render.selection import Selection, View, parse_pattern
 from harness.render.tables import cell, classic_table, group_table, one_line, titled_tables
-from harness.summary import RunSummary
 from harness.window import parse_window
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
@@ -60,7 +59,12 @@ def add_table(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    table.add_argument("input", nargs="+", metavar="INPUT", help="a JTL")
+    table.add_argument(
+        "input",
+        nargs="+",
+        metavar="INPUT",
+        help="a JTL, CSV or XML, also .gz or .zst; a folder or a pattern of such; - is standard input",
+    )
     reading = table.add_argument_group("what is read and counted")
     reading.add_argument("--each", action="store_true", help="a table for each file, headed by its name")
     reading.add_argument(
@@ -123,10 +127,12 @@ def print_tables(options: argparse.Namespace) -> int:
     )
     printer = _Printer(options.format, options.layout, asked, is_each=options.each)
     code = EXIT_OK
-    for files in [[file] for file in options.input] if options.each else [options.input]:
+    for names in [[name] for name in options.input] if options.each else [options.input]:
         try:
-            summary = _summary(files, counting)
-            printer.add(selection.view(summary, files[0] if options.each else summary.source))
+            inputs = resolve(names)
+            for run in [[given] for given in inputs] if options.each else [inputs]:
+                summary = summary_of_jtls(run, counting)
+                printer.add(selection.view(summary, run[0].name if options.each else summary.source))
         except UsageError as error:
             if not options.each:
                 raise
@@ -134,11 +140,6 @@ def print_tables(options: argparse.Namespace) -> int:
             code = EXIT_USAGE
     printer.end()
     return code
-
-
-def _summary(files: Sequence[str], counting: Counting) -> RunSummary:
-    """Return the summary of files as of one run."""
-    return summary_of_jtls([Path(file) for file in files], counting)
 
 
 class _Printer:

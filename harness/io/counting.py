@@ -19,7 +19,6 @@ from typing import IO
 from harness.errors import StartError
 from harness.figures import LabelCounts
 from harness.histogram import Histogram
-from harness.io.java import java_context
 from harness.jtl import READ_COLUMNS, Dropped, Layout, Records, RowReader
 from harness.tally import SampleTally, Scope, cause_of, group_of
 from harness.timeline import Pulse
@@ -45,7 +44,7 @@ def count_file(
     path: Path,
     size: int,
     name: str,
-    classes: Path,
+    program: tuple[str, Path],
     scope: Scope,
     columns: Sequence[str] | None,
     report: Callable[[int, int], None],
@@ -53,15 +52,23 @@ def count_file(
 ) -> tuple[SampleTally, Dropped]:
     """Return the tally of the first `size` bytes of a CSV JTL, and what could not be used of them.
 
-    `classes` is the folder of the compiled program, `part_bytes` how much one core counts at a time; `report` is told
-    bytes and rows read so far. UsageError when the file is no CSV JTL.
+    `program` is the Java to run and the folder of the compiled classes, `part_bytes` how much one core counts at a
+    time; `report` is told bytes and rows read so far. UsageError when the file is no CSV JTL.
     """
     plain = _PlainReader(path, size, name, scope, columns)
     plain.read(0, 0)
     from_ms, to_ms = scope.window_ms or _NO_WINDOW
-    java = [java_context()["java"], "-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", "-Xmn16m"]
+    java, classes = program
+    options = ["-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", "-Xmn16m"]
     threads = min(_THREADS_MAX, os.cpu_count() or 1)
-    command = [*java, "-cp", str(classes), "CountJtl", *map(str, (path, size, threads, from_ms, to_ms, part_bytes))]
+    command = [
+        java,
+        *options,
+        "-cp",
+        str(classes),
+        "CountJtl",
+        *map(str, (path, size, threads, from_ms, to_ms, part_bytes)),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
         try:

@@ -14,7 +14,6 @@ from typing import BinaryIO
 
 from harness.config import did_you_mean
 from harness.errors import UsageError
-from harness.generator import SAMPLES_NAME
 from harness.io.streams import (
     GZIP_MAGIC,
     UTF_16_MARKS,
@@ -26,6 +25,7 @@ from harness.io.streams import (
     unzstd,
     utf_8,
 )
+from harness.jtl import SAMPLES_NAME
 from harness.jtl_kind import kind_of
 from harness.units import BYTES_PER_MB
 
@@ -154,7 +154,7 @@ class Opened:
         is_file = stat.S_ISREG(self._before.st_mode)
         self.truncated: str | None = None  # why a compressed file ended before its end, once it has been read
         self.size_bytes: int | None = self._before.st_size if is_file else None  # on the disk, compressed or not
-        on_disk = stream = buffered(self._source)
+        self._on_disk = on_disk = stream = buffered(self._source)  # kept: it would close the file with it
         head = stream.peek()
         if head.startswith(GZIP_MAGIC) or is_zstd(head):
             unpacked = gunzipped if head.startswith(GZIP_MAGIC) else unzstd

@@ -1,15 +1,17 @@
-"""Reads a run directory or a JTL; writes what is made of a run: JSON and Markdown beside its directory, charts in it."""
+"""Reads run directories and JTLs; writes the JSON and Markdown of a run beside its directory, and its charts in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from harness import units
 from harness.errors import UsageError
 from harness.exceptions import ExceptionCount, count_exceptions, most_frequent
-from harness.figures import PERCENTILES
 from harness.heap import heap_series, heap_uses, read_heaps
+from harness.io.inputs import Input
+from harness.io.jtls import counted_tally
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.io.tallies import read_tally
 from harness.record import RunRecord
@@ -19,53 +21,9 @@ from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
 from harness.tally import SampleTally
 from harness.telemetry import read_telemetry
-from harness.units import MS_PER_S
-from harness.window import Window, WindowSpec, parse_window
+from harness.window import parse_window
 
 WHOLE, STEADY_WINDOW = parse_window("all"), parse_window("steady")
-
-
-@dataclass(frozen=True)
-class Counting:
-    """How bare JTLs are read and counted; `columns` are those of files without a header line."""
-
-    window: WindowSpec = WHOLE
-    percentiles: tuple[str, ...] = PERCENTILES
-    with_transactions: bool = False
-    columns: tuple[str, ...] | None = None
-    strict: bool = False
-
-
-def summary_of_jtls(paths: Sequence[Path], counting: Counting | None = None) -> RunSummary:
-    """Return the summary of bare JTLs as of one run; UsageError when they have no samples."""
-    counting = counting or Counting()
-    tally, dropped = read_tally(paths)
-    name = " + ".join(path.name for path in paths)
-    if tally.first_ms is None:
-        line, reason = dropped.first[0] if dropped.first else (0, "")
-        why = f" ({dropped.count} records dropped; line {line}: {reason})" if line else ""
-        raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
-    window = window_of(tally, counting.window, None)
-    counted = _counted(paths, tally, window, ())
-    return summarise(
-        tally,
-        dropped,
-        name,
-        window=window,
-        counted=counted,
-        percentiles=counting.percentiles,
-        with_transactions=counting.with_transactions,
-    )
-
-
-def _counted(
-    paths: Sequence[Path], tally: SampleTally, window: Window, once_labels: Sequence[str]
-) -> SampleTally | None:
-    """Return the tally of the samples within the window; None when it leaves nothing out."""
-    span_ms = window_span_ms(tally, window)
-    if span_ms is None or window.length_s == window.run_s:
-        return None
-    return read_tally(paths, once_labels, span_ms)[0]
 
 
 def summary_of_run(directory: RunDirectory) -> RunSummary:
@@ -79,18 +37,23 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
                 f"{directory.path}: not a run: neither run.json nor a JSON beside it", "name a run's folder"
             )
     run = RunRecord.from_json(data, str(directory.run_json))
-    paths = [directory.samples] if directory.samples.is_file() else []
-    tally, dropped = read_tally(paths, run.once_labels)
+    inputs = [Input(run.id, directory.samples)] if _has_samples(directory) else []
+    tally, dropped = read_tally(inputs, run.once_labels)
     window = window_of(tally, STEADY_WINDOW, run)
-    counted = _counted(paths, tally, window, run.once_labels)
+    counted = counted_tally(inputs, tally, window, run.once_labels)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     return summarise(tally, dropped, run.id, run, observed, window, counted)
+
+
+def _has_samples(directory: RunDirectory) -> bool:
+    # JMeter that could not start leaves an empty file.
+    return directory.samples.is_file() and directory.samples.stat().st_size > 0
 
 
 def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
     """Return the load from the second in which it began to its last end (ms since 1970); None without samples of it."""
     origin_s, span_ms = origin_of(tally), tally.span_ms()
-    return (origin_s * MS_PER_S, span_ms[1]) if origin_s is not None and span_ms else None
+    return (origin_s * units.MS_PER_S, span_ms[1]) if origin_s is not None and span_ms else None
 
 
 def _observed(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InvalidRunError, UsageError
-from harness.generator import PLAN_NAME, SAMPLES_NAME
+from harness.generator import PLAN_NAME
+from harness.jtl import SAMPLES_NAME
 from harness.record import FORMAT_VERSION as RUN_VERSION
 from harness.units import BYTES_PER_MB
 

@@ -1,47 +1,153 @@
-"""Reads JTLs into samples and tallies."""
+"""Reads JTLs, wherever they come from, into the tally of one run."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Iterator, Sequence
+import io
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import IO, BinaryIO
 
 from harness.errors import UsageError
+from harness.io.counting import count_file
+from harness.io.inputs import Input, Opened, opened
+from harness.io.java import java_context
+from harness.io.reading import ReadingProgress
+from harness.io.toolchain import ensure_counter
 from harness.jtl import Dropped, Sample, parse
-from harness.tally import SampleTally
-from harness.units import mb_text
+from harness.tally import SampleTally, Scope
 
-_PROGRESS_PERIOD_S = 2.0
-_ROWS_PER_LOOK = 20_000
+# Smaller files are read before the counter has started.
+_LARGE_BYTES = 8 * 1024 * 1024
+_ROWS_PER_LOOK = 10_000
+_COPY_BYTES = 1024 * 1024
 
 
 def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of a CSV JTL, noting in `dropped` what was left out; says on stderr how far it is.
-
-    UsageError when the file cannot be read or is no CSV JTL.
-    """
-    next_look_s = time.monotonic() + _PROGRESS_PERIOD_S
-    try:
-        with path.open("rb") as stream:
-            size = path.stat().st_size
-            for number, sample in enumerate(parse(stream, path.name, dropped)):
-                if number % _ROWS_PER_LOOK == 0 and time.monotonic() > next_look_s:
-                    next_look_s += _PROGRESS_PERIOD_S
-                    print(f"reading {path.name}: {mb_text(stream.tell())} of {mb_text(size)} MB", file=sys.stderr)
-                yield sample
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name a JTL file") from None
+    """Yield the samples of a JTL, noting in `dropped` what was left out; UsageError when it is none."""
+    with opened(Input(path.name, path)) as source:
+        yield from _samples(source, path.name, dropped, None)
 
 
 def read_tally(
-    paths: Sequence[Path], once_labels: Sequence[str] = (), window_ms: tuple[int, int] | None = None
+    inputs: Sequence[Input],
+    once_labels: Sequence[str] = (),
+    window_ms: tuple[int, int] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> tuple[SampleTally, Dropped]:
-    """Return the tally of JTLs as of one run, and what could not be used of them."""
-    whole, dropped = SampleTally(once_labels, window_ms=window_ms), Dropped()
-    for source, path in enumerate(paths):
-        tally = SampleTally(once_labels, source, window_ms)
-        for sample in read_samples(path, dropped):
-            tally.add(sample)
+    """Return the tally of JTLs as of one run, each a generator of its own, and what could not be used of them.
+
+    `columns` are those of files without a header line. Says on standard error how far it is. UsageError when one
+    cannot be read, is no JTL, or changes while it is read.
+    """
+    scope = Scope(tuple(once_labels), 0, window_ms)
+    whole, dropped = scope.tally(), Dropped()
+    for source, given in enumerate(inputs):
+        with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
+            tally, left_out = _tally(file, given, replace(scope, source=source), columns, progress)
+            if file.truncated:
+                left_out.note(0, file.truncated)
+            file.check_unchanged()
+        if len(inputs) > 1:
+            left_out.first = [(line, f"{reason} ({given.name})") for line, reason in left_out.first]
         whole.merge(tally)
+        dropped.merge(left_out, 0)
     return whole, dropped
+
+
+@contextmanager
+def rereadable(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
+    """Give inputs that can be read twice: what comes from standard input is kept in a file meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="jtl-") as folder:
+        kept = []
+        for number, given in enumerate(inputs):
+            path = given.path
+            if path is None:
+                path = Path(folder) / str(number)
+                with opened(given) as file, path.open("wb") as copy:
+                    shutil.copyfileobj(file.stream, copy, _COPY_BYTES)
+            kept.append(Input(given.name, path))
+        yield kept
+
+
+def _tally(
+    file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
+) -> tuple[SampleTally, Dropped]:
+    if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
+        return _large(given.path, file.size_bytes or 0, given.name, scope, columns, progress.update)
+    if file.kind == "csv" and not file.is_plain:
+        head = file.stream.read(_LARGE_BYTES)
+        if len(head) == _LARGE_BYTES:
+            return _unpacked(file, head, given.name, scope, columns, progress)
+        return _plain(
+            parse(io.BytesIO(head), given.name, dropped := Dropped(), columns), file, scope, progress
+        ), dropped
+    dropped = Dropped()
+    return _plain(_samples(file, given.name, dropped, columns), file, scope, progress), dropped
+
+
+def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] | None) -> Iterator[Sample]:
+    if file.kind == "xml":
+        from harness.xml_jtl import parse_xml  # here, because few files need it, and small ones are read sooner without
+
+        return parse_xml(file.stream, name, dropped)
+    return parse(file.stream, name, dropped, columns)
+
+
+def _plain(samples: Iterable[Sample], file: Opened, scope: Scope, progress: ReadingProgress) -> SampleTally:
+    """Return the tally of samples, added up one by one."""
+    tally = scope.tally()
+    for number, sample in enumerate(samples, 1):
+        tally.add(sample)
+        if number % _ROWS_PER_LOOK == 0:
+            progress.update(file.position(), number)
+    return tally
+
+
+def _large(
+    path: Path,
+    size: int,
+    name: str,
+    scope: Scope,
+    columns: Sequence[str] | None,
+    report: Callable[[int, int], None],
+) -> tuple[SampleTally, Dropped]:
+    """Return the tally of a large CSV file: by the counter, or sample by sample where there is no JDK."""
+    java = java_context().get("java")
+    classes = ensure_counter() if java else None
+    if java and classes:
+        return count_file(path, size, name, (java, classes), scope, columns, report)
+    dropped = Dropped()
+    tally = scope.tally()
+    with path.open("rb") as stream:
+        for number, sample in enumerate(parse(stream, name, dropped, columns), 1):
+            tally.add(sample)
+            if number % _ROWS_PER_LOOK == 0:
+                report(stream.tell(), number)
+    return tally, dropped
+
+
+def _unpacked(
+    file: Opened, head: bytes, name: str, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
+) -> tuple[SampleTally, Dropped]:
+    """Return the tally of a large compressed file or pipe, kept unpacked in a file meanwhile."""
+    with tempfile.NamedTemporaryFile(prefix="jtl-") as copy:
+        try:
+            _copy(head, file.stream, copy, lambda: progress.update(file.position(), 0))
+        except OSError as error:
+            what = f"{name}: no room to unpack it in {tempfile.gettempdir()} ({error.strerror})"
+            raise UsageError(what, "name another folder in TMPDIR, or unpack it yourself") from None
+        return _large(
+            Path(copy.name), copy.tell(), name, scope, columns, lambda _, rows: progress.update(file.position(), rows)
+        )
+
+
+def _copy(head: bytes, stream: BinaryIO, copy: IO[bytes], look: Callable[[], None]) -> None:
+    copy.write(head)
+    while data := stream.read(_COPY_BYTES):
+        copy.write(data)
+        look()
+    copy.flush()

@@ -1,0 +1,13 @@
+"""What a plan asks of its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the plan asks of its TOTAL; None where it asks nothing."""
+
+    p90_ms: int | None
+    error_ratio: float | None

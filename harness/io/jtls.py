@@ -1,0 +1,74 @@
+"""Makes the summary of bare JTLs: of files that JMeter wrote anywhere, without the facts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from harness import units
+from harness.errors import UsageError
+from harness.figures import PERCENTILES
+from harness.io.inputs import Input
+from harness.io.tallies import read_tally, rereadable
+from harness.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.tally import SampleTally
+from harness.window import Window, WindowSpec, parse_window
+
+WHOLE = parse_window("all")
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How bare JTLs are read and counted; `columns` are those of files without a header line."""
+
+    window: WindowSpec = WHOLE
+    percentiles: tuple[str, ...] = PERCENTILES
+    with_transactions: bool = False
+    columns: tuple[str, ...] | None = None
+    strict: bool = False
+
+
+def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
+    """Return the summary of bare JTLs as of one run; UsageError when they have no samples."""
+    counting = counting or Counting()
+    with rereadable(inputs) if counting.window != WHOLE else nullcontext(inputs) as kept:
+        return _summary_of_jtls(kept, counting)
+
+
+def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
+    tally, dropped = read_tally(inputs, columns=counting.columns)
+    name = " + ".join(given.path.name if given.path else given.name for given in inputs)
+    if counting.strict and dropped.count:
+        raise UsageError(
+            f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
+            "leave --strict out, and the others are counted",
+        )
+    if tally.first_ms is None:
+        why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
+        raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
+    window = window_of(tally, counting.window, None)
+    counted = counted_tally(inputs, tally, window, (), counting.columns)
+    return summarise(
+        tally,
+        dropped,
+        name,
+        window=window,
+        counted=counted,
+        percentiles=counting.percentiles,
+        with_transactions=counting.with_transactions,
+    )
+
+
+def counted_tally(
+    inputs: Sequence[Input],
+    tally: SampleTally,
+    window: Window,
+    once_labels: Sequence[str],
+    columns: Sequence[str] | None = None,
+) -> SampleTally | None:
+    """Return the tally of the samples within the window; None when it leaves nothing out."""
+    span_ms = window_span_ms(tally, window)
+    if span_ms is None or window.length_s == window.run_s:
+        return None
+    return read_tally(inputs, once_labels, span_ms, columns)[0]
