@@ -25,7 +25,12 @@ def test_a_report_says_its_verdict_before_any_figure():
 def test_a_report_lists_errors_and_codes():
     text = report(summary_of([sample(), failed()], record()), "")
     assert "| Pay | 402 | 1 | 1 |" in text
-    assert "| Pay | 402 | expected 201 | 1 | 0.0 | 0.0 |" in text
+    assert "| Pay | 402 | expected 201 | 1 | 0.0 | 0.0 |" in text  # the message says no more than the cause
+
+
+def test_codes_and_causes_are_text_and_stand_to_the_left():
+    text = report(summary_of([sample(), failed()], record()), "")
+    assert "| label | code | cause | count | first s | last s |\n| --- | --- | --- | ---: | ---: | ---: |" in text
 
 
 def test_a_report_of_a_run_without_samples_is_still_a_report():

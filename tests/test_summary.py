@@ -5,7 +5,8 @@ import pytest
 from harness.figures import LOAD, ONCE, SETUP, TEARDOWN
 from harness.jtl import Dropped
 from harness.summary import RunSummary, summarise
-from harness.tally import tally_of
+from harness.tally import SampleTally, tally_of
+from harness.window import Window
 from tests.factories import failed, record, sample
 
 
@@ -85,3 +86,68 @@ def test_the_json_of_a_summary_reads_back_equal():
 def test_without_a_sent_bytes_column_the_rate_of_sent_bytes_is_missing_not_zero():
     (figures,) = summary_of([sample(sent_bytes=None), sample(sent_bytes=None, start_ms=1_000_500)]).group(LOAD).labels
     assert (figures.sent_bytes_per_s, figures.received_bytes_per_s is None) == (None, False)
+
+
+def in_window(samples, from_s, to_s, run_s):
+    """The summary of samples that begin at second 1000, the load counted from second `from_s` to `to_s`."""
+    counted = SampleTally(window_ms=(1000 * (1000 + from_s), 1000 * (1000 + to_s)))
+    for one in samples:
+        counted.add(one)
+    window = Window("given", from_s, to_s, to_s - from_s, run_s)
+    return summarise(tally_of(samples), Dropped(), "samples.jtl", window=window, counted=counted)
+
+
+def test_rates_in_a_window_are_over_its_length_however_early_its_samples_began():
+    # Four samples of 10 s end at 11, 14, 17 and 22 s; two of them between 12 and 20 s.
+    samples = [sample(elapsed_ms=10_000, start_ms=1_000_000 + 1000 * second) for second in (1, 4, 7, 12)]
+    summary = in_window([sample(start_ms=1_000_000), *samples], 12, 20, 23)
+    total = summary.group(LOAD).total
+    assert (total.sample_count, total.rate_per_s, total.received_bytes_per_s) == (2, 0.25, 75.0)
+    assert RunSummary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+
+
+def test_a_window_that_ends_after_the_run_is_no_longer_than_the_run():
+    samples = [sample(start_ms=1_000_000, elapsed_ms=500), sample(start_ms=1_000_500, elapsed_ms=1000)]
+    assert in_window(samples, 1, 2, 3).group(LOAD).total.rate_per_s == 2.0  # one sample in 1.0 to 1.5 s
+
+
+def test_a_window_in_which_no_sample_ended_has_no_load_and_the_whole_run_is_kept():
+    samples = [sample(start_ms=1_000_000), sample(start_ms=1_009_000)]
+    summary = in_window(samples, 3, 6, 10)
+    assert summary.group(LOAD) is None
+    assert summary.whole.total.sample_count == 2
+    assert summary.verdict.state == "VALID"
+
+
+def test_all_seconds_count_from_the_one_in_which_the_load_began_and_errors_of_setup_come_before_it():
+    samples = [
+        failed("Tenant", thread_name="setUp 1-1", start_ms=997_500),
+        sample(start_ms=1_000_400),
+        failed(start_ms=1_002_000),
+    ]
+    summary = summary_of(samples)
+    assert summary.origin_s == 1000
+    assert sorted((kind.label, kind.first_s) for kind in summary.errors) == [("Pay", 2.0), ("Tenant", -2.5)]
+
+
+def test_without_a_load_errors_count_from_the_first_sample():
+    summary = summary_of([failed("Tenant", thread_name="setUp 1-1", start_ms=997_500)])
+    assert (summary.origin_s, summary.errors[0].first_s) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("per_second", "run_s", "bucket_s"),
+    [
+        (10, 100, 1),  # ten samples a point
+        (5, 100, 2),
+        (4, 100, 4),  # 8 s would be 13 points
+        (1, 100, 4),
+        (1, 30, 1),
+        (1, 400, 16),
+    ],
+)
+def test_points_of_the_timeline_hold_ten_samples_where_that_leaves_twenty_points(per_second, run_s, bucket_s):
+    samples = [sample(start_ms=1_024_000 + 1000 * second) for second in range(run_s) for _ in range(per_second)]
+    timeline = summary_of(samples).timeline
+    assert timeline.bucket_s == bucket_s
+    assert sum(timeline.sample_count) == len(samples)
