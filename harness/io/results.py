@@ -23,7 +23,7 @@ from harness.tally import SampleTally
 from harness.telemetry import read_telemetry
 from harness.window import parse_window
 
-WHOLE, STEADY_WINDOW = parse_window("all"), parse_window("steady")
+STEADY_WINDOW = parse_window("steady")
 
 
 def summary_of_run(directory: RunDirectory) -> RunSummary:
