@@ -1,0 +1,143 @@
+"""Files of any kind and number into one tally."""
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+import zstandard
+
+from harness.errors import UsageError
+from harness.io import tallies
+from harness.io.inputs import Input, resolve
+from harness.io.jtls import Counting, summary_of_jtls
+from harness.io.tallies import read_tally
+from harness.window import parse_window
+from tests.conftest import ROOT
+
+HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,allThreads"
+
+
+def row(start_ms=1_700_000_000_000, elapsed=100, label="Pay", users=3, success="true"):
+    return f"{start_ms},{elapsed},{label},200,OK,Users 1-1,{success},10,{users}"
+
+
+def seconds(count, users=3, first_s=1_700_000_000):
+    """A row that ends in each of so many seconds."""
+    return [row((first_s + second) * 1000, users=users) for second in range(count)]
+
+
+def write(path, *lines, header=HEADER):
+    path.write_text("\n".join([header, *lines] if header else lines) + "\n")
+    return path
+
+
+def run(*arguments, stdin=b""):
+    return subprocess.run(
+        [sys.executable, ROOT / "aggregate.py", "table", *arguments], input=stdin, capture_output=True, timeout=60
+    )
+
+
+def test_the_users_of_two_generators_add_up_and_their_samples_too(tmp_path):
+    first = write(tmp_path / "a.jtl", *seconds(20, users=3))
+    second = write(tmp_path / "b.jtl", *seconds(20, users=4))
+    summary = summary_of_jtls(resolve([str(first), str(second)]))
+    assert summary.groups[0].total.sample_count == 40
+    assert (summary.littles_law.peak_users, summary.littles_law.active_users) == (7, 7.0)
+
+
+def test_with_several_files_a_dropped_row_names_its_file(tmp_path):
+    first = write(tmp_path / "a.jtl", row())
+    second = write(tmp_path / "b.jtl", row(), "torn")
+    _, dropped = read_tally(resolve([str(first), str(second)]))
+    assert dropped.first == [(3, f"1 fields where the header has 9 ({second})")]
+
+
+def test_strict_turns_a_dropped_row_into_an_error_that_names_its_line(tmp_path):
+    path = write(tmp_path / "a.jtl", row(), "torn", row())
+    assert summary_of_jtls(resolve([str(path)])).dropped_count == 1
+    with pytest.raises(UsageError, match=r"a\.jtl: 1 record cannot be used \(line 3: 1 fields"):
+        summary_of_jtls(resolve([str(path)]), Counting(strict=True))
+
+
+def test_given_columns_read_a_file_without_a_header(tmp_path):
+    path = write(tmp_path / "a.jtl", "true;Pay;100;1700000000000", header="")
+    summary = summary_of_jtls(resolve([str(path)]), Counting(columns=("success", "label", "elapsed", "timeStamp")))
+    assert (summary.groups[0].total.sample_count, summary.groups[0].total.average_ms) == (1, 100.0)
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress, bytes])
+def test_a_large_file_comes_to_the_same_however_it_is_packed(packed, tmp_path, monkeypatch):
+    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one
+    path = write(tmp_path / "a.jtl", *seconds(60), "torn", *seconds(60, first_s=1_700_000_060))
+    plain, _ = read_tally([Input("a", path)])
+    path.write_bytes(packed(path.read_bytes()))
+    tally, dropped = read_tally([Input("a", path)])
+    assert tally.labels == plain.labels
+    assert tally.requests == plain.requests
+    assert dropped.first == [(62, "1 fields where the header has 9")]
+
+
+def test_without_a_jdk_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jtl", *seconds(60))
+    counted, _ = read_tally([Input("a", path)])
+    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    tally, _ = read_tally([Input("a", path)])
+    assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
+
+
+def test_a_cut_archive_counts_as_far_as_it_goes_and_says_so(tmp_path):
+    path = tmp_path / "a.jtl.gz"
+    data = gzip.compress("\n".join([HEADER, *seconds(3000)]).encode())
+    path.write_bytes(data[: len(data) // 2])
+    tally, dropped = read_tally([Input("a", path)])
+    assert 100 < sum(counts.histogram.count for counts in tally.labels.values()) < 3000
+    assert any(line == 0 and "gzip" in reason for line, reason in dropped.first)
+
+
+def test_a_window_of_standard_input_needs_no_second_pipe(tmp_path):
+    data = write(tmp_path / "a.jtl", *seconds(60)).read_bytes()
+    done = run("-", "--window", "10..20", "--only", "TOTAL", stdin=data)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"| TOTAL | 10 |" in done.stdout
+
+
+def test_a_window_leaves_out_what_ends_outside_of_it(tmp_path):
+    path = write(tmp_path / "a.jtl", *seconds(60))
+    summary = summary_of_jtls(resolve([str(path)]), Counting(window=parse_window("10..20")))
+    assert summary.groups[0].total.sample_count == 10
+    assert summary.whole.total.sample_count == 60
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.jtl", b"", "empty"),
+        ("header.jtl", HEADER.encode() + b"\n", "no samples"),
+        ("plan.jmx", b'<?xml version="1.0"?>\n<jmeterTestPlan version="1.2">', "a JMeter plan"),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8, "a PNG image"),
+        ("notes.txt", b"hello world\n", "header"),
+    ],
+)
+def test_what_is_no_jtl_ends_with_code_2_and_one_line(name, content, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    done = run(str(path))
+    text = done.stderr.decode()
+    assert (done.returncode, done.stdout, text.count("\n")) == (2, b"", 1)
+    assert message in text
+
+
+def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jtl", *seconds(60))
+
+    def growing(*arguments):
+        with path.open("a") as more:
+            more.write(row() + "\n")
+        return original(*arguments)
+
+    original = tallies.parse
+    monkeypatch.setattr(tallies, "parse", growing)
+    with pytest.raises(UsageError, match="the run is still going on"):
+        read_tally([Input("a.jtl", path)])
