@@ -19,6 +19,8 @@ LITTLES_LAW_TOLERANCE = 0.10
 LITTLES_LAW_LEAST_S = 10.0
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
+# A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
+OTHER_CPU_RATIO = 0.10
 # Times are whole milliseconds: below this many one step of the clock is a fifth of the figure and more.
 COARSE_CLOCK_MS = 5
 # The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
@@ -32,10 +34,11 @@ _LABELS_NAMED = 5
 
 (
     NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK, UNEXPECTED_CODE,
-    PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, CLOSED_MODEL,
+    PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "errors-in-figures", "few-samples", "coarse-clock",
-    "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu", "closed-model",
+    "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu", "other-cpu",
+    "closed-model",
 )  # fmt: skip
 
 
@@ -205,6 +208,15 @@ def _of_machine(evidence: Evidence) -> Iterator[Caveat]:
                 f"The {units.plural(cores, 'core')}{shared} were {percent} % busy in the seconds that are counted: "
                 f"response times include waiting for a core. {apart}",
             )
+    by_process = {usage.process: usage.cpu_cores_mean for usage in evidence.usages}
+    other_share = (2 * by_process.get(HOST, 0.0) - sum(by_process.values())) / cores
+    if other_share > OTHER_CPU_RATIO:
+        yield Caveat(
+            OTHER_CPU,
+            f"Processes that are not listed used {units.percent_text(other_share, 0)} % of the "
+            f"{units.plural(cores, 'core')} in the seconds that are counted: the machine was not the run's alone. Run "
+            "again when nothing else goes on there.",
+        )
 
 
 def _of_model(evidence: Evidence) -> Iterator[Caveat]:

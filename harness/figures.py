@@ -207,7 +207,7 @@ class CodeCount:
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """Errors of one label, code and cause: how many, and when the first and last began (s after the first sample).
+    """Errors of one label, code and cause: how many, and when the first and last began (s after the first sample; in a summary, the load).
 
     In a cause, numbers of four digits and more and ids are put into one; `example` is one of its messages.
     """

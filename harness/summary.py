@@ -177,7 +177,7 @@ def summarise(
     whole = load = _load_of(groups)
     if counted is not None:
         _count_over(counted, window_span_ms(tally, window), tally.span_ms())
-        load = _load_of(counted.groups(percentiles, with_transactions))
+        load = _in_order(_load_of(counted.groups(percentiles, with_transactions)), whole)
         groups = tuple(group for group in (load, *groups) if group and (group is load or group.name != LOAD))
     codes, errors = tally.code_counts(), _errors_since_origin(tally)
     driven = driven_labels((*groups, *([whole] if whole else [])))
@@ -220,6 +220,15 @@ def summarise(
 
 def _load_of(groups: Sequence[Group]) -> Group | None:
     return next((group for group in groups if group.name == LOAD), None)
+
+
+def _in_order(load: Group | None, whole: Group | None) -> Group | None:
+    """Return the load of the window with its labels in the order in which they appeared in the whole run."""
+    if load is None or whole is None:
+        return load
+    places = {(label.label, label.is_transaction): place for place, label in enumerate(whole.labels)}
+    ordered = sorted(load.labels, key=lambda label: places[label.label, label.is_transaction])
+    return replace(load, labels=tuple(ordered))
 
 
 def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms: tuple[int, int] | None) -> None:

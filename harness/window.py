@@ -60,7 +60,7 @@ class SecondFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """What was asked for; `from_s` and `to_s` are seconds after the first sample, the end of the run where None."""
+    """What was asked for; `from_s` and `to_s` are seconds after the load began, the end of the run where None."""
 
     kind: str
     from_s: int = 0
@@ -69,7 +69,7 @@ class WindowSpec:
 
 @dataclass(frozen=True)
 class Window:
-    """The samples that end in from_s <= t < to_s, whole seconds after the first sample, are counted.
+    """The samples that end in from_s <= t < to_s, whole seconds after the load began, are counted.
 
     `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady. `is_steady` is None where
     nobody looked, because the window was not looked for; `reason` says why it is False.

@@ -121,8 +121,19 @@ def test_of_a_system_elsewhere_the_hosts_cpu_is_the_generators_alone():
     assert "a larger machine" in found["host-cpu"]
 
 
+@pytest.mark.parametrize(("host_cores", "is_doubted"), [(1.29, False), (1.31, True)])
+def test_a_machine_that_others_work_on_is_a_caveat(host_cores, is_doubted):
+    # Of two cores the run accounts for 1.1: what is over that by 10 % of both, 0.2, is doubted.
+    run = (usage("jmeter", 0.3), usage("shop", 0.8))
+    found = caveats_of(two_users(), record(), usage=(usage("host", host_cores), *run))
+    assert ("other-cpu" in found) is is_doubted
+    if is_doubted:
+        assert "are not listed used 10 % of the 2 cores" in found["other-cpu"]
+    assert "other-cpu" not in caveats_of(two_users(), record(), usage=run)  # the host is not known
+
+
 def test_an_idle_generator_is_no_caveat():
-    found = caveats_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 0.5)))
+    found = caveats_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
     assert not {"generator-cpu", "host-cpu"} & set(found)
 
 

@@ -55,7 +55,7 @@ def telemetry_of_100_s():
     rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count"]
     for second in range(-5, 105):
         time_ms = START_MS + 1000 * second
-        rows += [f"{time_ms},host,1.900,900000000,", f"{time_ms},jmeter,1.700,200000000,40"]
+        rows += [f"{time_ms},host,1.950,900000000,", f"{time_ms},jmeter,1.700,200000000,40"]
     return "\n".join(rows) + "\n"
 
 

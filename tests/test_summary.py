@@ -119,6 +119,12 @@ def test_a_window_in_which_no_sample_ended_has_no_load_and_the_whole_run_is_kept
     assert summary.verdict.state == "VALID"
 
 
+def test_labels_of_a_window_keep_the_order_of_the_whole_run():
+    samples = [sample("A", start_ms=1_000_000), sample("B", start_ms=1_001_000), sample("B", start_ms=1_005_000)]
+    summary = in_window([*samples, sample("A", start_ms=1_006_000)], 4, 8, 9)
+    assert [label.label for label in summary.group(LOAD).labels] == ["A", "B"]
+
+
 def test_all_seconds_count_from_the_one_in_which_the_load_began_and_errors_of_setup_come_before_it():
     samples = [
         failed("Tenant", thread_name="setUp 1-1", start_ms=997_500),

@@ -13,7 +13,7 @@ from harness.render import svg
 from harness.render.axes import Axis, time_axis, value_axis
 from harness.render.svg import Key, Plot
 
-AFTER_START = "time after the first sample"
+AFTER_START = "time since the load began"
 FEW_BARS = 20
 LEAST_BAR_PX = (4.0, 8.0)  # of a few: one second with one error among thousands of samples is still seen
 LEAST_BAR_OF_MANY_PX = (1.0, 2.0)  # many are seen anyway, and must not look like more than they are

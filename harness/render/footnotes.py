@@ -37,6 +37,7 @@ _PLACES = {
     caveats.FEWER_USERS: (Place.VERDICT, Place.LOAD),
     caveats.GENERATOR_CPU: (Place.VERDICT, Place.GENERATOR),
     caveats.HOST_CPU: (Place.VERDICT, Place.HOST),
+    caveats.OTHER_CPU: (Place.VERDICT, Place.HOST),
     caveats.CLOSED_MODEL: (Place.LOAD,),
     caveats.PLAN: (Place.SYSTEM,),
     caveats.COARSE_CLOCK: (Place.MEDIAN,),
