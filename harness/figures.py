@@ -207,8 +207,9 @@ class CodeCount:
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """Errors of one label, code and cause: how many, and when the first and last began (s after the first sample; in a summary, the load).
+    """Errors of one label, code and cause: how many, and when the first and last began.
 
+    `first_s` and `last_s` are s after the first sample, and in a summary after the load began, as all seconds there.
     In a cause, numbers of four digits and more and ids are put into one; `example` is one of its messages.
     """
 
