@@ -4,10 +4,8 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.RandomAccessFile;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
@@ -57,13 +55,13 @@ public final class CountJtl {
   private void run() throws IOException, InterruptedException, ExecutionException {
     BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
     ExecutorService executor = Executors.newFixedThreadPool(threads);
-    try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ)) {
+    try {
       while (true) {
         String order = orders.readLine();
         if (order == null) {
           return; // whoever asked has gone
         }
-        if (!count(file, executor, layout(order))) {
+        if (!count(executor, layout(order))) {
           out.writeByte('S');
           out.writeLong(offset);
           out.writeLong(lines);
@@ -89,7 +87,7 @@ public final class CountJtl {
   }
 
   /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must go on. */
-  private boolean count(FileChannel file, ExecutorService executor, Layout layout)
+  private boolean count(ExecutorService executor, Layout layout)
       throws IOException, InterruptedException, ExecutionException {
     Deque<Cut> waiting = new ArrayDeque<>();
     while (offset < size) {
@@ -98,7 +96,7 @@ public final class CountJtl {
         long from = start;
         long stop = lineEnd(start + partBytes);
         int[] halvings = whole.halvings();
-        waiting.add(new Cut(from, stop, executor.submit(() -> read(file, from, stop, layout, halvings))));
+        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, halvings))));
         start = stop;
       }
       Cut cut = waiting.removeFirst();
@@ -115,11 +113,12 @@ public final class CountJtl {
     return true;
   }
 
-  private Part read(FileChannel file, long start, long stop, Layout layout, int[] halvings)
-      throws IOException {
-    Part part = new Part(file, size, start, layout, new Tally(halvings));
-    part.read(stop);
-    return part;
+  private Part read(long start, long stop, Layout layout, int[] halvings) throws IOException {
+    try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "r")) {
+      Part part = new Part(file, size, start, layout, new Tally(halvings));
+      part.read(stop);
+      return part;
+    }
   }
 
   private void take(Part part) throws IOException {

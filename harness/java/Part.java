@@ -1,10 +1,9 @@
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,7 +20,8 @@ final class Part {
 
   private static final int SLACK_BYTES = 64 * 1024;
 
-  private static final int READ_BYTES = 128 * 1024;
+  /** The JVM reads no more than this without memory of its own, and two copies instead of one: half as fast. */
+  private static final int READ_BYTES = 8 * 1024;
   private static final int RECORD_MAX_BYTES = 16 * 1024 * 1024;
   private static final int ODD_ROWS_MAX = 20_000;
   private static final long ELAPSED_MAX_MS = 7L * 24 * 3600 * 1000;
@@ -58,7 +58,7 @@ final class Part {
   /** Whether the plain reader has to go on from `end`. */
   boolean isStuck;
 
-  private final FileChannel file;
+  private final RandomAccessFile file;
   private final long size;
   private final Layout layout;
   private byte[] data;
@@ -81,7 +81,7 @@ final class Part {
   private byte[] failureText;
   private byte[] messageText;
 
-  Part(FileChannel file, long size, long start, Layout layout, Tally tally) {
+  Part(RandomAccessFile file, long size, long start, Layout layout, Tally tally) {
     this.tally = tally;
     this.file = file;
     this.size = size;
@@ -119,10 +119,10 @@ final class Part {
       BUFFER.set(data);
     }
     filled = from;
+    file.seek(start + filled);
     int count = 1;
     while (filled < wanted && count > 0) {
-      int length = Math.min(READ_BYTES, wanted - filled); // what is read in passing stays in the processor's cache
-      count = file.read(ByteBuffer.wrap(data, filled, length), start + filled);
+      count = file.read(data, filled, Math.min(READ_BYTES, wanted - filled));
       filled += Math.max(count, 0);
     }
     Arrays.fill(data, filled, filled + Long.BYTES, (byte) '\n'); // so that every search ends
