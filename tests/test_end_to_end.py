@@ -37,7 +37,7 @@ def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
     for label in groups["load"]:
         assert set(codes_of(summary, label)) == {"201"}
     assert summary["littles_law"]["ratio"] == pytest.approx(1.0, abs=0.1)
-    assert {usage["process"] for usage in summary["usages"]} == {"jmeter", "harness", "host", "killbill", "stripe"}
+    assert {usage["process"] for usage in summary["observed"]["usages"]} == {"jmeter", "harness", "host", "killbill", "stripe"}
     for name in ("threads-before.txt", "threads-after.txt", "metrics-before.json", "metrics-after.json"):
         assert (directory / name).stat().st_size > 1000
     figures = dict(summary["run"]["dump_figures"])
@@ -62,5 +62,5 @@ def test_the_litle_variant_on_the_smallest_size_says_what_takes_litles_place(tmp
     assert "Litle's place is taken by KillBill's built-in external payment" in report
     assert summary["run"]["system_settings"]["cpus"] == 1
     # One core is all that KillBill may use, however many the machine has.
-    (killbill,) = [usage for usage in summary["usages"] if usage["process"] == "killbill"]
+    (killbill,) = [usage for usage in summary["observed"]["usages"] if usage["process"] == "killbill"]
     assert killbill["cpu_cores_max"] < 1.2
