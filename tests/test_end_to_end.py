@@ -37,7 +37,13 @@ def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
     for label in groups["load"]:
         assert set(codes_of(summary, label)) == {"201"}
     assert summary["littles_law"]["ratio"] == pytest.approx(1.0, abs=0.1)
-    assert {usage["process"] for usage in summary["observed"]["usages"]} == {"jmeter", "harness", "host", "killbill", "stripe"}
+    assert {usage["process"] for usage in summary["observed"]["usages"]} == {
+        "jmeter",
+        "harness",
+        "host",
+        "killbill",
+        "stripe",
+    }
     for name in ("threads-before.txt", "threads-after.txt", "metrics-before.json", "metrics-after.json"):
         assert (directory / name).stat().st_size > 1000
     figures = dict(summary["run"]["dump_figures"])
