@@ -30,6 +30,9 @@ _THREADS_MAX = 4
 _PART_BYTES = 8 * 1024 * 1024
 # Enough for the buffers and counts of four threads, and for half a million different times.
 _HEAP_MB = 96
+# A small nursery stays in the processor's cache. Without traps code is compiled once: with them a first error or quote
+# throws it away, and the compiler takes its cores from the counting (10 million rows: 2.5 s against 3.3 s).
+_JVM_OPTIONS = ("-Xmn16m", "-XX:PerMethodTrapLimit=0")
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
@@ -59,7 +62,7 @@ def count_file(
     plain.read(0, 0)
     from_ms, to_ms = scope.window_ms or _NO_WINDOW
     java, classes = program
-    options = ["-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", "-Xmn16m"]
+    options = ["-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS]
     threads = min(_THREADS_MAX, os.cpu_count() or 1)
     command = [
         java,

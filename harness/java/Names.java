@@ -12,16 +12,20 @@ final class Names {
   private static final VarHandle WORDS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-  private final List<byte[]> names = new ArrayList<>();
+  /** Each has eight bytes more, so that it can be read word by word. */
+  private final List<byte[]> padded = new ArrayList<>();
+
+  private int[] lengths = new int[64];
   private long[] hashes = new long[64];
   private int[] places = new int[128];
 
   int size() {
-    return names.size();
+    return padded.size();
   }
 
-  byte[] get(int number) {
-    return names.get(number);
+  /** Returns the number that a name of other names has here. */
+  int number(Names other, int number) {
+    return number(other.padded.get(number), 0, other.lengths[number]);
   }
 
   /** Returns the number of a name. */
@@ -43,18 +47,19 @@ final class Names {
     int place = (int) (hash >>> 40) & mask;
     while (places[place] != 0) {
       int number = places[place] - 1;
-      if (hashes[number] == hash && same(names.get(number), bytes, start, end)) {
+      if (hashes[number] == hash && lengths[number] == end - start && same(padded.get(number), bytes, start, end)) {
         return number;
       }
       place = (place + 1) & mask;
     }
-    int number = names.size();
+    int number = padded.size();
     if (number == hashes.length) {
       grow();
       return number(bytes, start, end);
     }
-    names.add(Arrays.copyOfRange(bytes, start, end));
+    padded.add(Arrays.copyOf(Arrays.copyOfRange(bytes, start, end), end - start + Long.BYTES));
     hashes[number] = hash;
+    lengths[number] = end - start;
     places[place] = number + 1;
     return number;
   }
@@ -64,23 +69,24 @@ final class Names {
     return mixed ^ mixed >>> 32;
   }
 
+  /** Returns whether a padded name is what stands from `start` to before `end`, which is as long. */
   private static boolean same(byte[] name, byte[] bytes, int start, int end) {
-    if (name.length != end - start) {
-      return false;
-    }
-    for (int place = 0; place < name.length; place++) {
-      if (name[place] != bytes[start + place]) {
+    int next = start;
+    for (; next + Long.BYTES <= end; next += Long.BYTES) {
+      if ((long) WORDS.get(name, next - start) != (long) WORDS.get(bytes, next)) {
         return false;
       }
     }
-    return true;
+    long difference = (long) WORDS.get(name, next - start) ^ (long) WORDS.get(bytes, next);
+    return next == end || difference << 8 * (Long.BYTES - (end - next)) == 0;
   }
 
   private void grow() {
     hashes = Arrays.copyOf(hashes, 2 * hashes.length);
+    lengths = Arrays.copyOf(lengths, hashes.length);
     places = new int[2 * hashes.length];
     int mask = places.length - 1;
-    for (int number = 0; number < names.size(); number++) {
+    for (int number = 0; number < padded.size(); number++) {
       int place = (int) (hashes[number] >>> 40) & mask;
       while (places[place] != 0) {
         place = (place + 1) & mask;
@@ -89,12 +95,17 @@ final class Names {
     }
   }
 
-  /** Writes how many names there are, and each with its length before it. */
+  /** Writes how many names there are, and each. */
   void write(DataOutputStream out) throws IOException {
-    out.writeInt(names.size());
-    for (byte[] name : names) {
-      out.writeInt(name.length);
-      out.write(name);
+    out.writeInt(padded.size());
+    for (int number = 0; number < padded.size(); number++) {
+      write(out, number);
     }
+  }
+
+  /** Writes a name, its length before it. */
+  void write(DataOutputStream out, int number) throws IOException {
+    out.writeInt(lengths[number]);
+    out.write(padded.get(number), 0, lengths[number]);
   }
 }

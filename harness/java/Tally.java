@@ -156,17 +156,12 @@ final class Tally {
     for (int row = 0; row < failures.size(); row++) {
       long key = failures.key(row);
       long answer = answers.key((int) (key & LOW));
-      writeName(out, labels.get((int) (answer >> 32)));
-      writeName(out, codes.get((int) (answer & LOW)));
-      writeName(out, causes.get((int) (key >> 32)));
+      labels.write(out, (int) (answer >> 32));
+      codes.write(out, (int) (answer & LOW));
+      causes.write(out, (int) (key >> 32));
       for (int column = 0; column < 3; column++) {
         out.writeLong(failures.get(column, row));
       }
     }
-  }
-
-  private static void writeName(DataOutputStream out, byte[] name) throws IOException {
-    out.writeInt(name.length);
-    out.write(name);
   }
 }

@@ -50,7 +50,7 @@ final class Whole {
   private static int[] numbers(Names from, Names to) {
     int[] numbers = new int[from.size()];
     for (int number = 0; number < numbers.length; number++) {
-      numbers[number] = to.number(from.get(number));
+      numbers[number] = to.number(from, number);
     }
     return numbers;
   }
