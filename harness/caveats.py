@@ -31,13 +31,15 @@ ACCEPTED_CODE = "202"
 # A warm-up is slower than what follows. One that was this much faster is the good time before a system slowed down.
 FAST_WARM_UP_RATIO = 0.8
 _LABELS_NAMED = 5
+# How JMeter names the first part of a sample: GET /-0 beside GET /.
+_FIRST_SUB_SAMPLE = "-0"
 
 (
-    NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK, UNEXPECTED_CODE,
+    NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK, UNEXPECTED_CODE,
     PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL,
 ) = CODES = (
-    "not-steady", "fast-warm-up", "long-span", "dropped-rows", "errors-in-figures", "few-samples", "coarse-clock",
-    "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu", "other-cpu",
+    "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
+    "coarse-clock",    "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu", "other-cpu",
     "closed-model",
 )  # fmt: skip
 
@@ -108,12 +110,20 @@ def _of_window(evidence: Evidence) -> Iterator[Caveat]:
 def _of_file(evidence: Evidence) -> Iterator[Caveat]:
     dropped = evidence.dropped
     if dropped.count:
-        lines = "; ".join(f"line {line}: {reason}" for line, reason in dropped.first)
         more = " and more" if dropped.count > len(dropped.first) else ""
         yield Caveat(
             DROPPED_ROWS,
-            f"Of the JTL {units.plural(dropped.count, 'record')} could not be used ({lines}{more}), and no figure "
+            f"Of the JTL {units.plural(dropped.count, 'record')} could not be used ({dropped.first_text}{more}), and no figure "
             "has them in. Look at these lines: a disk that was full or a JMeter that was killed tears them.",
+        )
+    labels = dict.fromkeys(code.label for code in evidence.codes)
+    doubled = [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]
+    if doubled:
+        named = ", ".join(doubled[:_LABELS_NAMED]) + (", …" if len(doubled) > _LABELS_NAMED else "")
+        yield Caveat(
+            SUB_SAMPLES,
+            f"Redirects and embedded resources have rows of their own beside the request that they are part of "
+            f"({named}): TOTAL counts both. jmeter.save.saveservice.subresults=false writes the requests alone.",
         )
 
 

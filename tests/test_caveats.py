@@ -213,3 +213,10 @@ def test_a_file_over_more_than_a_month_is_a_caveat_and_has_no_course_over_time()
 
 def test_a_bare_jtl_has_no_caveat_about_a_run():
     assert set(caveats_of(two_users(), usage=(usage("host", 2.0),))) == {"few-samples"}
+
+
+def test_the_parts_of_a_sample_that_jmeter_writes_beside_it_are_a_caveat():
+    samples = [sample("Cart"), sample("Cart-0"), sample("Cart-1"), sample("Pay-0")]
+    text = caveats_of(samples)["sub-samples"]
+    assert "the request that they are part of (Cart): TOTAL counts both" in text
+    assert "sub-samples" not in caveats_of([sample("Cart"), sample("Cart-1"), sample("Pay-0")])

@@ -33,6 +33,7 @@ _PLACES = {
     caveats.NOT_STEADY: (Place.VERDICT, Place.WINDOW),
     caveats.FAST_WARM_UP: (Place.VERDICT, Place.WINDOW),
     caveats.DROPPED_ROWS: (Place.VERDICT, Place.COUNT),
+    caveats.SUB_SAMPLES: (Place.COUNT,),
     caveats.LITTLES_LAW: (Place.VERDICT, Place.LAW),
     caveats.FEWER_USERS: (Place.VERDICT, Place.LOAD),
     caveats.GENERATOR_CPU: (Place.VERDICT, Place.GENERATOR),
