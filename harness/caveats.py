@@ -35,12 +35,12 @@ _LABELS_NAMED = 5
 _FIRST_SUB_SAMPLE = "-0"
 
 (
-    NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK, UNEXPECTED_CODE,
-    PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL,
+    NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK,
+    UNEXPECTED_CODE, PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
-    "coarse-clock",    "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu", "other-cpu",
-    "closed-model",
+    "coarse-clock", "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu",
+    "other-cpu", "closed-model",
 )  # fmt: skip
 
 
@@ -113,8 +113,8 @@ def _of_file(evidence: Evidence) -> Iterator[Caveat]:
         more = " and more" if dropped.count > len(dropped.first) else ""
         yield Caveat(
             DROPPED_ROWS,
-            f"Of the JTL {units.plural(dropped.count, 'record')} could not be used ({dropped.first_text}{more}), and no figure "
-            "has them in. Look at these lines: a disk that was full or a JMeter that was killed tears them.",
+            f"Of the JTL {units.plural(dropped.count, 'record')} could not be used ({dropped.first_text}{more}), and "
+            "no figure has them in. Look at these lines: a disk that was full or a JMeter that was killed tears them.",
         )
     labels = dict.fromkeys(code.label for code in evidence.codes)
     doubled = [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]

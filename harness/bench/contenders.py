@@ -43,7 +43,7 @@ class Contender:
 
 
 def _ours(tools: Tools, file: Path, _folder: Path) -> list[str]:
-    return [str(tools.root / "aggregate.py"), "table", str(file)]
+    return [str(tools.python), str(tools.root / "aggregate.py"), "table", str(file)]
 
 
 def _program(name: str) -> Callable[[Tools, Path, Path], list[str]]:
