@@ -2,7 +2,8 @@
 
 A torn record is found by one rule: a closing quote must be followed by the delimiter, a line end or the end of the
 file. If it is not, the record that opened the quote is torn; it is dropped and counted, and reading goes on with the
-line after the one that the record began in. A record whose number of fields differs from the header is torn too.
+line after the one that the record began in. A record whose number of fields differs from the header is torn too: of
+several lines only the first is dropped for it, as a torn quote may have been closed by that of a later record.
 """
 
 from __future__ import annotations
@@ -47,8 +48,16 @@ _DATE_FORMS = (
     "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S",
 )  # fmt: skip
 _FIRST_LINES_KEPT = 5
+_TORN = "torn record: a quote that does not close properly"
 # Longer than any sample can be: a time stamp in the place of a duration, a clock that was set.
 ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
+# The end of the year 9999, the last that dates know.
+_START_MAX_MS = 253_402_300_799_999
+# Java's long, in which JMeter counts.
+_LONG_MAX = 2**63 - 1
+_LONG_DIGITS = len(str(_LONG_MAX))
+# So much of a bad field stands in a message.
+_SHOWN_MAX = 40
 # A record with quotes may span lines; one that spans more than this is a torn quote, not a message.
 _LINES_PER_RECORD_MAX = 10_000
 
@@ -116,8 +125,8 @@ def parse(
     `name` is what errors call the file; `columns` are its columns where it has no header line. UsageError when it is
     no CSV JTL.
     """
-    records = Records(iter(stream), dropped)
     rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
+    records = Records(iter(stream), dropped, rows)
     while (record := records.next()) is not None:
         sample = rows.sample(*record)
         if sample is not None:
@@ -127,10 +136,13 @@ def parse(
 class Records:
     """Splits lines into records: a quoted field may hold delimiters, doubled quotes and newlines."""
 
-    def __init__(self, lines: Iterator[bytes], dropped: Dropped, delimiter: str = "", lines_before: int = 0) -> None:
+    def __init__(
+        self, lines: Iterator[bytes], dropped: Dropped, rows: RowReader, delimiter: str = "", lines_before: int = 0
+    ) -> None:
         self.delimiter = delimiter
         self._lines = lines
         self._dropped = dropped
+        self._rows = rows
         self._line_count = lines_before
         self._waiting: deque[_Line] = deque()
 
@@ -155,7 +167,6 @@ class Records:
             fields = self._split(line) if '"' in text else text.removesuffix("\r").split(self.delimiter)
             if fields is not None:
                 return line.number, fields
-            self._dropped.note(line.number, "torn record: a quote that does not close properly")
         return None
 
     def _pull(self) -> _Line | None:
@@ -171,7 +182,7 @@ class Records:
         return _Line(self._line_count, raw, text)
 
     def _split(self, line: _Line) -> list[str] | None:
-        """Return the fields of the record that begins with `line`; None when it is torn."""
+        """Return the fields of the record that begins with `line`; None when it is torn, which is noted."""
         text, used = line.text, 0
         fields, is_open = _split_quoted(text, self.delimiter)
         while is_open and used <= _LINES_PER_RECORD_MAX:
@@ -186,7 +197,9 @@ class Records:
             used += 1
             if '"' in following.text:
                 fields, is_open = _split_quoted(text, self.delimiter)
-        if fields is None or is_open:
+        reason = _TORN if fields is None or is_open else self._rows.misfit(fields) if used else ""
+        if reason:
+            self._dropped.note(line.number, reason)
             return None
         for _ in range(used):
             self._waiting.popleft()
@@ -246,6 +259,12 @@ class RowReader:
         self._name = name
         self._dropped = dropped
 
+    def misfit(self, fields: Sequence[str]) -> str:
+        """Return what is wrong with the number of fields; nothing while the columns are not known."""
+        if self.layout is None or len(fields) == self.layout.width:
+            return ""
+        return f"{len(fields)} fields where the header has {self.layout.width}"
+
     def sample(self, line_number: int, fields: list[str]) -> Sample | None:
         """Return the sample of a record; None for a header line, and for a record that is noted as dropped."""
         if _is_header(fields):
@@ -254,7 +273,7 @@ class RowReader:
         if self.layout is None:
             self.layout = self._assumed(line_number, fields)
         if len(fields) != self.layout.width:
-            self._dropped.note(line_number, f"{len(fields)} fields where the header has {self.layout.width}")
+            self._dropped.note(line_number, self.misfit(fields))
             return None
         try:
             return self.layout.sample(fields)
@@ -303,6 +322,9 @@ class Layout:
         elapsed_ms = _whole(fields, place["elapsed"], "elapsed")
         if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
             raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
+        start_ms = _instant_ms(fields[place["timeStamp"]])
+        if not 0 <= start_ms <= _START_MAX_MS:
+            raise ValueError(f"timeStamp {_shown(fields[place['timeStamp']])} cannot be")
         success = _truth(fields[place["success"]])
         sample_count = 1 if "SampleCount" not in place else _whole(fields, place["SampleCount"], "SampleCount")
         if sample_count < 1:
@@ -310,8 +332,10 @@ class Layout:
         error_count = 0 if success else sample_count
         if sample_count > 1 and "ErrorCount" in place:
             error_count = _whole(fields, place["ErrorCount"], "ErrorCount")
+            if not 0 <= error_count <= sample_count:
+                raise ValueError(f"ErrorCount {error_count} of SampleCount {sample_count} cannot be")
         return Sample(
-            _instant_ms(fields[place["timeStamp"]]),
+            start_ms,
             elapsed_ms,
             fields[place["label"]],
             _text(fields, place.get("responseCode")),
@@ -338,10 +362,18 @@ def _optional(fields: list[str], index: int | None, name: str) -> int | None:
 
 
 def _whole(fields: list[str], index: int, name: str) -> int:
+    text = fields[index]
     try:
-        return int(fields[index])
+        value = int(text)
     except ValueError:
-        raise ValueError(f"{name} {fields[index]!r} is not a whole number") from None
+        raise ValueError(f"{name} {_shown(text)} is not a whole number") from None
+    if len(text) >= _LONG_DIGITS and abs(value) > _LONG_MAX:
+        raise ValueError(f"{name} {_shown(text)} is more than JMeter can count")
+    return value
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
 
 
 def _instant_ms(text: str) -> int:
@@ -355,7 +387,7 @@ def _instant_ms(text: str) -> int:
             return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * units.MS_PER_S)
         except ValueError:
             continue
-    raise ValueError(f"timeStamp {text!r} is neither a whole number nor a date")
+    raise ValueError(f"timeStamp {_shown(text)} is neither a whole number nor a date")
 
 
 def _truth(text: str) -> bool:
@@ -363,4 +395,4 @@ def _truth(text: str) -> bool:
         return True
     if text in ("false", "FALSE", "False"):
         return False
-    raise ValueError(f"success {text!r} is neither true nor false")
+    raise ValueError(f"success {_shown(text)} is neither true nor false")

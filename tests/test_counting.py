@@ -6,7 +6,8 @@ import random
 import pytest
 
 from harness.errors import UsageError
-from harness.io.counting import count_file
+from harness.io import counting
+from harness.io.counting import CounterError, count_file
 from harness.io.java import java_context
 from harness.io.toolchain import ensure_counter
 from harness.jtl import Dropped, parse
@@ -151,3 +152,57 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
         tally, dropped = count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=5000)
         same(tally, expected)
         assert dropped == expected_dropped, seed
+
+
+def lines_of(count, label="Pay"):
+    return b"".join(b"%d,7,%s %d,200,T 1-1,true,10,3,1,0\n" % (i, label.encode(), i % 9) for i in range(count))
+
+
+HEAD = FEWER.encode() + b"\n"
+IN_QUOTES = b'5,7,"' + b"x\n" * 10_002 + b'",200,T 1-1,true,10,3,1,0\n'
+ODD = {
+    "a quote over more lines than a record has": HEAD + lines_of(3000) + IN_QUOTES + lines_of(3000),
+    "a torn quote that a later row closes": HEAD + lines_of(3000) + b'5,7,"Pa\n' + lines_of(900) + b'5,7,"\nPay",2\n',
+    "a record longer than the counter takes": HEAD
+    + lines_of(3000)
+    + b'5,7,"'
+    + b"x" * 5_000_000
+    + b'",200,T,true,1,3,1,0\n',
+    "a hole of zeros longer than a part": HEAD + lines_of(3000) + bytes(20_000_000) + lines_of(3000),
+    "more errors than samples": HEAD + lines_of(3000) + b"5,7,Pay,500,T,false,1,3,2,3\n" + lines_of(3000),
+    "thousands of labels": HEAD + b"".join(lines_of(9, f"label {number}") for number in range(5000)),
+    "numbers of 8, 9 and more digits": HEAD
+    + lines_of(3000)
+    + b"".join(b"1700000000000,7,Pay,200,T,true,%d,3,1,0\n" % 10**digits for digits in range(6, 19)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_rare_is_counted_as_the_plain_reader_counts_it(name, tmp_path, program):
+    path = tmp_path / "odd.jtl"
+    path.write_bytes(ODD[name])
+    expected, expected_dropped = plain(ODD[name], Scope())
+    tally, dropped = count_file(
+        path, len(ODD[name]), "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=50_000
+    )
+    same(tally, expected)
+    assert dropped == expected_dropped
+
+
+def test_more_labels_than_there_is_memory_for_are_an_error_and_no_figures(tmp_path, program, monkeypatch, capfd):
+    monkeypatch.setattr(counting, "_HEAP_MB", 24)
+    data = HEAD + b"".join(b"%d,7,label %d,200,T 1-1,true,10,3,1,0\n" % (i, i) for i in range(300_000))
+    path = tmp_path / "many.jtl"
+    path.write_bytes(data)
+    with pytest.raises(CounterError, match="more memory than it has"):
+        count_file(path, len(data), "x.jtl", program, Scope(), None, lambda *_: None)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_cut_off_while_it_is_counted_is_an_error(tmp_path, program, capfd):
+    data = HEAD + lines_of(10_000)
+    path = tmp_path / "cut.jtl"
+    path.write_bytes(data)
+    with pytest.raises(CounterError, match="the file has changed"):
+        count_file(path, len(data) + 1_000_000, "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=50_000)
+    assert capfd.readouterr() == ("", "")

@@ -169,3 +169,28 @@ def test_what_the_csv_module_writes_is_read_back_whole(pairs):
         (f"x{label}x", f"x{failure}x") for label, failure in pairs
     ]
     assert dropped.count == 0
+
+
+def test_a_torn_quote_that_a_later_message_closes_takes_no_good_row_with_it():
+    torn = row(failure='"tor').split("tor")[0] + "tor"
+    begins_with_a_newline = row(failure='"\nexpected 201"', success="false")
+    samples, dropped = read(f"{HEADER}\n{row()}\n{torn}\n{row()}\n{row()}\n{begins_with_a_newline}\n")
+    assert len(samples) == 4
+    assert dropped.first == [(3, "8 fields where the header has 14")]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ("1000,5,a,true,2,3", "ErrorCount 3 of SampleCount 2 cannot be"),
+        ("1000,5,a,true,2,-1", "ErrorCount -1 of SampleCount 2 cannot be"),
+        ("-7,5,a,true,1,0", "timeStamp '-7' cannot be"),
+        ("999999999999999,5,a,true,1,0", "timeStamp '999999999999999' cannot be"),
+        (f"1000,5,a,true,{'9' * 400},0", f"SampleCount '{'9' * 40}…' is more than JMeter can count"),
+        (f"1000,{'x' * 5000},a,true,1,0", f"elapsed '{'x' * 40}…' is not a whole number"),
+    ],
+)
+def test_numbers_that_cannot_be_are_dropped_and_named_in_short(values, reason):
+    samples, dropped = read(f"timeStamp,elapsed,label,success,SampleCount,ErrorCount\n{values}\n")
+    assert samples == []
+    assert dropped.first == [(2, reason)]

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from harness.errors import StartError
 from harness.figures import LabelCounts
 from harness.histogram import Histogram
 from harness.jtl import READ_COLUMNS, Dropped, Layout, Records, RowReader
@@ -29,7 +28,7 @@ _THREADS_MAX = 4
 # One core counts so much at a time.
 _PART_BYTES = 8 * 1024 * 1024
 # Enough for the buffers and counts of four threads, and for half a million different times.
-_HEAP_MB = 96
+_HEAP_MB = 128
 # A small nursery stays in the processor's cache. The compiler takes its cores from the counting, so it is to do little:
 # methods of their own are compiled sooner than one with all others in it, and without traps code is compiled once,
 # where else a first error or quote throws it away (10 million rows, java alone: 2.2 s against 3.0 s).
@@ -42,6 +41,12 @@ _THREADS = ("", "setUp", "tearDown")
 _NO_WINDOW = (-(1 << 62), 1 << 62)
 _NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
 _SUM_COUNT = 8
+# Exit codes of the program.
+_ENDS = {3: "so many different labels and times need more memory than it has", 4: "the file has changed"}
+
+
+class CounterError(Exception):
+    """The program did not run to its end: the file must be read without it."""
 
 
 def count_file(
@@ -57,7 +62,8 @@ def count_file(
     """Return the tally of the first `size` bytes of a CSV JTL, and what could not be used of them.
 
     `program` is the Java to run and the folder of the compiled classes, `part_bytes` how much one core counts at a
-    time; `report` is told bytes and rows read so far. UsageError when the file is no CSV JTL.
+    time; `report` is told bytes and rows read so far. UsageError when the file is no CSV JTL; CounterError when the
+    program does not run to its end.
     """
     plain = _PlainReader(path, size, name, scope, columns)
     plain.read(0, 0)
@@ -73,15 +79,23 @@ def count_file(
         "CountJtl",
         *map(str, (path, size, threads, from_ms, to_ms, part_bytes)),
     ]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError as error:
+        raise CounterError(f"{java} does not run ({error.strerror})") from None
+    with process:
         assert process.stdin is not None and process.stdout is not None
         try:
             frames = _Frames(process.stdout)
             while True:
-                process.stdin.write(plain.order().encode())
-                process.stdin.flush()
+                # Past the buffer, whose end would fail once more when the program is gone.
+                os.write(process.stdin.fileno(), plain.order().encode())
                 if _follow(frames, plain, report):
-                    return _whole(frames, plain), plain.dropped
+                    counts = process.stdout.read()
+                    process.wait()  # its memory is free before ours is filled
+                    return _whole(_Frames(io.BytesIO(counts)), plain), plain.dropped
+        except (EOFError, BrokenPipeError):
+            raise CounterError(_ENDS.get(process.wait(), f"it ended with code {process.returncode}")) from None
         finally:
             process.kill()
 
@@ -135,8 +149,8 @@ class _PlainReader:
         with self._path.open("rb") as stream:
             stream.seek(offset)
             lines = _Lines(stream, self._size - offset)
-            records = Records(iter(lines), self.dropped, self._delimiter, line_count)
             rows = RowReader(self._name, self.dropped, self._layout)
+            records = Records(iter(lines), self.dropped, rows, self._delimiter, line_count)
             used = 0
             while rows.layout is None or used < _STRETCH_BYTES:
                 record = records.next()
@@ -150,9 +164,10 @@ class _PlainReader:
 
     def take(self, offset: int, line: int, row: bytes) -> None:
         """Read a single row, which begins `line` lines after the first."""
-        record = Records(iter(io.BytesIO(row)), self.dropped, self._delimiter, line).next()
+        rows = RowReader(self._name, self.dropped, self._layout)
+        record = Records(iter(io.BytesIO(row)), self.dropped, rows, self._delimiter, line).next()
         if record:
-            self._add(RowReader(self._name, self.dropped, self._layout), offset, *record)
+            self._add(rows, offset, *record)
 
     def _add(self, rows: RowReader, offset: int, line_number: int, fields: list[str]) -> None:
         sample = rows.sample(line_number, fields)
@@ -178,7 +193,7 @@ class _Lines:
 
 
 class _Frames:
-    """Reads what the program writes; StartError when it ends too early."""
+    """Reads what the program writes; EOFError when it ends too early."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -187,7 +202,7 @@ class _Frames:
         """Return so many bytes."""
         found = self._stream.read(size)
         if len(found) < size:
-            raise StartError("the counter of large JTLs ended too early", "see what it printed above")
+            raise EOFError
         return found
 
     def small(self) -> int:

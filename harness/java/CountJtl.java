@@ -1,6 +1,8 @@
 import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
 import java.io.DataOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.RandomAccessFile;
@@ -23,9 +25,14 @@ import java.util.concurrent.Future;
  * has one line to begin with, and one for each time that the count got stuck: where to go on (offset, lines before it)
  * and the format in force there (delimiter, number of columns, the place of each role or -1, as in Layout). Standard
  * output has frames, each begun by a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures,
- * S stuck (offset, lines), D done (the counts). Numbers are big-endian.
+ * S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end without D is a failure; its exit code is 3
+ * when memory was not enough, 4 when the file could not be read to its size or nobody reads what is written.
  */
 public final class CountJtl {
+  private static final int OUT_OF_MEMORY = 3;
+  private static final int NOT_READ = 4;
+  private static final int PART_BYTES_LEAST = 256 * 1024;
+
   private record Cut(long start, long stop, Future<Part> part) {}
 
   private final Path path;
@@ -33,9 +40,11 @@ public final class CountJtl {
   private final int threads;
   private final long fromMs;
   private final long toMs;
-  private final int partBytes;
+  private int partBytes;
   private final Whole whole = new Whole();
-  private final DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
+  // Not System.out, which swallows errors: when whoever asked is gone, so are we.
+  private final DataOutputStream out =
+      new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
   private long offset;
   private long lines;
 
@@ -49,7 +58,21 @@ public final class CountJtl {
   }
 
   public static void main(String[] arguments) throws Exception {
-    new CountJtl(arguments).run();
+    try {
+      new CountJtl(arguments).run();
+    } catch (OutOfMemoryError error) {
+      Runtime.getRuntime().halt(OUT_OF_MEMORY);
+    } catch (IOException error) {
+      Runtime.getRuntime().halt(NOT_READ);
+    } catch (ExecutionException error) {
+      if (error.getCause() instanceof OutOfMemoryError) {
+        Runtime.getRuntime().halt(OUT_OF_MEMORY);
+      }
+      if (error.getCause() instanceof IOException) {
+        Runtime.getRuntime().halt(NOT_READ);
+      }
+      throw error;
+    }
   }
 
   private void run() throws IOException, InterruptedException, ExecutionException {
@@ -102,6 +125,10 @@ public final class CountJtl {
       Cut cut = waiting.removeFirst();
       Part part = cut.part.get();
       take(part);
+      if (part.isFull()) {
+        // What the other threads have read of later parts is lost: shorter ones are not cut off again.
+        partBytes = (int) Math.max(PART_BYTES_LEAST, Math.min(partBytes, part.end - cut.start));
+      }
       if (part.isStuck || offset != cut.stop) {
         waiting.forEach(later -> later.part.cancel(false));
         waiting.clear();

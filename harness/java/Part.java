@@ -1,4 +1,5 @@
 import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.invoke.MethodHandles;
@@ -20,9 +21,14 @@ final class Part {
 
   private static final int SLACK_BYTES = 64 * 1024;
 
+  /** More than a part has, unless it ends in a line without an end, such as a hole in the file. */
+  private static final int FIRST_BYTES_MAX = 16 * 1024 * 1024;
+
   /** The JVM reads no more than this without memory of its own, and two copies instead of one: half as fast. */
   private static final int READ_BYTES = 8 * 1024;
-  private static final int RECORD_MAX_BYTES = 16 * 1024 * 1024;
+  private static final int RECORD_MAX_BYTES = 4 * 1024 * 1024;
+  /** The plain reader takes a quote that spans more lines as torn. */
+  private static final int RECORD_MAX_LINES = 10_001;
   private static final int ODD_ROWS_MAX = 20_000;
   private static final long ELAPSED_MAX_MS = 7L * 24 * 3600 * 1000;
   private static final byte[] HEADER = "timeStamp".getBytes(StandardCharsets.US_ASCII);
@@ -91,10 +97,10 @@ final class Part {
 
   /** Reads the part. */
   void read(long stop) throws IOException {
-    fill((int) Math.min(stop - start + SLACK_BYTES, size - start));
-    int limit = (int) (stop - start);
+    fill((int) Math.min(Math.min(stop - start + SLACK_BYTES, FIRST_BYTES_MAX), size - start));
+    long limit = stop - start;
     int place = 0;
-    while (place < limit && !isStuck && !tally.isFull() && oddRows.size() < ODD_ROWS_MAX) {
+    while (place < limit && !isStuck && !isFull()) {
       int next = record(place);
       if (next < 0) {
         if (start + filled < size && filled - place < RECORD_MAX_BYTES) {
@@ -111,6 +117,11 @@ final class Part {
     data = null;
   }
 
+  /** Whether it had to end early, so that memory stays bounded. */
+  boolean isFull() {
+    return tally.isFull() || oddRows.size() >= ODD_ROWS_MAX;
+  }
+
   private void fill(int wanted) throws IOException {
     int from = filled;
     data = BUFFER.get();
@@ -124,6 +135,9 @@ final class Part {
     while (filled < wanted && count > 0) {
       count = file.read(data, filled, Math.min(READ_BYTES, wanted - filled));
       filled += Math.max(count, 0);
+    }
+    if (filled < wanted) {
+      throw new EOFException(); // the file was cut off meanwhile
     }
     Arrays.fill(data, filled, filled + Long.BYTES, (byte) '\n'); // so that every search ends
     firstNul = firstNul();
@@ -204,7 +218,13 @@ final class Part {
         if (next >= filled && start + filled < size) {
           return -1;
         }
-        isBad |= field + 1 != width;
+        if (field + 1 != width) {
+          if (recordLines > 0) {
+            isStuck = true; // a torn quote that was closed by chance: the lines in it may be good rows
+            return -1;
+          }
+          isBad = true;
+        }
         recordLines++;
         return finish(place, Math.min(next + 1, filled));
       }
@@ -282,7 +302,7 @@ final class Part {
       byte found = bytes[next++];
       if (found == '\n') {
         recordLines++;
-        if (isMark(next)) {
+        if (recordLines > RECORD_MAX_LINES || isMark(next)) {
           break;
         }
       } else if (found == '"') {
@@ -424,7 +444,10 @@ final class Part {
       return -1;
     }
     long sampleCount = row[Layout.SAMPLES];
-    if (isBad || row[Layout.ELAPSED] > ELAPSED_MAX_MS || sampleCount == 0) {
+    if (isBad
+        || row[Layout.ELAPSED] > ELAPSED_MAX_MS
+        || sampleCount == 0
+        || sampleCount > 1 && row[Layout.ERRORS] > sampleCount) {
       if (holdsHeader(place, next)) {
         isStuck = true;
         return -1;

@@ -18,8 +18,8 @@ final class Tally {
 
   static final long LOW = 0xFFFFFFFFL;
 
-  /** A part with more causes of errors ends early, so that memory stays bounded. */
-  private static final int CAUSES_MAX = 20_000;
+  /** A part with more causes of errors or labels ends early, so that memory stays bounded. */
+  private static final int NAMES_MAX = 20_000;
 
   static final int RECEIVED = 1;
   static final int SENT = 2;
@@ -147,7 +147,7 @@ final class Tally {
   }
 
   boolean isFull() {
-    return causes.size() > CAUSES_MAX;
+    return causes.size() > NAMES_MAX || labels.size() > NAMES_MAX || codes.size() > NAMES_MAX;
   }
 
   /** Writes each kind of failure: label, code, cause, count, first and last start. */

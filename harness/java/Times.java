@@ -5,10 +5,13 @@ import java.util.function.LongUnaryOperator;
 final class Times {
   private static final int SHORT_MS = 1024;
   private static final int NUMBERS_MAX = 4096;
+  /** Many numbers with a time or two each would fill their arrays with zeros. */
+  private static final int SHORT_TIMES_MAX = 512 * 1024;
   /** A part has less than a million rows: their counts cannot overflow. */
   private static final int COUNT_MAX = 1000;
 
   private int[][] shortTimes = new int[16][];
+  private int shortLength;
   private final Table longTimes = new Table(Table.Join.SUM);
 
   void add(int number, long elapsedMs, long count) {
@@ -18,18 +21,26 @@ final class Times {
       if (counts == null || place >= counts.length) {
         counts = grown(number, place);
       }
-      counts[place] += (int) count;
-    } else {
-      longTimes.add(0, longTimes.row((long) number << Tally.TIME_BITS | elapsedMs), count);
+      if (counts != null) {
+        counts[place] += (int) count;
+        return;
+      }
     }
+    longTimes.add(0, longTimes.row((long) number << Tally.TIME_BITS | elapsedMs), count);
   }
 
+  /** Returns the counts of a number with room for `place`; null when there are too many counts already. */
   private int[] grown(int number, int place) {
     if (number >= shortTimes.length) {
       shortTimes = Arrays.copyOf(shortTimes, Math.max(2 * shortTimes.length, number + 1));
     }
     int length = Math.max(64, 2 * Integer.highestOneBit(place));
     int[] counts = shortTimes[number];
+    int added = length - (counts == null ? 0 : counts.length);
+    if (shortLength + added > SHORT_TIMES_MAX) {
+      return null;
+    }
+    shortLength += added;
     shortTimes[number] = counts == null ? new int[length] : Arrays.copyOf(counts, length);
     return shortTimes[number];
   }
