@@ -1,6 +1,7 @@
 """Files of any kind and number into one tally."""
 
 import gzip
+import os
 import subprocess
 import sys
 
@@ -85,6 +86,44 @@ def test_without_a_jdk_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     tally, _ = read_tally([Input("a", path)])
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
+
+
+def test_where_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path / "a.jtl", *seconds(60), "torn")
+    expected, _ = read_tally([Input("a", path)])
+    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 3\n")
+    java.chmod(0o755)
+    for name, data in (("a.jtl", path.read_bytes()), ("a.jtl.gz", gzip.compress(path.read_bytes()))):
+        (tmp_path / name).write_bytes(data)
+        tally, dropped = read_tally([Input(name, tmp_path / name)])
+        assert (tally.labels, tally.requests) == (expected.labels, expected.requests)
+        assert dropped.first == [(62, "1 fields where the header has 9")]
+        assert "more memory than it has" in capsys.readouterr().err
+
+
+def test_a_window_of_a_cut_archive_from_standard_input_says_that_it_is_cut():
+    data = gzip.compress("\n".join([HEADER, *seconds(3000)]).encode())
+    done = run("-", "--window", "0..10", "--strict", stdin=data[: len(data) // 2])
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"standard input" in done.stderr
+    assert b"the gzip data is cut off" in done.stderr
+
+
+def test_on_term_a_file_unpacked_meanwhile_is_removed(tmp_path):
+    program = [sys.executable, ROOT / "aggregate.py", "table", "-"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    process.stdin.write((HEADER + "\n").encode() + (row() + "\n").encode() * 200_000)
+    process.stdin.flush()  # all but a pipe's length has been read: the file is there
+    assert [path.name[:4] for path in tmp_path.iterdir()] == ["jtl-"]
+    process.terminate()
+    assert process.wait(20) == 130
+    assert process.stderr.read().count(b"\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cut_archive_counts_as_far_as_it_goes_and_says_so(tmp_path):

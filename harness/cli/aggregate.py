@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.figures import LOAD
+from harness.io.interrupts import Interrupts
 from harness.io.toolchain import ROOT
 
 _EPILOG = """\
@@ -44,10 +45,11 @@ def main(arguments: Sequence[str]) -> int:
     unknown = [word for word in rest if options.verb != "table" or (word.startswith("-") and word != "-")]
     if unknown:
         program.error(f"unrecognized arguments: {' '.join(unknown)}")
-    if options.verb == "table":
-        options.input += rest
-        return print_tables(options)
-    return _report(options.run)
+    with Interrupts():  # TERM and HUP as well as Ctrl-C: files unpacked meanwhile go
+        if options.verb == "table":
+            options.input += rest
+            return print_tables(options)
+        return _report(options.run)
 
 
 def _found(run: Path) -> Path:

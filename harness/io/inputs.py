@@ -187,6 +187,8 @@ class Opened:
         what = "was written to"
         if now.st_size > self._before.st_size:
             what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
+        elif now.st_size < self._before.st_size:
+            what = "was cut off"
         raise UsageError(
             f"{self._name}: {what} while it was read: the run is still going on",
             "wait for its end, or copy the file first",
@@ -202,11 +204,18 @@ def _size_text(before: int, after: int) -> str:
 @contextmanager
 def opened(source: Input) -> Iterator[Opened]:
     """Open an input and close it at the end; UsageError when it cannot be read or is not a JTL."""
+    with raw(source) as file:
+        yield Opened(source, file)
+
+
+@contextmanager
+def raw(source: Input) -> Iterator[io.FileIO]:
+    """Give the bytes of an input as they are, and close it at the end; UsageError when it cannot be read."""
     try:
-        raw = io.FileIO(0, closefd=False) if source.path is None else io.FileIO(source.path)
+        file = io.FileIO(0, closefd=False) if source.path is None else io.FileIO(source.path)
     except OSError as error:
         raise _unreadable(source.name, error) from None
-    with raw:
-        if raw.isatty():
+    with file:
+        if file.isatty():
             raise UsageError(f"{source.name} is a terminal", _PIPE_IN)
-        yield Opened(source, raw)
+        yield file

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness import units
 from harness.errors import UsageError
@@ -38,7 +39,7 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     tally, dropped = read_tally(inputs, columns=counting.columns)
-    name = " + ".join(given.path.name if given.path else given.name for given in inputs)
+    name = " + ".join(Path(given.name).name for given in inputs)
     if counting.strict and dropped.count:
         raise UsageError(
             f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",

@@ -62,6 +62,13 @@ class ReadingProgress:
             self._next_s = now_s + _PLAIN_PERIOD_S
             print(f"reading {self._name}: {text}", file=self._stream, flush=True)
 
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._bar:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=self._stream, flush=True)
+
     def _show(self, position_bytes: int, text: str) -> None:
         if self._bar is None or self._task is None:
             self._bar, self._task = _new_bar(self._stream, self._name, self._total_bytes)

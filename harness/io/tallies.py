@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from harness.errors import UsageError
-from harness.io.counting import count_file
-from harness.io.inputs import Input, Opened, opened
+from harness.errors import StartError, UsageError
+from harness.io.counting import CounterError, count_file
+from harness.io.inputs import Input, Opened, opened, raw
 from harness.io.java import java_context
 from harness.io.reading import ReadingProgress
 from harness.io.toolchain import ensure_counter
@@ -44,7 +44,7 @@ def read_tally(
     cannot be read, is no JTL, or changes while it is read.
     """
     scope = Scope(tuple(once_labels), 0, window_ms)
-    whole, dropped = scope.tally(), Dropped()
+    whole, dropped = None, Dropped()
     for source, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
             tally, left_out = _tally(file, given, replace(scope, source=source), columns, progress)
@@ -53,22 +53,25 @@ def read_tally(
             file.check_unchanged()
         if len(inputs) > 1:
             left_out.first = [(line, f"{reason} ({given.name})") for line, reason in left_out.first]
-        whole.merge(tally)
+        if whole is None:
+            whole = tally
+        else:
+            whole.merge(tally)
         dropped.merge(left_out, 0)
-    return whole, dropped
+    return whole or scope.tally(), dropped
 
 
 @contextmanager
 def rereadable(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
-    """Give inputs that can be read twice: what comes from standard input is kept in a file meanwhile."""
+    """Give inputs that can be read twice: what comes from standard input is kept in a file meanwhile, as it is."""
     with tempfile.TemporaryDirectory(prefix="jtl-") as folder:
         kept = []
         for number, given in enumerate(inputs):
             path = given.path
             if path is None:
                 path = Path(folder) / str(number)
-                with opened(given) as file, path.open("wb") as copy:
-                    shutil.copyfileobj(file.stream, copy, _COPY_BYTES)
+                with raw(given) as stream, _room_for(given.name), path.open("wb") as copy:
+                    shutil.copyfileobj(stream, copy, _COPY_BYTES)
             kept.append(Input(given.name, path))
         yield kept
 
@@ -77,7 +80,10 @@ def _tally(
     file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
 ) -> tuple[SampleTally, Dropped]:
     if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
-        return _large(given.path, file.size_bytes or 0, given.name, scope, columns, progress.update)
+        counted = _counted(given.path, file.size_bytes or 0, given.name, scope, columns, progress, progress.update)
+        if counted:
+            return counted
+        file.check_unchanged()
     if file.kind == "csv" and not file.is_plain:
         head = file.stream.read(_LARGE_BYTES)
         if len(head) == _LARGE_BYTES:
@@ -107,27 +113,26 @@ def _plain(samples: Iterable[Sample], file: Opened, scope: Scope, progress: Read
     return tally
 
 
-def _large(
+def _counted(
     path: Path,
     size: int,
     name: str,
     scope: Scope,
     columns: Sequence[str] | None,
+    progress: ReadingProgress,
     report: Callable[[int, int], None],
-) -> tuple[SampleTally, Dropped]:
-    """Return the tally of a large CSV file: by the counter, or sample by sample where there is no JDK."""
-    java = java_context().get("java")
-    classes = ensure_counter() if java else None
-    if java and classes:
-        return count_file(path, size, name, (java, classes), scope, columns, report)
-    dropped = Dropped()
-    tally = scope.tally()
-    with path.open("rb") as stream:
-        for number, sample in enumerate(parse(stream, name, dropped, columns), 1):
-            tally.add(sample)
-            if number % _ROWS_PER_LOOK == 0:
-                report(stream.tell(), number)
-    return tally, dropped
+) -> tuple[SampleTally, Dropped] | None:
+    """Return the tally of a large CSV file by the counter; None where that cannot be: the plain reader has to do it."""
+    try:
+        java = java_context().get("java")
+        classes = ensure_counter() if java else None
+        if java and classes:
+            return count_file(path, size, name, (java, classes), scope, columns, report)
+        why = "there is no JDK"
+    except (CounterError, StartError, OSError) as error:
+        why = str(error).partition("\n")[0]
+    progress.say(f"reading {name}: without the counter of large JTLs, which takes longer: {why}")
+    return None
 
 
 def _unpacked(
@@ -135,14 +140,26 @@ def _unpacked(
 ) -> tuple[SampleTally, Dropped]:
     """Return the tally of a large compressed file or pipe, kept unpacked in a file meanwhile."""
     with tempfile.NamedTemporaryFile(prefix="jtl-") as copy:
-        try:
+        with _room_for(name):
             _copy(head, file.stream, copy, lambda: progress.update(file.position(), 0))
-        except OSError as error:
-            what = f"{name}: no room to unpack it in {tempfile.gettempdir()} ({error.strerror})"
-            raise UsageError(what, "name another folder in TMPDIR, or unpack it yourself") from None
-        return _large(
-            Path(copy.name), copy.tell(), name, scope, columns, lambda _, rows: progress.update(file.position(), rows)
-        )
+
+        def report(_: int, row_count: int) -> None:
+            progress.update(file.position(), row_count)
+
+        counted = _counted(Path(copy.name), copy.tell(), name, scope, columns, progress, report)
+        if counted:
+            return counted
+        copy.seek(0)
+        return _plain(parse(copy, name, dropped := Dropped(), columns), file, scope, progress), dropped
+
+
+@contextmanager
+def _room_for(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{name}: no room to unpack it in {tempfile.gettempdir()} ({error.strerror})"
+        raise UsageError(what, "name another folder in TMPDIR, or unpack it yourself") from None
 
 
 def _copy(head: bytes, stream: BinaryIO, copy: IO[bytes], look: Callable[[], None]) -> None:
