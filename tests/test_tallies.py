@@ -180,3 +180,23 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(tallies, "parse", growing)
     with pytest.raises(UsageError, match="the run is still going on"):
         read_tally([Input("a.jtl", path)])
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [(lambda path: path.unlink(), "was removed"), (lambda path: os.truncate(path, 2000), "was cut off")],
+    ids=["removed", "cut off"],
+)
+def test_a_large_file_that_goes_while_it_is_counted_is_one_clear_error(harm, message, tmp_path, monkeypatch, capfd):
+    path = write(tmp_path / "a.jtl", *seconds(60))
+    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+
+    def harmed(*arguments):
+        harm(path)
+        return original(*arguments)
+
+    original = tallies.count_file
+    monkeypatch.setattr(tallies, "count_file", harmed)
+    with pytest.raises(UsageError, match=f"a.jtl: {message} while it was read"):
+        read_tally([Input("a.jtl", path)])
+    assert capfd.readouterr() == ("", "")

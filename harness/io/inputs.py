@@ -178,17 +178,19 @@ class Opened:
         return self._source.position
 
     def check_unchanged(self) -> None:
-        """Raise a UsageError if the file has changed since it was opened: then its run goes on."""
+        """Raise a UsageError if the file has changed since it was opened, or is gone: then its run may go on."""
         if self.size_bytes is None:
             return
         now = os.fstat(self._source.raw.fileno())
+        is_removed = now.st_nlink == 0 < self._before.st_nlink  # a here-document has no name to begin with
+        if is_removed or now.st_size < self._before.st_size:
+            what = "was removed" if is_removed else "was cut off"
+            raise UsageError(f"{self._name}: {what} while it was read", "read it once more when nobody writes to it")
         if (now.st_size, now.st_mtime_ns) == (self._before.st_size, self._before.st_mtime_ns):
             return
         what = "was written to"
         if now.st_size > self._before.st_size:
             what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
-        elif now.st_size < self._before.st_size:
-            what = "was cut off"
         raise UsageError(
             f"{self._name}: {what} while it was read: the run is still going on",
             "wait for its end, or copy the file first",

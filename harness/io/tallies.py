@@ -80,10 +80,10 @@ def _tally(
     file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
 ) -> tuple[SampleTally, Dropped]:
     if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
-        counted = _counted(given.path, file.size_bytes or 0, given.name, scope, columns, progress, progress.update)
+        size = file.size_bytes or 0
+        counted = _counted(file, given.path, size, given.name, scope, columns, progress, progress.update)
         if counted:
             return counted
-        file.check_unchanged()
     if file.kind == "csv" and not file.is_plain:
         head = file.stream.read(_LARGE_BYTES)
         if len(head) == _LARGE_BYTES:
@@ -114,6 +114,7 @@ def _plain(samples: Iterable[Sample], file: Opened, scope: Scope, progress: Read
 
 
 def _counted(
+    file: Opened,
     path: Path,
     size: int,
     name: str,
@@ -122,7 +123,10 @@ def _counted(
     progress: ReadingProgress,
     report: Callable[[int, int], None],
 ) -> tuple[SampleTally, Dropped] | None:
-    """Return the tally of a large CSV file by the counter; None where that cannot be: the plain reader has to do it."""
+    """Return the tally of a large CSV file by the counter; None where that cannot be: the plain reader has to do it.
+
+    `path` is where its text stands, which need not be that of `file`.
+    """
     try:
         java = java_context().get("java")
         classes = ensure_counter() if java else None
@@ -131,6 +135,7 @@ def _counted(
         why = "there is no JDK"
     except (CounterError, StartError, OSError) as error:
         why = str(error).partition("\n")[0]
+    file.check_unchanged()
     progress.say(f"reading {name}: without the counter of large JTLs, which takes longer: {why}")
     return None
 
@@ -146,7 +151,7 @@ def _unpacked(
         def report(_: int, row_count: int) -> None:
             progress.update(file.position(), row_count)
 
-        counted = _counted(Path(copy.name), copy.tell(), name, scope, columns, progress, report)
+        counted = _counted(file, Path(copy.name), copy.tell(), name, scope, columns, progress, report)
         if counted:
             return counted
         copy.seek(0)
