@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from harness.figures import LOAD, ONCE, SETUP, TEARDOWN
+from harness.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
 from harness.jtl import Dropped
 from harness.summary import RunSummary, summarise
 from harness.tally import SampleTally, tally_of
@@ -157,3 +157,14 @@ def test_points_of_the_timeline_hold_ten_samples_where_that_leaves_twenty_points
     timeline = summary_of(samples).timeline
     assert timeline.bucket_s == bucket_s
     assert sum(timeline.sample_count) == len(samples)
+
+
+def test_the_json_of_two_runs_merges_into_the_figures_of_both_together():
+    first = [sample(elapsed_ms=10 * n, start_ms=1_000_000 + n) for n in range(1, 40)]
+    second = [sample(elapsed_ms=7 * n, start_ms=2_000_000 + n) for n in range(1, 60)] + [failed(start_ms=2_000_100)]
+    counts = LabelCounts()
+    for samples in (first, second):
+        data = json.loads(json.dumps(summary_of(samples).to_json()))
+        counts.merge(RunSummary.from_json(data).group(LOAD).labels[0].counts)
+    (whole,) = summary_of([*first, *second]).group(LOAD).labels
+    assert LabelFigures.of("Pay", False, counts) == whole
