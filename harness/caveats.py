@@ -171,6 +171,15 @@ def _of_codes(evidence: Evidence) -> Iterator[Caveat]:
         yield Caveat(UNEXPECTED_CODE, f"{what} counts as success ({named}{more}): {doubt}", name)
 
 
+def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
+    """Return whether the law is off by more than what the two ends of the window can make of it.
+
+    A sample counts where it ends: one in flight at the window's beginning counts whole, one at its end not at all.
+    """
+    at_the_ends = load.average_ms / units.MS_PER_S / law.over_s
+    return law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends
+
+
 def _of_run(evidence: Evidence) -> Iterator[Caveat]:
     run, law = evidence.run, evidence.law
     if run is None:
@@ -178,7 +187,7 @@ def _of_run(evidence: Evidence) -> Iterator[Caveat]:
     yield from (Caveat(PLAN, text) for text in run.plan_notes)
     if run.load.model == OPEN:
         return  # users come and go within a second: how many were active cannot be read off the samples
-    if law and law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE:
+    if law and evidence.load and _is_off(law, evidence.load):
         yield Caveat(
             LITTLES_LAW,
             f"Little's law is off in the seconds that are counted: {law.active_users:.1f} users were active on "

@@ -288,5 +288,7 @@ def _law(tally: SampleTally, window: Window, run: RunRecord | None) -> LittlesLa
     span_ms = window_span_ms(tally, window)
     if span_ms is None or tally.pulse.span_s is None:
         return None
-    seconds = tally.pulse.by_second(span_ms[0] // MS_PER_S, -(-span_ms[1] // MS_PER_S) - 1)
+    # The window ends before its second instant; the whole run with it, in a second that may be one of its own.
+    last_ms = span_ms[1] if window.length_s == window.run_s else span_ms[1] - 1
+    seconds = tally.pulse.by_second(span_ms[0] // MS_PER_S, last_ms // MS_PER_S)
     return littles_law(seconds, span_ms[1] - span_ms[0], run.load.think_time_s if run else 0.0)

@@ -220,3 +220,16 @@ def test_the_parts_of_a_sample_that_jmeter_writes_beside_it_are_a_caveat():
     text = caveats_of(samples)["sub-samples"]
     assert "the request that they are part of (Cart): TOTAL counts both" in text
     assert "sub-samples" not in caveats_of([sample("Cart"), sample("Cart-1"), sample("Pay-0")])
+
+
+@pytest.mark.parametrize(("elapsed_ms", "is_off"), [(100, True), (2000, False)])
+def test_what_samples_in_flight_at_the_ends_of_a_window_can_do_is_no_breach_of_littles_law(elapsed_ms, is_off):
+    # Two users over 20 s, one of them busy for 14.8 s or so: 87 % are accounted for. Slow answers may be in flight at
+    # both ends (10 % + 2 s / 20 s are allowed), fast ones are not.
+    first = [
+        sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + at, all_threads=2) for at in range(0, 20_000, elapsed_ms)
+    ]
+    second = [sample(elapsed_ms=elapsed_ms * 74 // 100, start_ms=one.start_ms, all_threads=2) for one in first]
+    summary = summary_of([*first, *second], record())
+    assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
+    assert ("littles-law" in {caveat.code for caveat in summary.caveats}) is is_off

@@ -36,7 +36,10 @@ def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
     # A captured or purchased payment is a 201 and nothing else; the machine may be slow, but it may not fail.
     for label in groups["load"]:
         assert set(codes_of(summary, label)) == {"201"}
-    assert summary["littles_law"]["ratio"] == pytest.approx(1.0, abs=0.1)
+    # A window of some seconds: a request in flight at its beginning counts whole, one at its end not at all.
+    law = summary["littles_law"]
+    at_the_ends = max(label["average_ms"] for label in groups["load"].values()) / 1000 / law["over_s"]
+    assert law["ratio"] == pytest.approx(1.0, abs=0.1 + at_the_ends)
     assert {usage["process"] for usage in summary["observed"]["usages"]} == {
         "jmeter",
         "harness",

@@ -276,7 +276,15 @@ def test_what_is_larger_than_a_critical_value_is_rare_among_independent_parts():
         assert (largest > at_one_percent).mean() == pytest.approx(0.01, abs=0.003)
 
 
-@pytest.mark.parametrize(("utilisation", "length_s"), [(0.5, 100), (0.8, 100), (0.8, 300), (0.9, 300)])
+@pytest.mark.parametrize(
+    ("utilisation", "length_s"),
+    [
+        (0.5, 100),
+        (0.8, 100),
+        pytest.param(0.8, 300, marks=pytest.mark.real),
+        pytest.param(0.9, 300, marks=pytest.mark.real),
+    ],
+)
 def test_a_queue_in_balance_is_seldom_told_as_not_steady(utilisation, length_s):
     """Measured over 200 seeds at 40 requests served per second: 0 %, 3.5 %, 2.5 % and 4.5 %.
 
