@@ -100,8 +100,9 @@ class Elements:
             self._parser.CharacterDataHandler = self._collect
         elif tag == ROOT_TAG:
             raise self._torn_here()  # another file begins
-        elif self._is_indented is None and self._line() > self.open[-1].line:
-            self._is_indented = self._parser.CurrentColumnNumber > self.open[-1].column
+        elif self._is_indented is None and len(self.open) == 1 and self._line() > self.open[0].line:
+            # Told by what stands in an outermost sample: further in, a hole may have put two lines into one.
+            self._is_indented = self._parser.CurrentColumnNumber > self.open[0].column
 
     def _start_outside(self, tag: str) -> None:
         if tag == ROOT_TAG:

@@ -404,3 +404,11 @@ def test_a_hole_costs_the_samples_that_it_touches_and_the_one_behind_it_at_most(
     after = sum(place - len(piece) >= end for place, piece in zip(ends, pieces, strict=True))
     assert found[:before] == samples[:before]
     assert found[len(found) - max(0, after - 1) :] == samples[len(samples) - max(0, after - 1) :]
+
+
+def test_a_hole_that_makes_one_sub_sample_of_two_lines_does_not_cost_all_samples_behind_it():
+    torn = element("first", indented('<httpSample t="12" lb="hop"\n') + "  <java.net.URL>http://a/b</java.net.URL>\n")
+    torn = torn.replace('"hop"\n', '"hop">\n').removesuffix("</httpSample>\n") + "</httpSample>\n"
+    samples, dropped = read(HEAD + torn + element("second") + element("third") + END)
+    assert [sample.label for sample in samples] == ["second", "third"]
+    assert (dropped.count, dropped.first[0][0]) == (1, 3)
