@@ -32,7 +32,9 @@ _HEAP_MB = 128
 # A small nursery stays in the processor's cache. The compiler takes its cores from the counting, so it is to do little:
 # methods of their own are compiled sooner than one with all others in it, and without traps code is compiled once,
 # where else a first error or quote throws it away (10 million rows, java alone: 2.2 s against 3.0 s).
-_JVM_OPTIONS = ("-Xmn16m", "-XX:FreqInlineSize=40", "-XX:PerMethodTrapLimit=0")
+_JVM_OPTIONS = (
+    "-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=40", "-XX:PerMethodTrapLimit=0",
+)  # fmt: skip
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
