@@ -210,11 +210,3 @@ class SampleTally:
             for key, kind in self.kinds.items()
         )
         return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.first_s, kind.label, kind.cause)))
-
-
-def tally_of(samples: Iterable[Sample], once_labels: Sequence[str] = ()) -> SampleTally:
-    """Return the tally of all samples."""
-    tally = SampleTally(once_labels)
-    for sample in samples:
-        tally.add(sample)
-    return tally

@@ -135,15 +135,11 @@ class Pulse:
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the figures of each second from the first to the last, both included."""
         users = self.active_users(first_s, last_s)
-        nothing = [0, 0, 0]
+        figures = (self.seconds.get(second, (0, 0, 0)) for second in range(first_s, last_s + 1))
         return [
-            SecondFigures(*self._count_and_sum(self.seconds.get(second, nothing)), users[second - first_s])
-            for second in range(first_s, last_s + 1)
+            SecondFigures(sample_count, elapsed_sum_ms, active)
+            for (sample_count, _, elapsed_sum_ms), active in zip(figures, users, strict=True)
         ]
-
-    @staticmethod
-    def _count_and_sum(figures: list[int]) -> tuple[int, int]:
-        return figures[0], figures[2]
 
     def timeline(self) -> Timeline | None:
         """Return the timeline; None when `span_s` is."""

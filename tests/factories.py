@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.goal import Goal
 from harness.jtl import Sample
 from harness.record import CLOSED, FINISHED, HostRecord, LoadRecord, RunRecord
+from harness.tally import SampleTally
 
 
 def sample(label: str = "Pay", elapsed_ms: int = 100, start_ms: int = 1_000_000, **changes: Any) -> Sample:
@@ -74,3 +76,22 @@ def record(**changes: Any) -> RunRecord:
         "exit_codes": {"jmeter": 0},
     }
     return RunRecord(**{**values, **changes})
+
+
+def two_users(count: int = 50, elapsed_ms: int = 1000) -> list[Sample]:
+    """Return the samples of two users who wait for one answer after the other: busy all the time."""
+    return [
+        sample(
+            elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=2, thread_name=f"Users 1-{user}"
+        )
+        for turn in range(count)
+        for user in (1, 2)
+    ]
+
+
+def tally_of(samples: Iterable[Sample], once_labels: Sequence[str] = ()) -> SampleTally:
+    """Return the tally of all samples."""
+    tally = SampleTally(once_labels)
+    for one in samples:
+        tally.add(one)
+    return tally

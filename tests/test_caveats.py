@@ -6,11 +6,11 @@ from harness.caveats import CODES
 from harness.jtl import Dropped
 from harness.littles_law import littles_law
 from harness.summary import Observed, summarise
-from harness.tally import SampleTally, tally_of
+from harness.tally import SampleTally
 from harness.telemetry import Usage
 from harness.window import Window
 from tests.conftest import ROOT
-from tests.factories import closed_load, failed, record, sample
+from tests.factories import closed_load, failed, record, sample, tally_of, two_users
 
 
 def summary_of(samples, run=None, usage=(), dropped=None, **options):
@@ -20,17 +20,6 @@ def summary_of(samples, run=None, usage=(), dropped=None, **options):
 
 def caveats_of(*arguments, **options):
     return {caveat.code: caveat.text for caveat in summary_of(*arguments, **options).caveats}
-
-
-def two_users(count=50, elapsed_ms=1000):
-    """Two users who wait for one answer after the other: busy all the time."""
-    return [
-        sample(
-            elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=2, thread_name=f"Users 1-{user}"
-        )
-        for turn in range(count)
-        for user in (1, 2)
-    ]
 
 
 def usage(process, cores):

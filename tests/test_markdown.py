@@ -3,8 +3,7 @@ from harness.render.gallery import gallery
 from harness.render.markdown import NOTES_BEGIN, NOTES_END, notes_of
 from harness.render.markdown import report as rendered
 from harness.summary import summarise
-from harness.tally import tally_of
-from tests.factories import closed_load, failed, record, sample
+from tests.factories import closed_load, failed, record, sample, tally_of
 
 
 def summary_of(samples, run=None):

@@ -13,9 +13,8 @@ from harness.io.results import write_report
 from harness.io.rundir import RunDirectory, json_text
 from harness.jtl import Dropped
 from harness.summary import FORMAT_VERSION, RunSummary, summarise
-from harness.tally import tally_of
 from tests.conftest import ROOT
-from tests.factories import closed_load, failed, record, sample
+from tests.factories import closed_load, failed, record, sample, tally_of
 
 SCHEMA = json.loads((ROOT / "harness" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
 START_MS = 1_700_000_000_000

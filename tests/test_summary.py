@@ -5,9 +5,9 @@ import pytest
 from harness.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
 from harness.jtl import Dropped
 from harness.summary import RunSummary, summarise
-from harness.tally import SampleTally, tally_of
+from harness.tally import SampleTally
 from harness.window import Window
-from tests.factories import failed, record, sample
+from tests.factories import failed, record, sample, tally_of
 
 
 def summary_of(samples, run=None, dropped=None):

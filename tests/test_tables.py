@@ -16,10 +16,10 @@ from harness.render.selection import Selection, Shown, parse_pattern
 from harness.render.tables import cell, classic_table, group_table, titled_tables
 from harness.render.terminal import FAILED, SLOWEST, screen_table
 from harness.summary import summarise
-from harness.tally import SampleTally, tally_of
+from harness.tally import SampleTally
 from harness.window import Window
 from tests.conftest import ROOT
-from tests.factories import failed, sample
+from tests.factories import failed, sample, tally_of
 
 # Two samples of one second in all, worked out by hand below.
 TWO = (

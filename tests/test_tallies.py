@@ -13,6 +13,7 @@ from harness.io import tallies
 from harness.io.inputs import Input, resolve
 from harness.io.jtls import Counting, summary_of_jtls
 from harness.io.tallies import read_tally
+from harness.io.toolchain import ensure_counter
 from harness.window import parse_window
 from tests.conftest import ROOT
 
@@ -89,6 +90,7 @@ def test_without_a_jdk_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch)
 
 
 def test_where_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):
+    ensure_counter()  # while there is a JDK still: classes that are not there would be another reason
     path = write(tmp_path / "a.jtl", *seconds(60), "torn")
     expected, _ = read_tally([Input("a", path)])
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)

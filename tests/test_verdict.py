@@ -2,24 +2,12 @@ import pytest
 
 from harness.jtl import Dropped
 from harness.summary import summarise
-from harness.tally import tally_of
 from harness.verdict import headline
-from tests.factories import failed, record, sample
+from tests.factories import failed, record, sample, tally_of, two_users
 
 
 def summary_of(samples, run=None):
     return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
-
-
-def two_users(count=50, elapsed_ms=1000):
-    """Two users who wait for one answer after the other: busy all the time."""
-    return [
-        sample(
-            elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=2, thread_name=f"Users 1-{user}"
-        )
-        for turn in range(count)
-        for user in (1, 2)
-    ]
 
 
 def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():

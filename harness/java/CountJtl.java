@@ -20,9 +20,8 @@ import java.util.concurrent.Future;
  * Counts the samples of a large CSV JTL on several cores. The file is cut at line ends; a cut that turns out to lie
  * within a quoted text is made again where the part before it ended.
  *
- * <p>Arguments: the file, its size, the number of threads, and the window from and to (ms since 1970), and
- * the size of a part in bytes. Standard input
- * has one line to begin with, and one for each time that the count got stuck: where to go on (offset, lines before it)
+ * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), and the size of a
+ * part in bytes. Standard input has one line to begin with, and one for each time that the count got stuck: where to go on (offset, lines before it)
  * and the format in force there (delimiter, number of columns, the place of each role or -1, as in Layout). Standard
  * output has frames, each begun by a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures,
  * S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end without D is a failure; its exit code is 3
