@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.errors import UsageError
@@ -67,6 +67,32 @@ def plus(total: int | None, value: int | None) -> int | None:
 
 
 @dataclass(frozen=True)
+class Batches:
+    """A label's figures in stretches of the window of equal length, one after the other: columns of equal length.
+
+    None where it has no sample in a stretch. Neighbouring requests resemble each other, stretches hardly do: they are
+    the observations of a single run (docs/methodology.md).
+    """
+
+    length_s: float
+    sample_count: tuple[int, ...]
+    error_count: tuple[int, ...]
+    average_ms: tuple[float | None, ...]
+    percentiles_ms: Mapping[str, tuple[int | None, ...]]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Batches:
+        """Return the batches as the summary's JSON holds them."""
+        return cls(
+            length_s=data["length_s"],
+            sample_count=tuple(data["sample_count"]),
+            error_count=tuple(data["error_count"]),
+            average_ms=tuple(data["average_ms"]),
+            percentiles_ms={text: tuple(values) for text, values in data["percentiles_ms"].items()},
+        )
+
+
+@dataclass(frozen=True)
 class LabelFigures:
     """The figures of one label, or of a group's TOTAL, made of its `counts`.
 
@@ -92,10 +118,16 @@ class LabelFigures:
     latency_ms: float | None
     connect_ms: float | None
     counts: LabelCounts
+    batches: Batches | None = None
 
     @classmethod
     def of(
-        cls, label: str, is_transaction: bool, counts: LabelCounts, percentiles: Sequence[str] = PERCENTILES
+        cls,
+        label: str,
+        is_transaction: bool,
+        counts: LabelCounts,
+        percentiles: Sequence[str] = PERCENTILES,
+        batches: Batches | None = None,
     ) -> LabelFigures:
         """Return the figures of counts that have at least one sample."""
         histogram, count = counts.histogram, counts.histogram.count
@@ -122,6 +154,7 @@ class LabelFigures:
             latency_ms=_mean(counts.latency_sum_ms, count),
             connect_ms=_mean(counts.connect_sum_ms, count),
             counts=counts,
+            batches=batches,
         )
 
     @property
@@ -136,7 +169,8 @@ class LabelFigures:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data: the figures for readers, and the counts that they can be made of again."""
-        return {**vars(self), "counts": self.counts.to_json()}
+        batches = asdict(self.batches) if self.batches else None
+        return {**vars(self), "counts": self.counts.to_json(), "batches": batches}
 
 
 def _per_s(amount: int | None, passed_ms: int) -> float | None:
@@ -161,8 +195,14 @@ class Group:
     counts_transactions: bool
 
     @classmethod
-    def of(cls, name: str, labels: Iterable[LabelFigures], with_transactions: bool = False) -> Group:
-        """Return the group of one label or more, TOTAL added up."""
+    def of(
+        cls,
+        name: str,
+        labels: Iterable[LabelFigures],
+        with_transactions: bool = False,
+        batches: Batches | None = None,
+    ) -> Group:
+        """Return the group of one label or more, TOTAL added up; `batches` are those of TOTAL."""
         labels = tuple(labels)
         counts_transactions = with_transactions or all(label.is_transaction for label in labels)
         counts = LabelCounts()
@@ -170,11 +210,12 @@ class Group:
             if counts_transactions or not label.is_transaction:
                 counts.merge(label.counts)
         percentiles = tuple(labels[0].percentiles_ms)
-        return cls(name, labels, LabelFigures.of(TOTAL, False, counts, percentiles), counts_transactions)
+        total = LabelFigures.of(TOTAL, False, counts, percentiles, batches)
+        return cls(name, labels, total, counts_transactions)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; the counts of TOTAL are those of the labels."""
-        total = {key: value for key, value in vars(self.total).items() if key != "counts"}
+        total = {key: value for key, value in self.total.to_json().items() if key != "counts"}
         return {**vars(self), "labels": [label.to_json() for label in self.labels], "total": total}
 
     @classmethod
@@ -183,11 +224,20 @@ class Group:
         percentiles = tuple(data["total"]["percentiles_ms"])
         labels = [
             LabelFigures.of(
-                label["label"], label["is_transaction"], LabelCounts.from_json(label["counts"], where), percentiles
+                label["label"],
+                label["is_transaction"],
+                LabelCounts.from_json(label["counts"], where),
+                percentiles,
+                _batches(label),
             )
             for label in data["labels"]
         ]
-        return cls.of(data["name"], labels, data["counts_transactions"])
+        return cls.of(data["name"], labels, data["counts_transactions"], _batches(data["total"]))
+
+
+def _batches(figures: Mapping[str, Any]) -> Batches | None:
+    batches = figures["batches"]
+    return Batches.from_json(batches) if batches else None
 
 
 def driven_labels(groups: Iterable[Group]) -> frozenset[str]:

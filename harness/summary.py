@@ -21,7 +21,7 @@ from harness.units import MS_PER_S
 from harness.verdict import Verdict, judge
 from harness.window import Window, WindowSpec, find_window, parse_window
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ERROR_KINDS_KEPT = 20
 # A 90 % line of fewer samples is the greatest or last but one of them, and a line through such points is noise: then
 # points are made of more seconds, as long as there are enough of them to show a course.

@@ -33,6 +33,8 @@ LAYERS = (
     {"littles_law", "live", "timeline"},
     {"verdict", "caveats", "tally"},
     {"summary"},
+    {"result"},
+    {"stats"},
     {"render"},
     {"bench"},
     {"io"},

@@ -1,0 +1,66 @@
+"""What a comparison of two runs, or of two groups of runs, found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REGRESSED, OK, CANNOT_TELL, INVALID = "REGRESSED", "OK", "CANNOT TELL", "INVALID"
+AVERAGE, THROUGHPUT, ERRORS = "average", "throughput", "errors"
+PERCENTILES = ("50", "75", "90", "95", "99")
+METRICS = (AVERAGE, *PERCENTILES, THROUGHPUT, ERRORS)
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric of one label on both sides; None where it is not known.
+
+    `base` and `new` are ms, 1/s or a ratio; of several runs the median. `delta_ratio` is (new - base) / base, and
+    `low_ratio` to `high_ratio` is its 95 % interval; of errors the interval is that of new - base. `unit` is what was
+    counted as an observation: runs, batches, or "" where nothing could be. `threshold_ratio` is the change that
+    matters, `further_runs` how many more runs a side would be needed to tell, `least_ratio` the least change that
+    could have been seen.
+    """
+
+    metric: str
+    base: float | None
+    new: float | None
+    delta_ratio: float | None
+    low_ratio: float | None
+    high_ratio: float | None
+    p_value: float | None
+    adjusted_p_value: float | None
+    base_n: int
+    new_n: int
+    unit: str
+    threshold_ratio: float
+    verdict: str
+    reason: str = ""
+    further_runs: int | None = None
+    least_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class LabelComparison:
+    """A label, or TOTAL, on both sides."""
+
+    label: str
+    base_sample_count: int | None
+    new_sample_count: int | None
+    metrics: tuple[MetricComparison, ...]
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The whole of it; `base` and `new` name the runs of each side, `caveats` are sentences."""
+
+    base: tuple[str, ...]
+    new: tuple[str, ...]
+    verdict: str
+    reasons: tuple[str, ...]
+    total: LabelComparison | None
+    labels: tuple[LabelComparison, ...]
+    only_base: tuple[str, ...]
+    only_new: tuple[str, ...]
+    caveats: tuple[str, ...]
+    further_runs: int | None
