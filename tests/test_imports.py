@@ -11,8 +11,9 @@ PACKAGE = ROOT / "harness"
 # A module may import harness modules of its own layer and of those above it in this list.
 LAYERS = (
     {"errors", "units"},
-    {"config", "goal"},
+    {"config", "goal", "thresholds"},
     {
+        "batches",
         "exceptions",
         "figures",
         "heap",
