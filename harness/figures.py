@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from harness.batches import Batches
 from harness.errors import UsageError
 from harness.histogram import Histogram
 from harness.units import MS_PER_S
@@ -67,37 +68,12 @@ def plus(total: int | None, value: int | None) -> int | None:
 
 
 @dataclass(frozen=True)
-class Batches:
-    """A label's figures in stretches of the window of equal length, one after the other: columns of equal length.
-
-    None where it has no sample in a stretch. Neighbouring requests resemble each other, stretches hardly do: they are
-    the observations of a single run (docs/methodology.md).
-    """
-
-    length_s: float
-    sample_count: tuple[int, ...]
-    error_count: tuple[int, ...]
-    average_ms: tuple[float | None, ...]
-    percentiles_ms: Mapping[str, tuple[int | None, ...]]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Batches:
-        """Return the batches as the summary's JSON holds them."""
-        return cls(
-            length_s=data["length_s"],
-            sample_count=tuple(data["sample_count"]),
-            error_count=tuple(data["error_count"]),
-            average_ms=tuple(data["average_ms"]),
-            percentiles_ms={text: tuple(values) for text, values in data["percentiles_ms"].items()},
-        )
-
-
-@dataclass(frozen=True)
 class LabelFigures:
     """The figures of one label, or of a group's TOTAL, made of its `counts`.
 
     Rates count from the first start to the last end; percentiles follow JMeter's rule (see Histogram), by the text
-    of the percentile. A transaction is the row of a Transaction Controller.
+    of the percentile. A transaction is the row of a Transaction Controller. `batches` are there for a window that is
+    long enough, of labels with enough samples.
     """
 
     label: str
@@ -206,12 +182,16 @@ class Group:
         labels = tuple(labels)
         counts_transactions = with_transactions or all(label.is_transaction for label in labels)
         counts = LabelCounts()
-        for label in labels:
-            if counts_transactions or not label.is_transaction:
-                counts.merge(label.counts)
+        for label in _counted(labels, counts_transactions):
+            counts.merge(label.counts)
         percentiles = tuple(labels[0].percentiles_ms)
         total = LabelFigures.of(TOTAL, False, counts, percentiles, batches)
         return cls(name, labels, total, counts_transactions)
+
+    @property
+    def counted(self) -> tuple[LabelFigures, ...]:
+        """The labels that TOTAL adds up."""
+        return _counted(self.labels, self.counts_transactions)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; the counts of TOTAL are those of the labels."""
@@ -233,6 +213,10 @@ class Group:
             for label in data["labels"]
         ]
         return cls.of(data["name"], labels, data["counts_transactions"], _batches(data["total"]))
+
+
+def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple[LabelFigures, ...]:
+    return tuple(label for label in labels if counts_transactions or not label.is_transaction)
 
 
 def _batches(figures: Mapping[str, Any]) -> Batches | None:

@@ -11,3 +11,4 @@ class Goal:
 
     p90_ms: int | None
     error_ratio: float | None
+    average_ms: int | None = None

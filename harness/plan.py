@@ -157,11 +157,12 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
 
 
 def _goal(table: dict[str, Any], where: str) -> Goal:
-    check_keys(table, {"p90_ms": int, "error_ratio": _NUMBER}, where)
-    _within(table.get("p90_ms", 1), 1, None, where, "p90_ms")
+    check_keys(table, {"p90_ms": int, "average_ms": int, "error_ratio": _NUMBER}, where)
+    for key in ("p90_ms", "average_ms"):
+        _within(table.get(key, 1), 1, None, where, key)
     _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
     ratio = table.get("error_ratio")
-    return Goal(table.get("p90_ms"), None if ratio is None else float(ratio))
+    return Goal(table.get("p90_ms"), None if ratio is None else float(ratio), table.get("average_ms"))
 
 
 def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.batches import Batches
 from harness.caveats import Caveat
-from harness.figures import LOAD, Batches, LabelFigures
+from harness.figures import LOAD, LabelFigures
 from harness.record import RunRecord
 from harness.summary import RunSummary
 from harness.telemetry import Usage

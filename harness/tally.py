@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.batches import BatchCounts, Batches, merge_batches
 from harness.figures import (
     GROUPS,
     LOAD,
@@ -67,25 +68,33 @@ class Scope:
     once_labels: tuple[str, ...] = ()
     source: int = 0
     window_ms: tuple[int, int] | None = None
+    batch_count: int = 0
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
-        return SampleTally(self.once_labels, self.source, self.window_ms)
+        return SampleTally(self.once_labels, self.source, self.window_ms, self.batch_count)
 
 
 class SampleTally:
     """Adds samples up; two tallies of parts merge exactly into that of the whole.
 
     `source` numbers the file that the samples come from: the users of several generators add up. With `window_ms`
-    only samples that end from its first millisecond to before its last are counted.
+    only samples that end from its first millisecond to before its last are counted, and with `batch_count` also those
+    of each batch: of so many parts of the window of equal length.
     """
 
     def __init__(
-        self, once_labels: Iterable[str] = (), source: int = 0, window_ms: tuple[int, int] | None = None
+        self,
+        once_labels: Iterable[str] = (),
+        source: int = 0,
+        window_ms: tuple[int, int] | None = None,
+        batch_count: int = 0,
     ) -> None:
         self.once = frozenset(once_labels)
         self.source = source
         self.window_ms = window_ms
+        self.batch_count = batch_count
+        self.batches: dict[tuple[str, str, bool], dict[int, BatchCounts]] = {}
         self.labels: dict[tuple[str, str, bool], LabelCounts] = {}
         self.codes: dict[tuple[str, str], list[int]] = {}
         self.kinds: dict[tuple[str, str, str], _Kind] = {}
@@ -102,6 +111,13 @@ class SampleTally:
         is_transaction = sample.is_transaction
         counts = self.counts(group, sample.label, is_transaction)
         counts.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+        if self.window_ms and self.batch_count:
+            from_ms, to_ms = self.window_ms
+            number = (end_ms - from_ms) * self.batch_count // (to_ms - from_ms)
+            batch = self.batch((group, sample.label, is_transaction), number)
+            batch.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+            batch.elapsed_sum_ms += sample.elapsed_ms
+            batch.error_count += sample.error_count
         counts.elapsed_sum_ms += sample.elapsed_ms
         counts.error_count += sample.error_count
         counts.received_bytes = plus(counts.received_bytes, sample.received_bytes)
@@ -130,6 +146,10 @@ class SampleTally:
             counts = self.labels[group, label, is_transaction] = LabelCounts()
         return counts
 
+    def batch(self, key: tuple[str, str, bool], number: int) -> BatchCounts:
+        """Return the counts of a label in a batch, new and empty ones when there are none yet."""
+        return self.batches.setdefault(key, {}).setdefault(number, BatchCounts())
+
     def add_code(self, label: str, code: str, sample_count: int, error_count: int) -> None:
         """Count answers with a response code."""
         counts = self.codes.setdefault((label, code), [0, 0])
@@ -157,6 +177,8 @@ class SampleTally:
         """Add the tally of a later part of the samples."""
         for key, counts in other.labels.items():
             self.counts(*key).merge(counts)
+        for key, batches in other.batches.items():
+            merge_batches(self.batches.setdefault(key, {}), batches)
         for (label, code), (sample_count, error_count) in other.codes.items():
             self.add_code(label, code, sample_count, error_count)
         for kind_key, kind in other.kinds.items():
@@ -182,13 +204,25 @@ class SampleTally:
         found = []
         for name in GROUPS:
             labels = [
-                LabelFigures.of(label, is_transaction, counts, percentiles)
-                for (group, label, is_transaction), counts in self.labels.items()
-                if group == name
+                LabelFigures.of(key[1], key[2], counts, percentiles, self._batches([key]))
+                for key, counts in self.labels.items()
+                if key[0] == name
             ]
             if labels:
-                found.append(Group.of(name, labels, with_transactions))
+                group = Group.of(name, labels, with_transactions)
+                keys = [(name, label.label, label.is_transaction) for label in group.counted]
+                found.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
         return tuple(found)
+
+    def _batches(self, keys: Sequence[tuple[str, str, bool]]) -> Batches | None:
+        """Return the figures of labels together, batch by batch; None where none were counted, or too few samples."""
+        if self.window_ms is None or not self.batch_count:
+            return None
+        together: dict[int, BatchCounts] = {}
+        for key in keys:
+            merge_batches(together, self.batches.get(key, {}))
+        from_ms, to_ms = self.window_ms
+        return Batches.of(together, self.batch_count, (to_ms - from_ms) / MS_PER_S / self.batch_count)
 
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Response codes by label, in order of first appearance of the label, then by code."""

@@ -1,5 +1,6 @@
 import pytest
 
+from harness.goal import Goal
 from harness.jtl import Dropped
 from harness.summary import summarise
 from harness.verdict import headline
@@ -20,6 +21,14 @@ def test_a_missed_goal_ends_with_1_and_names_the_figure():
     verdict = summary_of(two_users(elapsed_ms=1100), record()).verdict
     assert (verdict.state, verdict.exit_code) == ("VALID", 1)
     assert verdict.goals_missed == ("90 % line 1100 ms, goal 1000 ms",)
+
+
+def test_a_goal_may_be_set_for_the_average():
+    samples = two_users(elapsed_ms=900)
+    met = summary_of(samples, record(goal=Goal(p90_ms=None, average_ms=900, error_ratio=None))).verdict
+    assert (met.goals_met, met.exit_code) == (("average 900 ms, goal 900 ms",), 0)
+    missed = summary_of(samples, record(goal=Goal(p90_ms=None, average_ms=899, error_ratio=None))).verdict
+    assert (missed.goals_missed, missed.exit_code) == (("average 900 ms, goal 899 ms",), 1)
 
 
 def test_a_run_in_which_all_samples_failed_is_invalid_however_fast():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import units
+from harness.batches import batch_count_of
 from harness.errors import UsageError
 from harness.figures import PERCENTILES
 from harness.io.inputs import Input
@@ -28,6 +29,7 @@ class Counting:
     with_transactions: bool = False
     columns: tuple[str, ...] | None = None
     strict: bool = False
+    with_batches: bool = False
 
 
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
@@ -49,7 +51,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
     window = window_of(tally, counting.window, None)
-    counted = counted_tally(inputs, tally, window, (), counting.columns)
+    counted = counted_tally(inputs, tally, window, (), counting.columns, counting.with_batches)
     return summarise(
         tally,
         dropped,
@@ -67,9 +69,11 @@ def counted_tally(
     window: Window,
     once_labels: Sequence[str],
     columns: Sequence[str] | None = None,
+    with_batches: bool = True,
 ) -> SampleTally | None:
-    """Return the tally of the samples within the window; None when it leaves nothing out."""
+    """Return the tally of the samples within the window, and of its batches; None when it leaves nothing out."""
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
         return None
-    return read_tally(inputs, once_labels, span_ms, columns)[0]
+    batch_count = batch_count_of(window.length_s) if with_batches else 0
+    return read_tally(inputs, once_labels, span_ms, columns, batch_count)[0]

@@ -37,13 +37,14 @@ def read_tally(
     once_labels: Sequence[str] = (),
     window_ms: tuple[int, int] | None = None,
     columns: Sequence[str] | None = None,
+    batch_count: int = 0,
 ) -> tuple[SampleTally, Dropped]:
     """Return the tally of JTLs as of one run, each a generator of its own, and what could not be used of them.
 
-    `columns` are those of files without a header line. Says on standard error how far it is. UsageError when one
-    cannot be read, is no JTL, or changes while it is read.
+    `columns` are those of files without a header line; `batch_count` is in how many batches the window is counted, too.
+    Says on standard error how far it is. UsageError when one cannot be read, is no JTL, or changes while it is read.
     """
-    scope = Scope(tuple(once_labels), 0, window_ms)
+    scope = Scope(tuple(once_labels), 0, window_ms, batch_count)
     whole, dropped = None, Dropped()
     for source, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
@@ -127,6 +128,8 @@ def _counted(
 
     `path` is where its text stands, which need not be that of `file`.
     """
+    if scope.batch_count:
+        return None
     try:
         java = java_context().get("java")
         classes = ensure_counter() if java else None
