@@ -56,7 +56,8 @@ class RunResult:
     """What is known of one run: the load in its window.
 
     `kind` says what it was read from; a bare JTL has no record, a Markdown report neither that nor a verdict. `remarks`
-    say what was corrected or left blank in reading it. `origin_s` is when the load began (s since 1970).
+    say what was corrected or left blank in reading it. `origin_s` is when the load began (s since 1970). `whole` is the
+    TOTAL over all of the run where the window left something out: goals for errors are held against that.
     """
 
     name: str
@@ -70,6 +71,7 @@ class RunResult:
     usages: tuple[Usage, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     remarks: tuple[str, ...] = ()
+    whole: LabelResult | None = None
 
     @classmethod
     def of(cls, summary: RunSummary, kind: str = RUN) -> RunResult:
@@ -86,4 +88,5 @@ class RunResult:
             labels=tuple(LabelResult.of(label) for label in load.labels) if load else (),
             usages=summary.observed.usages,
             caveats=summary.caveats,
+            whole=LabelResult.of(summary.whole.total) if summary.whole else None,
         )
