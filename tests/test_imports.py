@@ -34,7 +34,7 @@ LAYERS = (
     {"littles_law", "live", "timeline"},
     {"verdict", "caveats", "tally"},
     {"summary"},
-    {"result"},
+    {"markdown_tables", "result", "markdown_report"},
     {"stats"},
     {"render"},
     {"bench"},
