@@ -1,0 +1,90 @@
+"""The options that every front door which drives a system takes, and what they come to."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import spec as specs
+from harness.errors import UsageError
+from harness.io import toolchain
+from harness.manifest import load_configured
+from harness.plan import Plan, load_plan
+from harness.spec import Profile, Target
+from harness.system import Manifest, Settings
+
+DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What all runs of a command share: plan, profile, and the target or the system to start; port 0 is any."""
+
+    plan: Plan
+    profile: Profile
+    target: Target | None
+    port: int
+    manifest: Manifest
+    settings: Settings
+    build: Path
+
+
+def add_traffic(parser: argparse.ArgumentParser) -> None:
+    """Add the plan and its profile; every value is a text, checked later."""
+    parser.add_argument("--plan", default=DEFAULT_PLAN, help=f"plans/<PLAN>.toml ({DEFAULT_PLAN})")
+    profile = f"profile env/<ENV>.toml: sizes of system and generator ({DEFAULT_PROFILE})"
+    parser.add_argument("--env", default=DEFAULT_PROFILE, help=profile)
+
+
+def add_length(parser: argparse.ArgumentParser) -> None:
+    """Add how long a run is and what it runs against."""
+    option = parser.add_argument
+    option("--ramp", help="time until all users run: 25, 25s, 2m; part of the duration (the plan's default)")
+    option("--duration", help="length of the load with its ramp: 100, 100s, 4h (the plan's default)")
+    option("--loops", help="loops per user, instead of --duration")
+    option("--target", help="address of a running system, http://host:8080; nothing is started here")
+    option("--port", help="port of the system that is started here (a free one)")
+
+
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """Add the report's note, and where things are."""
+    option = parser.add_argument
+    option("--note", default="", help="text for the report's notes block")
+    option("--reports", type=Path, default=toolchain.ROOT / "reports", help="where run directories go (reports/)")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder that holds plans/, env/ and systems/ (this one)")
+    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+
+
+def refuse_empty(options: argparse.Namespace) -> None:
+    """Raise a UsageError for an option without a value: a variable of a script that was never set."""
+    for name, value in vars(options).items():
+        if isinstance(value, str) and not value.strip() and name != "note":
+            raise UsageError(f"--{name} is empty", "give a value, or leave the option out")
+
+
+def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, port: str | None) -> Asked:
+    """Return what these names and texts come to; UsageError when one is unknown or they make no sense together."""
+    found = load_plan(home / "plans", plan)
+    profile = specs.load_profile(home / "env", env)
+    if target and port:
+        raise UsageError(f"TARGET={target} and PORT={port} exclude each other", "give one")
+    manifest, settings = load_configured(
+        home / "systems", found.system, profile.system_settings, f"env/{profile.name}.toml"
+    )
+    return Asked(
+        plan=found,
+        profile=profile,
+        target=specs.parse_target(target) if target else None,
+        port=specs.parse_port(port) if port else 0,
+        manifest=manifest,
+        settings=settings,
+        build=build,
+    )
+
+
+def make_command(verb: str, values: Mapping[str, str | None]) -> str:
+    """Return the make command with the variables that have a value, and the profile unless it is the default."""
+    words = [f"{name.upper()}={value}" for name, value in values.items() if value]
+    return " ".join(["make", verb, *(word for word in words if word != f"ENV={DEFAULT_PROFILE}")])

@@ -1,0 +1,237 @@
+"""Measures one run with a system that is up, or with a target; starting and stopping it is up to the caller."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from rich.console import Console
+
+from harness import spec as specs
+from harness.cli.arguments import Asked
+from harness.errors import StartError
+from harness.generator import (
+    DUMP_DIR,
+    LOG_NAME,
+    environment,
+    jmeter_command,
+    load_properties,
+    stop_word,
+    target_properties,
+)
+from harness.io import machine, toolchain
+from harness.io.drive import Outcome, drive
+from harness.io.dumps import read_figures
+from harness.io.guardian import Guardian
+from harness.io.interrupts import Interrupts
+from harness.io.jmeter import JMeter, JMeterHome, free_udp_port, reason_from_logs
+from harness.io.ports import check_port
+from harness.io.progress import JtlTail, Progress
+from harness.io.rundir import RunDirectory, check_space
+from harness.io.supervisor import Supervisor
+from harness.io.target import check_target
+from harness.io.telemetry import TelemetryWriter
+from harness.plan import effective_jmx
+from harness.record import FINISHED, FORMAT_VERSION, RUNNING, RunRecord
+from harness.spec import RunSpec
+from harness.telemetry import GENERATOR
+from harness.units import MS_PER_S
+
+_HEAP_NOT_READ_YET = "not known: the run did not come to its end"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What the runs of one command share."""
+
+    jmeter: JMeterHome
+    interrupts: Interrupts
+    console: Console
+    guardian: Guardian
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def ready_jmeter(asked: Asked, reports: Path) -> JMeterHome:
+    """Return the JMeter to run; UsageError when none can: no Java, no room for reports, nothing at the target."""
+    java = toolchain.java_version()
+    home = toolchain.ensure_jmeter()
+    check_space(reports, asked.profile.min_free_mb)
+    if asked.target:
+        check_target(asked.target)
+    elif asked.port:
+        check_port("http", asked.port)
+    return JMeterHome(home, java)
+
+
+def system_of(asked: Asked, logs: Path, place: Workplace) -> Supervisor:
+    """Return the system that was asked for, not started yet; its logs go to `logs`."""
+    return Supervisor(
+        asked.manifest,
+        asked.settings,
+        build_dir=asked.build,
+        log_dir=logs,
+        fixed_ports={"http": asked.port} if asked.port else {},
+        guardian=place.guardian,
+        say=place.say,
+    )
+
+
+def start(system: Supervisor, logs: Path, build: Path, say: Callable[[str], None]) -> None:
+    """Start the system; StartError when it does not come up, with the place where its logs are kept."""
+    try:
+        system.prepare()
+        say(f"{system.manifest.title}: starting")
+        started_s = time.monotonic()
+        system.start()
+        say(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
+    except StartError as error:
+        raise _with_logs_kept(error, logs, build) from None
+
+
+def begin(
+    spec: RunSpec,
+    directory: RunDirectory,
+    system: Supervisor | None,
+    place: Workplace,
+    start_facts: tuple[tuple[str, str], ...] = (),
+) -> RunRecord:
+    """Return the record of a run that is about to be driven; its effective plan is in the directory then.
+
+    `start_facts` are lines of the set-up about how the system came to its state.
+    """
+    target = spec.target or specs.parse_target(system.target_url if system else "")
+    directory.effective_plan.write_bytes(effective_jmx(spec.plan.shape_path, spec.load))
+    return _record(spec, directory.name, target, system, place.jmeter, start_facts)
+
+
+def measure(
+    spec: RunSpec, directory: RunDirectory, record: RunRecord, system: Supervisor | None, place: Workplace
+) -> RunRecord:
+    """Drive the system and return the finished record; run.json holds it. Interrupts must be held."""
+    directory.write_run(record.to_json())
+    started_s = time.monotonic()
+    outcome = _drive(spec, directory, record, system, place)
+    record = replace(
+        record,
+        state=FINISHED,
+        ended_at=_now(),
+        took_s=round(time.monotonic() - started_s, 1),
+        exit_codes={GENERATOR: outcome.exit_code},
+        interrupted=outcome.interrupted,
+        stop_reasons=outcome.reasons + _reason_of_silence(directory, outcome),
+        dump_figures=read_figures(directory.path, spec.plan.dumps),
+    )
+    directory.write_run(record.to_json())
+    return record
+
+
+def shown(path: Path) -> str:
+    """Return a path as the user would type it from here."""
+    return os.path.relpath(path)
+
+
+def _record(
+    spec: RunSpec,
+    name: str,
+    target: specs.Target,
+    system: Supervisor | None,
+    jmeter: JMeterHome,
+    start_facts: tuple[tuple[str, str], ...],
+) -> RunRecord:
+    plan, profile = spec.plan, spec.profile
+    commit, changed = machine.git_facts(toolchain.ROOT)
+    properties = {
+        **plan.properties,
+        **(plan.embedded_properties if system else {}),
+        **target_properties(target),
+        **load_properties(spec.load),
+        "think_time_ms": str(round(plan.load.think_time_s * MS_PER_S)),
+        "run_id": f"{name}-{uuid4().hex[:8]}",
+        "dump_dir": DUMP_DIR,
+    }
+    return RunRecord(
+        format_version=FORMAT_VERSION,
+        name=name,
+        plan=plan.name,
+        plan_title=plan.title,
+        profile=profile.name,
+        profile_title=profile.title,
+        command=spec.command,
+        state=RUNNING,
+        load=specs.load_record(spec.load, plan.load.think_time_s),
+        goal=plan.goal,
+        once_labels=plan.once_labels,
+        plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),
+        note=spec.note,
+        target=spec.target.url if spec.target else None,
+        system=plan.system,
+        system_settings=system.settings if system else {},
+        system_facts=(system.facts if system else ()) + start_facts,
+        properties=properties,
+        generator_heap_mb=profile.generator_heap_mb,
+        versions=jmeter.versions(),
+        host=machine.host_facts(),
+        git_commit=commit,
+        git_changed=changed,
+        started_at=_now(),
+        exception_logs=system.exception_logs if system else (),
+        heap_unknown=tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else (),
+    )
+
+
+def _drive(
+    spec: RunSpec, directory: RunDirectory, record: RunRecord, system: Supervisor | None, place: Workplace
+) -> Outcome:
+    port = free_udp_port()
+    settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+    command = jmeter_command(place.jmeter.path, settings, record.properties, port)
+    process = JMeter(
+        command, directory.path, {**environment(spec.profile), **place.guardian.environment}, port, stop_word(spec.load)
+    )
+    pids = {GENERATOR: process.pid, **(system.processes if system else {})}
+    progress = Progress(place.console)
+    try:
+        with TelemetryWriter(directory.telemetry, pids), progress:
+            return drive(
+                process,
+                JtlTail(directory.samples),
+                progress,
+                place.interrupts,
+                system.check if system else lambda: (),
+                spec.load.duration_s,
+                spec.profile.overrun_s,
+            )
+    finally:
+        process.stop(0.0, 0.0)  # nothing to do, unless an error of ours left it running
+
+
+def _reason_of_silence(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
+    """Return what jmeter.log says where JMeter took no sample or ended badly; nothing where there is nothing to say."""
+    has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
+    if outcome.interrupted or (has_samples and not outcome.exit_code):
+        return ()
+    reason = reason_from_logs(directory.path, LOG_NAME)
+    return (f"jmeter.log: {reason}",) if reason else ()
+
+
+def _with_logs_kept(error: StartError, logs: Path, build: Path) -> StartError:
+    """Return the error with the place where the logs of the failed start can be read."""
+    if not logs.is_dir():
+        return error
+    kept = build / "failed-start"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(logs, kept)
+    return StartError(error.what, f"{error.todo}; its logs: {shown(kept)}".lstrip("; "), error.detail)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
