@@ -6,8 +6,10 @@ stretches hardly do. Source: A. M. Law, "Simulation Modeling and Analysis", 9.5.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from harness.histogram import Histogram
@@ -50,7 +52,8 @@ def merge_batches(into: dict[int, BatchCounts], batches: Mapping[int, BatchCount
 class Batches:
     """A label's figures in the batches of the window, one after the other: columns of equal length.
 
-    None where it has no sample in a batch.
+    None where it has no sample in a batch. `slower_count` counts by percentile the batch's samples that took longer
+    than that percentile of all batches together: percentiles of few samples are biased, these counts are not.
     """
 
     length_s: float
@@ -58,6 +61,7 @@ class Batches:
     error_count: tuple[int, ...]
     average_ms: tuple[float | None, ...]
     percentiles_ms: Mapping[str, tuple[int | None, ...]]
+    slower_count: Mapping[str, tuple[int, ...]]
 
     @classmethod
     def of(cls, batches: Mapping[int, BatchCounts], count: int, length_s: float) -> Batches | None:
@@ -71,6 +75,11 @@ class Batches:
             batch.histogram.quantiles_ms(ratios) if samples else [None] * len(ratios)
             for batch, samples in zip(counts, sample_count, strict=True)
         ]
+        together = Histogram()
+        for batch in counts:
+            together.merge(batch.histogram.counts)
+        lines_ms = together.quantiles_ms(ratios)
+        slower = [_slower_counts(batch.histogram, lines_ms) for batch in counts]
         return cls(
             length_s=length_s,
             sample_count=tuple(sample_count),
@@ -80,6 +89,7 @@ class Batches:
                 for batch, samples in zip(counts, sample_count, strict=True)
             ),
             percentiles_ms=dict(zip(BATCH_PERCENTILES, zip(*quantiles, strict=True), strict=True)),
+            slower_count=dict(zip(BATCH_PERCENTILES, zip(*slower, strict=True), strict=True)),
         )
 
     @classmethod
@@ -91,4 +101,12 @@ class Batches:
             error_count=tuple(data["error_count"]),
             average_ms=tuple(data["average_ms"]),
             percentiles_ms={text: tuple(values) for text, values in data["percentiles_ms"].items()},
+            slower_count={text: tuple(counts) for text, counts in data["slower_count"].items()},
         )
+
+
+def _slower_counts(histogram: Histogram, lines_ms: Sequence[int]) -> list[int]:
+    """Return how many values are greater than each of the lines."""
+    values_ms = sorted(histogram.counts)
+    up_to = [0, *accumulate(histogram.counts[value_ms] for value_ms in values_ms)]
+    return [up_to[-1] - up_to[bisect_right(values_ms, line_ms)] for line_ms in lines_ms]

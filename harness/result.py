@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.batches import Batches
 from harness.caveats import Caveat
 from harness.figures import LOAD, LabelFigures
+from harness.histogram import Histogram
 from harness.record import RunRecord
 from harness.summary import RunSummary
 from harness.telemetry import Usage
@@ -32,6 +33,7 @@ class LabelResult:
     rate_per_s: float | None
     received_bytes_per_s: float | None
     batches: Batches | None = None
+    histogram: Histogram | None = None
 
     @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
@@ -48,6 +50,7 @@ class LabelResult:
             rate_per_s=figures.rate_per_s,
             received_bytes_per_s=figures.received_bytes_per_s,
             batches=figures.batches,
+            histogram=figures.counts.histogram,
         )
 
 

@@ -54,7 +54,23 @@ def test_figures_are_columns_and_a_batch_without_samples_has_none():
     assert batches.average_ms == (15.5, None, None)
     assert batches.percentiles_ms["50"] == (15, None, None)
     assert batches.percentiles_ms["99"] == (30, None, None)
+    assert batches.slower_count["50"] == (15, 0, 0)  # of 1 to 30 those above 15
     assert Batches.of({0: full}, 4, 2.5) is None  # 30 samples in 4 batches: fewer than 10 each
+
+
+def test_what_is_slower_than_a_line_of_all_batches_is_counted_in_each():
+    quick, slow = BatchCounts(), BatchCounts()
+    for elapsed_ms in range(1, 11):
+        quick.histogram.add(elapsed_ms, 2)
+        slow.histogram.add(elapsed_ms * 10, 2)
+    batches = Batches.of({0: quick, 1: slow}, 2, 2.5)
+    # Of 40 samples the 20th is 10 (20 quick ones and two slow ones are up to it), the 36th is 80 and the 38th is 90.
+    assert batches is not None
+    assert {text: batches.slower_count[text] for text in ("50", "90", "95")} == {
+        "50": (0, 18),
+        "90": (0, 4),
+        "95": (0, 2),
+    }
 
 
 def test_total_has_the_batches_of_the_labels_that_it_counts_and_they_survive_the_json():
