@@ -1,0 +1,213 @@
+"""What a sweep shows: best level, plateau, cliff, knee, scalability, and how many users the goal allows.
+
+Throughput is here that of successful samples: a system that fails fast is not a fast one. Levels with an INVALID run,
+or without a run that counts, take no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from harness import units
+from harness.goal import Goal
+from harness.stats.sweep import Figures, Level
+from harness.stats.usl import Fit, fit
+
+# How far throughput may lie below the best and still belong to the plateau; how far it must fall for a cliff.
+PLATEAU_RATIO = 0.05
+CLIFF_RATIO = 0.05
+# Where no level rises above the straight line from the first to the best by more than this share of the rise, there is
+# no bend in it.
+KNEE_LEAST = 0.10
+_KNEE_LEAST_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """The levels about the best whose throughput is within 5 % of it; open where it reaches the last level."""
+
+    from_users: int
+    to_users: int
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Cliff:
+    """The first fall of throughput by more than 5 % from one level to the next, at the best level or beyond it.
+
+    `lowest_ratio` is how far the lowest level beyond the cliff lies below the best. `is_apart` is None where a level
+    has one run; else whether the runs of the two levels do not overlap.
+    """
+
+    users: int
+    next_users: int
+    fall_ratio: float
+    lowest_ratio: float
+    is_apart: bool | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The greatest number of users within the goal, all lower levels within it as well.
+
+    `users` is None when there is no such number; `is_least` when all levels are within the goal. `next_users` is the
+    first level that is not, and `reasons` say why it is not, or why there is no answer. `again` are levels above it
+    that are within the goal once more.
+    """
+
+    users: int | None
+    is_least: bool = False
+    next_users: int | None = None
+    reasons: tuple[str, ...] = ()
+    again: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweepAnalysis:
+    """All findings; None where they cannot be told. `usl` is None with fewer than six levels."""
+
+    goal: Goal | None
+    answer: Answer
+    best_users: int | None
+    best_rate_per_s: float | None
+    plateau: Plateau | None
+    cliff: Cliff | None
+    knee_users: int | None
+    usl: Fit | None
+
+
+@dataclass(frozen=True)
+class _Point:
+    users: int
+    rate_per_s: float
+    level: Level
+
+
+def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
+    """Return the findings on levels of rising users."""
+    points = [
+        _Point(level.users, rate, level)
+        for level in levels
+        if not level.invalid and (rate := level.figures.success_rate_per_s) is not None
+    ]
+    best = max(range(len(points)), key=lambda place: points[place].rate_per_s) if points else None
+    runs = [(point.users, rate) for point in points for rate in point.level.success_rates_per_s()]
+    return SweepAnalysis(
+        goal=goal,
+        answer=answer(levels, goal),
+        best_users=None if best is None else points[best].users,
+        best_rate_per_s=None if best is None else points[best].rate_per_s,
+        plateau=None if best is None else _plateau(points, best),
+        cliff=None if best is None else _cliff(points, best),
+        knee_users=None if best is None else _knee(points[: best + 1]),
+        usl=fit(runs),
+    )
+
+
+def _plateau(points: Sequence[_Point], best: int) -> Plateau | None:
+    """Return the plateau; None where the best level stands alone."""
+    least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
+    first = last = best
+    while first > 0 and points[first - 1].rate_per_s >= least:
+        first -= 1
+    while last < len(points) - 1 and points[last + 1].rate_per_s >= least:
+        last += 1
+    if first == last:
+        return None
+    return Plateau(points[first].users, points[last].users, last == len(points) - 1)
+
+
+def _cliff(points: Sequence[_Point], best: int) -> Cliff | None:
+    for place, (before, after) in enumerate(pairwise(points[best:]), start=best + 1):
+        if before.rate_per_s > 0 and after.rate_per_s < before.rate_per_s * (1 - CLIFF_RATIO):
+            lowest = min(point.rate_per_s for point in points[place:])
+            higher, lower = before.level.success_rates_per_s(), after.level.success_rates_per_s()
+            return Cliff(
+                users=before.users,
+                next_users=after.users,
+                fall_ratio=1 - after.rate_per_s / before.rate_per_s,
+                lowest_ratio=1 - lowest / points[best].rate_per_s,
+                is_apart=max(lower) < min(higher) if min(len(higher), len(lower)) > 1 else None,
+            )
+    return None
+
+
+def _knee(rising: Sequence[_Point]) -> int | None:
+    """Return the users at the knee of throughput up to the best level; None with few levels or without a bend.
+
+    The level that lies highest above the straight line from the first level to the best, both axes scaled to 1: the
+    difference curve of V. Satopää et al., "Finding a 'Kneedle' in a haystack", ICDCS workshops, 2011, without its
+    smoothing, since levels are few.
+    """
+    if len(rising) < _KNEE_LEAST_LEVELS:
+        return None
+    first, best = rising[0], rising[-1]
+    rise, span = best.rate_per_s - first.rate_per_s, best.users - first.users
+    if rise <= PLATEAU_RATIO * best.rate_per_s:
+        return None
+    above = {
+        point.users: (point.rate_per_s - first.rate_per_s) / rise - (point.users - first.users) / span
+        for point in rising
+    }
+    users = max(above, key=lambda level: above[level])
+    return users if above[users] > KNEE_LEAST else None
+
+
+def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
+    """Return the greatest number of users within the goal."""
+    if goal is None or goal == Goal(None, None):
+        return Answer(None, reasons=("no goal was given: --p90, --average or --errors, or a [goal] in the plan",))
+    if not levels:
+        return Answer(None, reasons=("no level was measured",))
+    outcomes = [(level.users, misses(level, goal)) for level in levels]
+    within = None
+    for place, (users, missed) in enumerate(outcomes):
+        if missed:
+            again = tuple(later for later, others in outcomes[place + 1 :] if not others)
+            return Answer(within, next_users=users, reasons=missed, again=again)
+        within = users
+    return Answer(within, is_least=True)
+
+
+def misses(level: Level, goal: Goal) -> tuple[str, ...]:
+    """Return in which way a level is not within the goal, in words; nothing when it is.
+
+    What is not known is not within it, and neither is a level with an INVALID run.
+    """
+    if level.invalid:
+        whole = len(level.invalid) == len(level.runs)
+        return ("INVALID" if whole else f"{len(level.invalid)} of {len(level.runs)} runs INVALID",)
+    if not level.counted:
+        return ("interrupted",)
+    return tuple(text for name, limit, show in goal_parts(goal) if (text := _miss(level.figures, name, limit, show)))
+
+
+def _miss(figures: Figures, name: str, limit: float, words: tuple[str, str]) -> str:
+    value: float | None = getattr(figures, name)
+    what, unit = words
+    if value is None:
+        return f"the {what} is not known"
+    if value <= limit:
+        return ""
+    return f"the {what} is {_in_unit(value, unit)}"
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return f"{units.percent_text(value) if unit == '%' else units.ms_text(value)} {unit}"
+
+
+def goal_parts(goal: Goal) -> list[tuple[str, float, tuple[str, str]]]:
+    """Return the figure of each part of a goal, its limit, and the figure in words with its unit."""
+    parts = (
+        ("average_ms", goal.average_ms, ("average", "ms")),
+        ("p90_ms", goal.p90_ms, ("90 % line", "ms")),
+        ("error_ratio", goal.error_ratio, ("share of errors", "%")),
+    )
+    return [(name, limit, words) for name, limit, words in parts if limit is not None]
+
+
+def goal_text(goal: Goal) -> str:
+    """Return a goal in words: average ≤ 1000 ms, share of errors ≤ 1.00 %."""
+    return ", ".join(f"{what} ≤ {_in_unit(limit, unit)}" for _, limit, (what, unit) in goal_parts(goal))
