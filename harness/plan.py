@@ -12,6 +12,7 @@ from harness.config import check_keys, did_you_mean, load_toml
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.jmx import read_properties, with_open_model
+from harness.thresholds import Thresholds
 
 # Set by every run itself, from the load, the target and the run's name; a plan's own value would be overruled.
 SET_BY_THE_RUN = {
@@ -38,6 +39,7 @@ _KEYS: Mapping[str, type] = {
     "system": str,
     "load": dict,
     "goal": dict,
+    "compare": dict,
     "properties": dict,
     "labels": dict,
     "dumps": list,
@@ -74,6 +76,7 @@ class Plan:
     system: str
     load: PlanLoad
     goal: Goal
+    thresholds: Thresholds
     properties: Mapping[str, str]
     once_labels: tuple[str, ...]
     dumps: tuple[Dump, ...]
@@ -113,6 +116,7 @@ def load_plan(plans_dir: Path, name: str) -> Plan:
         system=data["system"],
         load=_load(data["load"], f"{where} [load]"),
         goal=_goal(data.get("goal", {}), f"{where} [goal]"),
+        thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
         properties=_properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"]),
         once_labels=_texts(labels.get("once", []), f"{where} [labels] once"),
         dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),

@@ -1,0 +1,68 @@
+"""Which changes matter: the defaults, a plan's [compare], options."""
+
+import pytest
+
+from harness.errors import UsageError
+from harness.plan import load_plan
+from harness.thresholds import Thresholds
+from tests.conftest import ROOT, TINY_PLAN
+
+
+def test_tails_may_move_more_than_averages_unless_said_otherwise():
+    thresholds = Thresholds()
+    assert [thresholds.of(name) for name in ("average", "50", "90", "99", "throughput")] == [0.05, 0.05, 0.1, 0.1, 0.05]
+    assert (thresholds.errors, thresholds.alpha) == (0.005, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "ratio"),
+    [
+        ("average=5%", "average", 0.05),
+        ("p99=0.2", "99", 0.2),
+        ("90 = 7.5 %", "90", 0.075),
+        ("median=2%", "50", 0.02),
+        ("errors=0.1%", "errors", 0.001),
+    ],
+)
+def test_an_option_takes_a_percentage_or_a_ratio(text, name, ratio):
+    assert Thresholds().with_option(text).of(name) == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("p9=5%", r"no such metric; did you mean p99\? give one of: average, p50"),
+        ("average", "--threshold average=: not a number"),
+        ("average=200%", "not a number above 0 and up to 100"),
+        ("average=5", "not a number above 0 and up to 1"),
+        ("average=0", "not a number above 0"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(text, what):
+    with pytest.raises(UsageError, match=what):
+        Thresholds().with_option(text)
+
+
+def test_a_plan_says_what_matters_to_it(home):
+    (home / "plans" / "tiny.toml").write_text(TINY_PLAN + "[compare]\naverage = 0.02\np99 = 0.3\nalpha = 0.01\n")
+    assert load_plan(home / "plans", "tiny").thresholds == Thresholds(average=0.02, p99=0.3, alpha=0.01)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("avrage = 0.1", r"plans/tiny.toml \[compare\]: unknown key avrage; there are: alpha, average"),
+        ('average = "5%"', r"plans/tiny.toml \[compare\]: average = '5%'; give a int or float"),
+        ("average = 5", r"plans/tiny.toml \[compare\]: average=5: not a number above 0 and up to 1"),
+    ],
+)
+def test_a_plan_that_means_nothing_is_refused(home, table, what):
+    (home / "plans" / "tiny.toml").write_text(f"{TINY_PLAN}[compare]\n{table}\n")
+    with pytest.raises(UsageError, match=what):
+        load_plan(home / "plans", "tiny")
+
+
+def test_the_readme_of_plans_shows_the_defaults():
+    text = (ROOT / "plans" / "README.md").read_text(encoding="utf-8")
+    for line in ("average = 0.05 ", "p50, p75 (0.05), p90, p95, p99 (0.10)", "throughput = 0.05\n", "errors = 0.005 "):
+        assert line in text
