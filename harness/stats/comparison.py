@@ -8,6 +8,10 @@ REGRESSED, OK, CANNOT_TELL, INVALID = "REGRESSED", "OK", "CANNOT TELL", "INVALID
 AVERAGE, THROUGHPUT, ERRORS = "average", "throughput", "errors"
 PERCENTILES = ("50", "75", "90", "95", "99")
 METRICS = (AVERAGE, *PERCENTILES, THROUGHPUT, ERRORS)
+# What an observation was.
+RUNS, BATCHES, NOTHING = "runs", "batches", ""
+# The reason of an OK whose interval lies wholly beyond the threshold on the good side.
+IMPROVED = "improved"
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,9 @@ class MetricComparison:
     `base` and `new` are ms, 1/s or a ratio; of several runs the median. `delta_ratio` is (new - base) / base, and
     `low_ratio` to `high_ratio` is its 95 % interval; of errors the interval is that of new - base. `unit` is what was
     counted as an observation: runs, batches, or "" where nothing could be. `threshold_ratio` is the change that
-    matters, `further_runs` how many more runs a side would be needed to tell, `least_ratio` the least change that
-    could have been seen.
+    matters, `further_runs` how many more runs a side would be needed to tell, `least_ratio` the least change (of errors
+    the least difference) that would have been seen in four of five cases. `decides` is False where a CANNOT TELL says
+    no more than that there are too few samples: it does not keep the label, or the whole, from being OK.
     """
 
     metric: str
@@ -37,6 +42,7 @@ class MetricComparison:
     reason: str = ""
     further_runs: int | None = None
     least_ratio: float | None = None
+    decides: bool = True
 
 
 @dataclass(frozen=True)

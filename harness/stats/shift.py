@@ -1,0 +1,36 @@
+"""What a test says of a change between two sides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+# Of every interval; a test's own level is the thresholds' alpha.
+CONFIDENCE = 0.95
+# The share of cases in which the least change that is named would be seen.
+POWER = 0.80
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A change from the baseline to the contender, as a difference: of figures, or of their logarithms.
+
+    `low` to `high` is its 95 % interval, `least` the least one that would have been seen with a power of 80 %; None
+    where there are too few observations to say. `p_value` is that of no change.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    p_value: float
+    least: float | None
+
+    def as_ratio(self) -> Shift:
+        """Return a difference of logarithms as (new - base) / base."""
+        return replace(
+            self,
+            estimate=math.expm1(self.estimate),
+            low=None if self.low is None else math.expm1(self.low),
+            high=None if self.high is None else math.expm1(self.high),
+            least=None if self.least is None else math.expm1(self.least),
+        )
