@@ -18,6 +18,7 @@ from harness.record import FORMAT_VERSION as RUN_VERSION
 from harness.units import BYTES_PER_MB
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
+SWEEP_NAME = re.compile(r"sweep-(\d+)")
 _ATTEMPTS = 1000
 
 
@@ -158,13 +159,14 @@ def check_space(reports_dir: Path, min_free_mb: int) -> None:
 def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
     """Return a new, empty run directory: the series given or the last one, and the next free number in it.
 
-    Making the directory is what reserves the name, so two runs that start at once get two names.
+    The last one is never that of a sweep, whose runs are its levels. Making the directory is what reserves the name, so
+    two runs that start at once get two names.
     """
     folder = reports_dir / plan
     folder.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
         names = [match for path in folder.iterdir() if (match := RUN_NAME.match(path.name))]
-        chosen = series or max((match[1] for match in names), key=int, default="01")
+        chosen = series or _last_series(folder)
         number = 1 + max((int(match[2]) for match in names if int(match[1]) == int(chosen)), default=0)
         try:
             path = folder / f"run-{chosen}_{number}"
@@ -173,3 +175,20 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
             continue
         return RunDirectory(path)
     raise UsageError(f"{folder.name}: no free run name found", "give another SERIES")
+
+
+def next_series(folder: Path) -> str:
+    """Return the first series of a plan's folder that neither a run nor a sweep has used, nor a later one."""
+    return f"{1 + max((int(series) for series in _series(folder, RUN_NAME, SWEEP_NAME)), default=0):02d}"
+
+
+def _last_series(folder: Path) -> str:
+    """Return the last series of runs that no sweep has; where there is none a new one."""
+    sweeps = {int(series) for series in _series(folder, SWEEP_NAME)}
+    single = [series for series in _series(folder, RUN_NAME) if int(series) not in sweeps]
+    return max(single, key=int, default="") or next_series(folder)
+
+
+def _series(folder: Path, *names: re.Pattern[str]) -> list[str]:
+    found = (name.match(path.name) for path in folder.iterdir() for name in names)
+    return [match[1] for match in found if match]

@@ -94,6 +94,11 @@ class Supervisor:
         return MappingProxyType({running.spec.name: running.process.pid for running in self._running})
 
     @property
+    def is_up(self) -> bool:
+        """Whether it is started and none of its processes has ended."""
+        return bool(self._running) and all(running.process.poll() is None for running in self._running)
+
+    @property
     def recordings(self) -> Mapping[str, Path]:
         """The JFR recording of every started process that leaves one, by its name; it is whole after `stop`."""
         names = {r.spec.name: self._render(r.spec.recording, f"{r.spec.name}.recording") for r in self._running}
