@@ -166,6 +166,7 @@ def summarise(
     counted: SampleTally | None = None,
     percentiles: Sequence[str] = PERCENTILES,
     with_transactions: bool = False,
+    with_timeline: bool = True,
 ) -> RunSummary:
     """Return the summary of a tally; `run` is its run.json, None for a bare JTL named `source`.
 
@@ -182,15 +183,12 @@ def summarise(
     codes, errors = tally.code_counts(), _errors_since_origin(tally)
     driven = driven_labels((*groups, *([whole] if whole else [])))
     law = _law(tally, window, run)
-    timeline = _timeline(tally.pulse)
     evidence = Evidence(
         run=run,
         load=load.total if load else None,
         codes=tuple(code for code in codes if code.label in driven),
         law=law,
-        peak_users=max((users for users in timeline.active_users if users is not None), default=None)
-        if timeline
-        else None,
+        peak_users=_peak_users(tally.pulse),
         usages=observed.usages,
         dropped=dropped,
         window=window,
@@ -209,7 +207,7 @@ def summarise(
         codes=codes,
         errors=errors[:ERROR_KINDS_KEPT],
         error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_KEPT),
-        timeline=timeline,
+        timeline=_timeline(tally.pulse) if with_timeline else None,
         littles_law=law,
         observed=observed,
         caveats=find_caveats(evidence),
@@ -252,6 +250,14 @@ def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
         replace(kind, first_s=round(kind.first_s + shift_s, 3), last_s=round(kind.last_s + shift_s, 3))
         for kind in tally.error_kinds()
     )
+
+
+def _peak_users(pulse: Pulse) -> int | None:
+    """Return the most users that were active in a second; None when none were seen, or the span is beyond any run."""
+    span_s = pulse.span_s
+    if span_s is None:
+        return None
+    return max((users for users in pulse.active_users(*span_s) if users is not None), default=None)
 
 
 def _timeline(pulse: Pulse) -> Timeline | None:

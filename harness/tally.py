@@ -63,12 +63,16 @@ class _Kind:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which samples of a file are counted, and how: the arguments of SampleTally."""
+    """Which samples of a file are counted, and how: the arguments of SampleTally.
+
+    `with_timeline` says whether anybody asks for the timeline: times per stretch need not be counted when nobody does.
+    """
 
     once_labels: tuple[str, ...] = ()
     source: int = 0
     window_ms: tuple[int, int] | None = None
     batch_count: int = 0
+    with_timeline: bool = True
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""

@@ -161,6 +161,35 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
         assert dropped == expected_dropped, seed
 
 
+def test_records_that_lie_across_two_stretches_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
+    rng = random.Random(7)
+    lines = [COLUMNS.encode() + b"\n"]
+    lines += [row(rng, COLUMNS, ",", 1_700_000_000_000 + 90 * number).encode() + b"\n" for number in range(15_000)]
+    for _ in range(20):
+        torn(rng, lines, ",", lines[0])
+    data = b"".join(lines)
+    assert len(data) > 1_500_000
+    path = tmp_path / "long.jtl"
+    path.write_bytes(data)
+    expected, expected_dropped = plain(data, Scope())
+    tally, dropped = count_file(path, len(data), "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=1_000_000)
+    same(tally, expected)
+    assert dropped == expected_dropped
+
+
+def test_without_a_timeline_no_times_are_counted_by_second_and_all_else_is(tmp_path, program):
+    data = HEAD + lines_of(3000)
+    path = tmp_path / "x.jtl"
+    path.write_bytes(data)
+    expected, _ = plain(data, Scope())
+    scope = Scope(with_timeline=False)
+    tally, _ = count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=50_000)
+    assert (tally.labels, tally.requests.seconds) == (expected.labels, expected.requests.seconds)
+    assert tally.requests.users == expected.requests.users
+    counted = sum(histogram.count for histogram in tally.requests.buckets.values())
+    assert counted < 3000  # those alone that the plain reader counted
+
+
 def lines_of(count, label="Pay"):
     return b"".join(b"%d,7,%s %d,200,T 1-1,true,10,3,1,0\n" % (i, label.encode(), i % 9) for i in range(count))
 

@@ -119,6 +119,7 @@ def print_tables(options: argparse.Namespace) -> int:
         with_transactions=options.transactions,
         columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None,
         strict=options.strict,
+        with_timeline=False,
     )
     selection = Selection(
         pattern=parse_pattern(options.label) if options.label is not None else None,

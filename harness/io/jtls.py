@@ -30,6 +30,7 @@ class Counting:
     columns: tuple[str, ...] | None = None
     strict: bool = False
     with_batches: bool = False
+    with_timeline: bool = True
 
 
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
@@ -40,7 +41,7 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
-    tally, dropped = read_tally(inputs, columns=counting.columns)
+    tally, dropped = read_tally(inputs, columns=counting.columns, with_timeline=counting.with_timeline)
     name = " + ".join(Path(given.name).name for given in inputs)
     if counting.strict and dropped.count:
         raise UsageError(
@@ -60,6 +61,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         counted=counted,
         percentiles=counting.percentiles,
         with_transactions=counting.with_transactions,
+        with_timeline=counting.with_timeline,
     )
 
 
@@ -76,4 +78,4 @@ def counted_tally(
     if span_ms is None or window.length_s == window.run_s:
         return None
     batch_count = batch_count_of(window.length_s) if with_batches else 0
-    return read_tally(inputs, once_labels, span_ms, columns, batch_count)[0]
+    return read_tally(inputs, once_labels, span_ms, columns, batch_count, with_timeline=False)[0]

@@ -38,13 +38,15 @@ def read_tally(
     window_ms: tuple[int, int] | None = None,
     columns: Sequence[str] | None = None,
     batch_count: int = 0,
+    with_timeline: bool = True,
 ) -> tuple[SampleTally, Dropped]:
     """Return the tally of JTLs as of one run, each a generator of its own, and what could not be used of them.
 
-    `columns` are those of files without a header line; `batch_count` is in how many batches the window is counted, too.
-    Says on standard error how far it is. UsageError when one cannot be read, is no JTL, or changes while it is read.
+    `columns` are those of files without a header line; `batch_count` is in how many batches the window is counted, too;
+    the tally has a timeline only `with_timeline`. Says on standard error how far it is. UsageError when one cannot be
+    read, is no JTL, or changes while it is read.
     """
-    scope = Scope(tuple(once_labels), 0, window_ms, batch_count)
+    scope = Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline)
     whole, dropped = None, Dropped()
     for source, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:

@@ -20,12 +20,13 @@ import java.util.concurrent.Future;
  * Counts the samples of a large CSV JTL on several cores. The file is cut at line ends; a cut that turns out to lie
  * within a quoted text is made again where the part before it ended.
  *
- * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), and the size of a
- * part in bytes. Standard input has one line to begin with, and one for each time that the count got stuck: where to go on (offset, lines before it)
- * and the format in force there (delimiter, number of columns, the place of each role or -1, as in Layout). Standard
- * output has frames, each begun by a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures,
- * S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end without D is a failure; its exit code is 3
- * when memory was not enough, 4 when the file could not be read to its size or nobody reads what is written.
+ * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part
+ * in bytes, and whether times are counted by when they were taken, too (true or false). Standard input has one line to
+ * begin with, and one for each time that the count got stuck: where to go on (offset, lines before it) and the format in
+ * force there (delimiter, number of columns, the place of each role or -1, as in Layout). Standard output has frames,
+ * each begun by a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures, S stuck (offset,
+ * lines), D done (the counts). Numbers are big-endian. An end without D is a failure; its exit code is 3 when memory was
+ * not enough, 4 when the file could not be read to its size or nobody reads what is written.
  */
 public final class CountJtl {
   private static final int OUT_OF_MEMORY = 3;
@@ -40,7 +41,7 @@ public final class CountJtl {
   private final long fromMs;
   private final long toMs;
   private int partBytes;
-  private final Whole whole = new Whole();
+  private final Whole whole;
   // Not System.out, which swallows errors: when whoever asked is gone, so are we.
   private final DataOutputStream out =
       new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
@@ -54,6 +55,7 @@ public final class CountJtl {
     fromMs = Long.parseLong(arguments[3]);
     toMs = Long.parseLong(arguments[4]);
     partBytes = Integer.parseInt(arguments[5]);
+    whole = new Whole(Boolean.parseBoolean(arguments[6]));
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -118,7 +120,7 @@ public final class CountJtl {
         long from = start;
         long stop = lineEnd(start + partBytes);
         int[] halvings = whole.halvings();
-        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, halvings))));
+        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, new Tally(halvings)))));
         start = stop;
       }
       Cut cut = waiting.removeFirst();
@@ -139,9 +141,9 @@ public final class CountJtl {
     return true;
   }
 
-  private Part read(long start, long stop, Layout layout, int[] halvings) throws IOException {
+  private Part read(long start, long stop, Layout layout, Tally tally) throws IOException {
     try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "r")) {
-      Part part = new Part(file, size, start, layout, new Tally(halvings));
+      Part part = new Part(file, size, start, layout, tally);
       part.read(stop);
       return part;
     }

@@ -1,5 +1,3 @@
-import java.util.Arrays;
-
 /** The columns in force: the role of each field of a record; and which samples count, by the time of their end. */
 final class Layout {
   // In the order in which CountJtl is told their places.
@@ -19,19 +17,27 @@ final class Layout {
   static final int SAMPLES = 13;
   static final int ERRORS = 14;
   static final int ROLES = 15;
-  static final int SKIP = -1;
-
-  /** Whether a column of this role holds whole numbers. */
-  static boolean isNumber(int role) {
-    return role >= RECEIVED || role == START || role == ELAPSED;
-  }
 
   final byte delimiter;
   final long delimiters;
   final int width;
-  final int[] roles;
+  // The place of each role, -1 where there is no such column.
+  final int start;
+  final int elapsed;
+  final int label;
+  final int success;
+  final int code;
+  final int message;
+  final int thread;
+  final int failure;
+  final int received;
+  final int sent;
+  final int users;
+  final int latency;
+  final int connect;
+  final int samples;
+  final int errors;
   final int missing;
-  final boolean hasCode;
   final long fromMs;
   final long toMs;
 
@@ -42,14 +48,21 @@ final class Layout {
     this.width = width;
     this.fromMs = fromMs;
     this.toMs = toMs;
-    roles = new int[width];
-    Arrays.fill(roles, SKIP);
-    for (int role = 0; role < places.length; role++) {
-      if (places[role] >= 0) {
-        roles[places[role]] = role;
-      }
-    }
-    hasCode = places[CODE] >= 0;
+    start = places[START];
+    elapsed = places[ELAPSED];
+    label = places[LABEL];
+    success = places[SUCCESS];
+    code = places[CODE];
+    message = places[MESSAGE];
+    thread = places[THREAD];
+    failure = places[FAILURE];
+    received = places[RECEIVED];
+    sent = places[SENT];
+    users = places[USERS];
+    latency = places[LATENCY];
+    connect = places[CONNECT];
+    samples = places[SAMPLES];
+    errors = places[ERRORS];
     missing =
         (places[RECEIVED] < 0 ? Tally.RECEIVED : 0)
             | (places[SENT] < 0 ? Tally.SENT : 0)

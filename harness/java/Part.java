@@ -19,10 +19,8 @@ final class Part {
   /** A row that has other fields than it should: the plain reader says what to do with it. */
   record OddRow(long offset, long line, byte[] bytes) {}
 
-  private static final int SLACK_BYTES = 64 * 1024;
-
-  /** More than a part has, unless it ends in a line without an end, such as a hole in the file. */
-  private static final int FIRST_BYTES_MAX = 16 * 1024 * 1024;
+  /** So much of the file is looked at at once: it stays in the processor's cache between reading and counting. */
+  private static final int WINDOW_BYTES = 256 * 1024;
 
   /** The JVM reads no more than this without memory of its own, and two copies instead of one: half as fast. */
   private static final int READ_BYTES = 8 * 1024;
@@ -34,15 +32,13 @@ final class Part {
   private static final byte[] HEADER = "timeStamp".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] TRANSACTION =
       "Number of samples in transaction :".getBytes(StandardCharsets.US_ASCII);
-  private static final byte[] NOTHING = {};
   private static final long LOW_BITS = 0x0101010101010101L;
   private static final long HIGH_BITS = 0x8080808080808080L;
-  private static final long NEWLINES = '\n' * LOW_BITS;
+  /** Bytes up to a newline, NUL among them: a search for newlines finds that, too. */
+  private static final long ABOVE_NEWLINES = ('\n' + 1) * LOW_BITS;
   private static final long SET_UP_CAPITALS = 'U' * LOW_BITS;
   private static final long TEAR_DOWN_CAPITALS = 'D' * LOW_BITS;
-  private static final long[] POWERS = {
-    1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000
-  };
+  private static final long EIGHT_DIGITS = 100_000_000;
   private static final long ZEROS = '0' * LOW_BITS;
   private static final long NINES = (0x7F - 9) * LOW_BITS;
   private static final long TRUE = 0x65757274L;
@@ -67,25 +63,21 @@ final class Part {
   private final RandomAccessFile file;
   private final long size;
   private final Layout layout;
-  private byte[] data;
+  // The bytes of the file from `base` on; places are places in them.
+  private byte[] data = BUFFER.get();
+  private long base;
   private int filled;
-  private int firstNul;
 
-  // What the scan of a record found so far; numbers by their role.
-  private final long[] row = new long[Layout.ROLES];
-  private int label;
-  private int code;
-  private int kind;
+  // Where the fields of a record stand, without their quotes; one more for those beyond the last column.
+  private final int[] starts;
+  private final int[] ends;
+  // The fields of a record that hold doubled quotes.
+  private final int[] escaped;
+  private int escapedCount;
   private int recordLines;
-  private int fieldStart;
-  private int fieldEnd;
-  private boolean isEscaped;
   private boolean isBad;
-  private boolean isFailed;
-  private final int[] failure = new int[2];
-  private final int[] message = new int[2];
-  private byte[] failureText;
-  private byte[] messageText;
+  // The numbers of a record by their role.
+  private final long[] row = new long[Layout.ROLES];
 
   Part(RandomAccessFile file, long size, long start, Layout layout, Tally tally) {
     this.tally = tally;
@@ -93,27 +85,31 @@ final class Part {
     this.size = size;
     this.start = start;
     this.layout = layout;
+    base = start;
+    starts = new int[layout.width + 1];
+    ends = new int[layout.width + 1];
+    escaped = new int[layout.width + 1];
   }
 
   /** Reads the part. */
   void read(long stop) throws IOException {
-    fill((int) Math.min(Math.min(stop - start + SLACK_BYTES, FIRST_BYTES_MAX), size - start));
-    long limit = stop - start;
+    fill(0);
     int place = 0;
-    while (place < limit && !isStuck && !isFull()) {
+    while (base + place < stop && !isStuck && !isFull()) {
       int next = record(place);
-      if (next < 0) {
-        if (start + filled < size && filled - place < RECORD_MAX_BYTES) {
-          fill((int) Math.min(2L * filled, size - start));
+      if (next >= 0) {
+        place = next;
+        lineCount += recordLines;
+      } else if (!isStuck) {
+        if (base + filled < size && filled - place < RECORD_MAX_BYTES) {
+          fill(place);
+          place = 0;
         } else {
           isStuck = true;
         }
-        continue;
       }
-      place = next;
-      lineCount += recordLines;
     }
-    end = start + place;
+    end = base + place;
     data = null;
   }
 
@@ -122,15 +118,19 @@ final class Part {
     return tally.isFull() || oddRows.size() >= ODD_ROWS_MAX;
   }
 
-  private void fill(int wanted) throws IOException {
-    int from = filled;
-    data = BUFFER.get();
+  /** Reads on, and keeps what stands from `place` on. */
+  private void fill(int place) throws IOException {
+    int kept = filled - place;
+    int wanted = (int) Math.min(Math.max(WINDOW_BYTES, 2 * kept), size - base - place);
+    byte[] from = data;
     if (data.length < wanted + Long.BYTES) {
-      data = Arrays.copyOf(data, wanted + Long.BYTES);
+      data = new byte[wanted + Long.BYTES];
       BUFFER.set(data);
     }
-    filled = from;
-    file.seek(start + filled);
+    System.arraycopy(from, place, data, 0, kept);
+    base += place;
+    filled = kept;
+    file.seek(base + filled);
     int count = 1;
     while (filled < wanted && count > 0) {
       count = file.read(data, filled, Math.min(READ_BYTES, wanted - filled));
@@ -140,7 +140,6 @@ final class Part {
       throw new EOFException(); // the file was cut off meanwhile
     }
     Arrays.fill(data, filled, filled + Long.BYTES, (byte) '\n'); // so that every search ends
-    firstNul = firstNul();
   }
 
   private long word(int place) {
@@ -152,22 +151,13 @@ final class Part {
     return word - LOW_BITS & ~word & HIGH_BITS; // H. S. Warren, "Hacker's Delight", 6-1
   }
 
-  private int firstNul() {
-    for (int place = 0; place < filled; place += Long.BYTES) {
-      long zeros = zeroBytes(word(place));
-      if (zeros != 0) {
-        return place + (Long.numberOfTrailingZeros(zeros) >>> 3);
-      }
-    }
-    return filled;
-  }
-
   /**
    * Counts the record that begins at `place`; returns where the next one begins. -1 when its end is not in the data,
    * or when it is not for this reader: then `isStuck` is set.
    */
   private int record(int place) {
     recordLines = 0;
+    escapedCount = 0;
     if (isMark(place)) {
       isStuck = true;
       return -1;
@@ -176,80 +166,74 @@ final class Part {
     if (next >= 0) {
       return next;
     }
-    begin();
-    final int width = layout.width;
-    final int[] roles = layout.roles;
-    final byte delimiter = layout.delimiter;
-    final long delimiters = layout.delimiters;
     final byte[] bytes = data;
+    final int width = layout.width;
     next = place;
     for (int field = 0; ; field++) {
-      int start = next;
-      int role = field < width ? roles[field] : Layout.SKIP;
-      int end = Layout.isNumber(role) ? plainNumber(bytes, next, role) : -1;
-      if (end >= 0 && (bytes[end] == delimiter || bytes[end] == '\n')) {
-        next = end;
-      } else if (bytes[next] == '"' && next < filled) {
-        next = quoted(next + 1);
+      int slot = Math.min(field, width);
+      if (bytes[next] == '"') {
+        next = quoted(next + 1, slot);
         if (next < 0) {
           return -1;
         }
-        take(role);
       } else {
-        isEscaped = false;
-        long ends;
-        while (true) {
-          long word = (long) WORDS.get(bytes, next);
-          ends = zeroBytes(word ^ delimiters) | zeroBytes(word ^ NEWLINES);
-          if (ends != 0) {
-            break;
-          }
-          next += Long.BYTES;
-        }
-        next += Long.numberOfTrailingZeros(ends) >>> 3;
-        fieldStart = start;
-        fieldEnd = next;
-        if (next > start && bytes[next - 1] == '\r' && bytes[next] == '\n') {
-          fieldEnd--;
-        }
-        take(role);
+        starts[slot] = next;
+        next = fieldEnd(bytes, next);
+        ends[slot] = next;
       }
-      if (bytes[next] == '\n') {
-        if (next >= filled && start + filled < size) {
-          return -1;
-        }
-        if (field + 1 != width) {
-          if (recordLines > 0) {
-            isStuck = true; // a torn quote that was closed by chance: the lines in it may be good rows
-            return -1;
-          }
-          isBad = true;
-        }
-        recordLines++;
-        return finish(place, Math.min(next + 1, filled));
+      byte found = bytes[next];
+      if (found == '\n') {
+        return line(place, next, field + 1);
+      }
+      if (found == 0) {
+        isStuck = true;
+        return -1;
       }
       next++;
     }
   }
 
-  /** Reads the digits at `place`, up to 7 of them or 9 to 13; returns where they end, -1 when there are others. */
-  private int plainNumber(byte[] bytes, int place, int role) {
-    long word = (long) WORDS.get(bytes, place) ^ ZEROS;
-    int length = Long.numberOfTrailingZeros(otherThanDigits(word)) >>> 3;
-    if (length == 0) {
+  /** Returns where the next delimiter, newline or NUL stands. */
+  private int fieldEnd(byte[] bytes, int place) {
+    final byte delimiter = layout.delimiter;
+    final long delimiters = layout.delimiters;
+    int next = place;
+    while (true) {
+      long word = (long) WORDS.get(bytes, next);
+      long hits = zeroBytes(word ^ delimiters) | word - ABOVE_NEWLINES & ~word & HIGH_BITS;
+      if (hits == 0) {
+        next += Long.BYTES;
+        continue;
+      }
+      next += Long.numberOfTrailingZeros(hits) >>> 3;
+      byte found = bytes[next];
+      if (found == delimiter || found == '\n' || found == 0) {
+        return next;
+      }
+      next++; // some other control character
+    }
+  }
+
+  /** Takes the line that ends a record of so many fields; returns what `record` does. */
+  private int line(int place, int newline, int fieldCount) {
+    if (newline >= filled && base + filled < size) {
       return -1;
     }
-    if (length < Long.BYTES) {
-      row[role] = value(word << 64 - 8 * length);
-      return place + length;
-    }
-    long rest = (long) WORDS.get(bytes, place + Long.BYTES) ^ ZEROS;
-    int restLength = Long.numberOfTrailingZeros(otherThanDigits(rest)) >>> 3;
-    if (role != Layout.START || restLength == 0 || restLength > 5) {
+    int width = layout.width;
+    if (fieldCount != width && recordLines > 0) {
+      isStuck = true; // a torn quote that was closed by chance: the lines in it may be good rows
       return -1;
     }
-    row[role] = value(word) * POWERS[restLength] + value(rest << 64 - 8 * restLength);
-    return place + Long.BYTES + restLength;
+    recordLines++;
+    int next = Math.min(newline + 1, filled);
+    if (fieldCount != width) {
+      return odd(place, next);
+    }
+    int last = width - 1;
+    if (ends[last] == newline && newline > starts[last] && data[newline - 1] == '\r') {
+      ends[last]--;
+    }
+    return finish(place, next);
   }
 
   /** Returns the high bits of the bytes above 9; above the first of them others may be set, too. */
@@ -278,26 +262,14 @@ final class Part {
       recordLines = 1;
       return next + 1;
     }
-    return start + filled == size ? filled : -1;
-  }
-
-  private void begin() {
-    isBad = false;
-    isFailed = false;
-    failure[0] = failure[1] = message[0] = message[1] = 0;
-    failureText = messageText = null;
-    row[Layout.SAMPLES] = 1;
-    row[Layout.RECEIVED] = row[Layout.SENT] = row[Layout.LATENCY] = row[Layout.CONNECT] = 0;
-    row[Layout.USERS] = row[Layout.ERRORS] = -1;
-    code = layout.hasCode ? 0 : tally.codes.number(NOTHING);
-    kind = 0;
+    return base + filled == size ? filled : -1;
   }
 
   /** Reads a quoted field from behind its opening quote; returns the place behind the closing one's field. */
-  private int quoted(int place) {
+  private int quoted(int place, int slot) {
     byte[] bytes = data;
     int next = place;
-    isEscaped = false;
+    boolean isEscaped = false;
     while (next < filled) {
       byte found = bytes[next++];
       if (found == '\n') {
@@ -305,14 +277,20 @@ final class Part {
         if (recordLines > RECORD_MAX_LINES || isMark(next)) {
           break;
         }
+      } else if (found == 0) {
+        isStuck = true;
+        return -1;
       } else if (found == '"') {
         if (next < filled && bytes[next] == '"') {
           isEscaped = true;
           next++;
           continue;
         }
-        fieldStart = place;
-        fieldEnd = next - 1;
+        starts[slot] = place;
+        ends[slot] = next - 1;
+        if (isEscaped && slot < layout.width) {
+          escaped[escapedCount++] = slot;
+        }
         int behind = next;
         if (behind < filled && bytes[behind] == '\r' && (behind + 1 == filled || bytes[behind + 1] == '\n')) {
           behind++;
@@ -323,43 +301,113 @@ final class Part {
         break;
       }
     }
-    if (next < filled || start + filled == size) {
+    if (next < filled || base + filled == size) {
       isStuck = true;
     }
     return -1;
   }
 
-  private void take(int role) {
-    switch (role) {
-      case Layout.LABEL -> label = isEscaped ? tally.labels.number(unescaped()) : name(tally.labels);
-      case Layout.CODE -> code = isEscaped ? tally.codes.number(unescaped()) : name(tally.codes);
-      case Layout.SUCCESS -> success();
-      case Layout.THREAD -> thread();
-      case Layout.MESSAGE -> {
-        messageText = isEscaped ? unescaped() : null;
-        message[0] = fieldStart;
-        message[1] = fieldEnd;
-        if (isTransaction()) {
-          kind |= 1;
-        }
-      }
-      case Layout.FAILURE -> {
-        failureText = isEscaped ? unescaped() : null;
-        failure[0] = fieldStart;
-        failure[1] = fieldEnd;
-      }
-      case Layout.SKIP -> {}
-      default -> number(role);
+  /** Counts the record from `place` to before `next` whose fields are found, or keeps it as odd; -1 when stuck. */
+  private int finish(int place, int next) {
+    final Layout layout = this.layout;
+    final long[] row = this.row;
+    isBad = false;
+    int successLength = ends[layout.success] - starts[layout.success];
+    long success = word(starts[layout.success]);
+    boolean isFailed = successLength != 4 || (success & 0xFFFFFFFFL) != TRUE;
+    if (isFailed && (successLength != 5 || (success & 0xFFFFFFFFFFL) != FALSE)) {
+      return odd(place, next);
     }
+    long startMs = instant(layout.start);
+    long elapsedMs = number(layout.elapsed, 0);
+    row[Layout.START] = startMs;
+    row[Layout.ELAPSED] = elapsedMs;
+    row[Layout.RECEIVED] = number(layout.received, 0);
+    row[Layout.SENT] = number(layout.sent, 0);
+    row[Layout.USERS] = number(layout.users, -1);
+    row[Layout.LATENCY] = number(layout.latency, 0);
+    row[Layout.CONNECT] = number(layout.connect, 0);
+    long sampleCount = number(layout.samples, 1);
+    long errorCount = number(layout.errors, -1);
+    if (isBad || elapsedMs > ELAPSED_MAX_MS || sampleCount == 0 || sampleCount > 1 && errorCount > sampleCount) {
+      return odd(place, next);
+    }
+    if (sampleCount == 1 || errorCount < 0) {
+      errorCount = isFailed ? sampleCount : 0;
+    }
+    row[Layout.SAMPLES] = sampleCount;
+    row[Layout.ERRORS] = errorCount;
+    long endMs = startMs + elapsedMs;
+    if (endMs < layout.fromMs || endMs >= layout.toMs) {
+      return next;
+    }
+    int label = name(tally.labels, layout.label);
+    int code = name(tally.codes, layout.code);
+    int cause = 0;
+    if (errorCount > 0) {
+      boolean hasFailure = layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
+      cause = name(tally.causes, hasFailure ? layout.failure : layout.message);
+    }
+    int kind = threadGroup() << 1 | (isTransaction() ? 1 : 0);
+    tally.add(row, label, code, kind, cause, base + place, layout.missing);
+    return next;
   }
 
-  private int name(Names names) {
-    return names.number(data, fieldStart, fieldEnd);
+  private int odd(int place, int next) {
+    for (int at = place; at + HEADER.length <= next; at++) {
+      if (Arrays.equals(data, at, at + HEADER.length, HEADER, 0, HEADER.length)) {
+        isStuck = true;
+        return -1;
+      }
+    }
+    oddRows.add(new OddRow(base + place, lineCount, Arrays.copyOfRange(data, place, next)));
+    return next;
   }
 
-  private byte[] unescaped() {
+  /** Returns the number of 1 to 8 digits in a field, `missing` without such a column; marks the record as bad. */
+  private long number(int field, long missing) {
+    if (field < 0) {
+      return missing;
+    }
+    // Longer numbers could overflow a sum: the plain reader knows no bounds.
+    int length = ends[field] - starts[field];
+    isBad |= length < 1 || length > Long.BYTES;
+    return digits(starts[field], length);
+  }
+
+  /** Returns the number of 1 to 13 digits in a field; marks the record as bad when there is none. */
+  private long instant(int field) {
+    int length = ends[field] - starts[field];
+    if (length <= Long.BYTES || length > 13) {
+      isBad |= length > 13;
+      return number(field, 0);
+    }
+    return digits(starts[field], length - 8) * EIGHT_DIGITS + digits(ends[field] - 8, 8);
+  }
+
+  /** Returns the number of 1 to 8 digits that begins at `place`; marks the record as bad when it is none. */
+  private long digits(int place, int length) {
+    long word = (word(place) ^ ZEROS) << -8 * length;
+    isBad |= otherThanDigits(word) != 0;
+    return value(word);
+  }
+
+  /** Returns the number of the text of a field among `names`, that of no text without such a column. */
+  private int name(Names names, int field) {
+    if (field < 0) {
+      return names.number(data, 0, 0);
+    }
+    for (int index = 0; index < escapedCount; index++) {
+      if (escaped[index] == field) {
+        return names.number(unescaped(field));
+      }
+    }
+    return names.number(data, starts[field], ends[field]);
+  }
+
+  private byte[] unescaped(int field) {
     ByteArrayOutputStream text = new ByteArrayOutputStream();
-    for (int place = fieldStart; place < fieldEnd; place++) {
+    for (int place = starts[field]; place < ends[field]; place++) {
       text.write(data[place]);
       if (data[place] == '"') {
         place++;
@@ -368,38 +416,43 @@ final class Part {
     return text.toByteArray();
   }
 
-  private void success() {
-    int length = fieldEnd - fieldStart;
-    long word = word(fieldStart);
-    if (length == 4 && (word & 0xFFFFFFFFL) == TRUE) {
-      return;
+  private boolean isTransaction() {
+    int field = layout.message;
+    if (field < 0 || data[starts[field]] != TRANSACTION[0]) {
+      return false;
     }
-    isFailed = true;
-    isBad |= length != 5 || (word & 0xFFFFFFFFFFL) != FALSE;
+    int length = TRANSACTION.length;
+    int start = starts[field];
+    return ends[field] - start >= length && Arrays.equals(data, start, start + length, TRANSACTION, 0, length);
   }
 
-  /** JMeter names a thread after its group; in a distributed run the generator's name stands before it. */
-  private void thread() {
+  /**
+   * Returns 0 for the load, 1 for setUp, 2 for tearDown. JMeter names a thread after its group; in a distributed run
+   * the generator's name stands before it.
+   */
+  private int threadGroup() {
+    if (layout.thread < 0) {
+      return 0;
+    }
+    int start = starts[layout.thread];
+    int end = ends[layout.thread];
     boolean isTearDown = false;
-    for (int place = fieldStart; place < fieldEnd; place += Long.BYTES) {
+    for (int place = start; place < end; place += Long.BYTES) {
       long word = word(place);
       long found = zeroBytes(word ^ SET_UP_CAPITALS) | zeroBytes(word ^ TEAR_DOWN_CAPITALS);
       for (; found != 0; found &= found - 1) {
         int at = place + (Long.numberOfTrailingZeros(found) >>> 3);
-        if (holds("setUp", at - 3)) {
-          kind = kind & 1 | 2;
-          return;
+        if (holds("setUp", at - 3, start, end)) {
+          return 1;
         }
-        isTearDown |= holds("tearDown", at - 4);
+        isTearDown |= holds("tearDown", at - 4, start, end);
       }
     }
-    if (isTearDown) {
-      kind = kind & 1 | 4;
-    }
+    return isTearDown ? 2 : 0;
   }
 
-  private boolean holds(String word, int place) {
-    if (place < fieldStart || place + word.length() > fieldEnd) {
+  private boolean holds(String word, int place, int start, int end) {
+    if (place < start || place + word.length() > end) {
       return false;
     }
     for (int index = 0; index < word.length(); index++) {
@@ -408,77 +461,5 @@ final class Part {
       }
     }
     return true;
-  }
-
-  private boolean isTransaction() {
-    int length = TRANSACTION.length;
-    return data[fieldStart] == TRANSACTION[0]
-        && fieldEnd - fieldStart >= length
-        && Arrays.equals(data, fieldStart, fieldStart + length, TRANSACTION, 0, length);
-  }
-
-  /** Returns the number of 1 to 8 digits that begins at `place`; marks the record as bad when it is none. */
-  private long digits(int place, int length) {
-    long word = (word(place) ^ ZEROS) << 64 - 8 * length;
-    isBad |= otherThanDigits(word) != 0;
-    return value(word);
-  }
-
-  private void number(int role) {
-    int length = fieldEnd - fieldStart;
-    // Longer numbers could overflow a sum: the plain reader knows no bounds.
-    if (length < 1 || length > (role == Layout.START ? 13 : 8)) {
-      isBad = true;
-      return;
-    }
-    row[role] =
-        length <= 8
-            ? digits(fieldStart, length)
-            : digits(fieldStart, length - 8) * POWERS[8] + digits(fieldEnd - 8, 8);
-  }
-
-  /** Counts the record that was scanned from `place` to before `next`, or keeps it as odd; -1 when stuck. */
-  private int finish(int place, int next) {
-    if (firstNul < next) {
-      isStuck = true;
-      return -1;
-    }
-    long sampleCount = row[Layout.SAMPLES];
-    if (isBad
-        || row[Layout.ELAPSED] > ELAPSED_MAX_MS
-        || sampleCount == 0
-        || sampleCount > 1 && row[Layout.ERRORS] > sampleCount) {
-      if (holdsHeader(place, next)) {
-        isStuck = true;
-        return -1;
-      }
-      oddRows.add(new OddRow(start + place, lineCount, Arrays.copyOfRange(data, place, next)));
-      return next;
-    }
-    if (sampleCount == 1 || row[Layout.ERRORS] < 0) {
-      row[Layout.ERRORS] = isFailed ? sampleCount : 0;
-    }
-    long endMs = row[Layout.START] + row[Layout.ELAPSED];
-    if (endMs >= layout.fromMs && endMs < layout.toMs) {
-      int cause = 0;
-      if (row[Layout.ERRORS] > 0) {
-        cause = failure[1] > failure[0] ? cause(failure, failureText) : cause(message, messageText);
-      }
-      tally.add(row, label, code, kind, cause, start + place, layout.missing);
-    }
-    return next;
-  }
-
-  private int cause(int[] span, byte[] text) {
-    return text == null ? tally.causes.number(data, span[0], span[1]) : tally.causes.number(text);
-  }
-
-  private boolean holdsHeader(int place, int next) {
-    for (int at = place; at + HEADER.length <= next; at++) {
-      if (Arrays.equals(data, at, at + HEADER.length, HEADER, 0, HEADER.length)) {
-        return true;
-      }
-    }
-    return false;
   }
 }

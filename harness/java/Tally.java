@@ -50,7 +50,7 @@ final class Tally {
   private final long[] lastBucket = {-1, -1};
   private final int[] lastBucketRow = new int[2];
 
-  /** Buckets of kind k are 2^halvings[k] seconds wide. */
+  /** Buckets of kind k are 2^halvings[k] seconds wide; there are none with null. */
   Tally(int[] halvings) {
     this.halvings = halvings;
   }
@@ -132,10 +132,8 @@ final class Tally {
     if (second != lastSecond[kind]) {
       lastSecond[kind] = second;
       lastSecondRow[kind] = table.row(second);
-      long bucket = second >> halvings[kind];
-      if (bucket != lastBucket[kind]) {
-        lastBucket[kind] = bucket;
-        lastBucketRow[kind] = buckets[kind].row(bucket);
+      if (halvings != null) {
+        findBucket(kind, second >> halvings[kind]);
       }
     }
     int place = lastSecondRow[kind];
@@ -143,7 +141,16 @@ final class Tally {
     table.add(1, place, row[Layout.ERRORS]);
     table.add(2, place, row[Layout.ELAPSED]);
     table.greatest(3, place, row[Layout.USERS]);
-    bucketTimes[kind].add(lastBucketRow[kind], eachMs, row[Layout.SAMPLES]);
+    if (halvings != null) {
+      bucketTimes[kind].add(lastBucketRow[kind], eachMs, row[Layout.SAMPLES]);
+    }
+  }
+
+  private void findBucket(int kind, long bucket) {
+    if (bucket != lastBucket[kind]) {
+      lastBucket[kind] = bucket;
+      lastBucketRow[kind] = buckets[kind].row(bucket);
+    }
   }
 
   boolean isFull() {

@@ -10,6 +10,7 @@ final class Whole {
   private static final int PAIRS_MAX = 500_000;
 
   long rowCount;
+  private final boolean hasBuckets;
   private long firstMs = Long.MAX_VALUE;
   private final Names labels = new Names();
   private final Names codes = new Names();
@@ -20,9 +21,14 @@ final class Whole {
   private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   private final int[] halvings = {0, 0};
 
-  /** Returns how wide buckets are by now; a part that begins may have them as wide. */
+  /** `hasBuckets`: whether times are counted by when they were taken, too. */
+  Whole(boolean hasBuckets) {
+    this.hasBuckets = hasBuckets;
+  }
+
+  /** Returns how wide buckets are by now; a part that begins may have them as wide. Null when there are none. */
   int[] halvings() {
-    return halvings.clone();
+    return hasBuckets ? halvings.clone() : null;
   }
 
   /** Adds the next part. */
@@ -38,12 +44,18 @@ final class Whole {
     answers.merge(part.answers, key -> (long) label[(int) (key >> 32)] << 32 | code[(int) (key & Tally.LOW)]);
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].merge(part.seconds[kind], key -> key);
-      Table partBuckets = part.buckets[kind];
-      int shift = halvings[kind] - part.halvings[kind];
-      part.bucketTimes[kind].addTo(buckets[kind], row -> partBuckets.key((int) row) >> shift);
-      while (bucketCount(kind) > BUCKETS_MAX || buckets[kind].size() > PAIRS_MAX) {
-        widen(kind);
+      if (hasBuckets) {
+        mergeBuckets(part, kind);
       }
+    }
+  }
+
+  private void mergeBuckets(Tally part, int kind) {
+    Table partBuckets = part.buckets[kind];
+    int shift = halvings[kind] - part.halvings[kind];
+    part.bucketTimes[kind].addTo(buckets[kind], row -> partBuckets.key((int) row) >> shift);
+    while (bucketCount(kind) > BUCKETS_MAX || buckets[kind].size() > PAIRS_MAX) {
+      widen(kind);
     }
   }
 
