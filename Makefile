@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run system report test test-fast lint bench clean
+.PHONY: help setup run system report summary history test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml
 PLAN ?= killbill-stripe
@@ -20,6 +20,9 @@ ENV ?= local
 ## SERIES=7                  series in the run's name, run-07_1 … (default: the last one used)
 ## NOTE="why this run"       text for the report's notes block
 ## RUN=reports/…/run-01_1    the run that `make report` renders again
+## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
+## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
+## LAST=20                   only the newest runs
 ## REPORTS=reports           where reports go
 REPORTS ?= reports
 
@@ -47,6 +50,13 @@ system: ## start the PLAN's system alone and keep it up until Ctrl-C
 
 report: ## render the report of RUN again
 	@$(if $(strip $(RUN)),$(python) aggregate.py report '$(RUN)',echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
+
+summary: ## write REPORTS/SUMMARY.md: every run of every plan, newest first
+	@$(python) aggregate.py summary '$(REPORTS)'
+
+history: ## write the figures of PLAN over time with a chart: REPORTS/PLAN/history-TOTAL-average.md
+	@$(python) aggregate.py history '$(REPORTS)' --save $(call option,plan,$(PLAN)) $(call option,label,$(value LABEL)) \
+	  $(call option,metric,$(METRIC)) $(call option,users,$(USERS)) $(call option,last,$(LAST))
 
 test: test-fast ## all tests, with real JMeters and real systems (minutes)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -m real

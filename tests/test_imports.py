@@ -35,6 +35,7 @@ LAYERS = (
     {"verdict", "caveats", "tally"},
     {"summary"},
     {"markdown_tables", "result", "markdown_report"},
+    {"catalogue"},
     {"stats"},
     {"render"},
     {"bench"},

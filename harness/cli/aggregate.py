@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.overview import add_history, add_summary, write_summary
 from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.figures import LOAD
@@ -17,6 +18,8 @@ _EPILOG = """\
 examples:
   ./aggregate.py table samples.jtl                              figures per label; table --help shows what more it can
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
+  ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
+  ./aggregate.py history --plan killbill-stripe --metric p90    figures over time; history --help shows what more it can
 
 exit codes: 0 fine; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
@@ -30,10 +33,12 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report")
+    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|summary|history")
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
     report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
+    add_summary(verbs)
+    add_history(verbs)
     return result
 
 
@@ -49,6 +54,12 @@ def main(arguments: Sequence[str]) -> int:
         if options.verb == "table":
             options.input += rest
             return print_tables(options)
+        if options.verb == "summary":
+            return write_summary(options)
+        if options.verb == "history":
+            from harness.cli.history import print_history  # here, because pandas takes its time to load
+
+            return print_history(options)
         return _report(options.run)
 
 

@@ -1,0 +1,209 @@
+"""A history in print: Markdown with a table and a chart for each set of conditions; CSV and JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from harness import units
+from harness.render import svg
+from harness.render.axes import Axis, value_axis
+from harness.render.gallery import Picture
+from harness.render.overview import start_text
+from harness.render.setup import load_text
+from harness.render.svg import Plot
+from harness.render.tables import cell, table
+from harness.render.template import filled
+from harness.result import LabelResult
+from harness.stats.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
+from harness.stats.history import Conditions, History, Line, Point
+
+FORMAT_VERSION = 1
+# How a metric may be asked for beside its own name.
+METRIC_NAMES: Mapping[str, str] = {
+    **{metric: metric for metric in METRICS},
+    **{f"p{percentile}": percentile for percentile in PERCENTILES},
+    "median": "50",
+    "rate": THROUGHPUT,
+}
+_MOST_TICKS = 9
+_DOT_PX = 3.5
+
+
+def metric_title(metric: str) -> str:
+    """Return the head of a metric's column."""
+    if metric in PERCENTILES:
+        return "median ms" if metric == "50" else f"{metric} % ms"
+    return {AVERAGE: "average ms", THROUGHPUT: "req/s", ERRORS: "errors %"}[metric]
+
+
+def history_report(history: History, pictures: Sequence[Picture | None], runs_folder: str | None, command: str) -> str:
+    """Return the history as Markdown; `pictures` has that of each line, or None, and they stand beside it.
+
+    `runs_folder` is where the runs' reports are as seen from it; None for a text that stands nowhere and has no links.
+    `command` is what makes it again.
+    """
+    return filled(
+        "history.md.j2",
+        command=command,
+        plan=cell(history.plan),
+        label=cell(history.label),
+        metric=metric_title(history.metric).removesuffix(" ms").removesuffix(" %"),
+        is_errors=history.metric == ERRORS,
+        lines=[
+            {
+                "title": cell(_title(line.conditions)),
+                "machine": cell(_machine(line.conditions)),
+                "image": f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
+                "table": _table(line, history.metric, runs_folder),
+            }
+            for line, picture in zip(history.lines, pictures, strict=True)
+        ],
+        left_out=[(cell(run), cell(why)) for run, why in history.left_out],
+    )
+
+
+def _title(conditions: Conditions) -> str:
+    return load_text(conditions.load)
+
+
+def _machine(conditions: Conditions) -> str:
+    system = f"the system at {conditions.target}" if conditions.target else "the system started beside the generator"
+    memory = units.mb_text(conditions.memory_bytes)
+    machine = f"{conditions.cpu_model}, {conditions.cpu_count} cores, {memory} MB memory"
+    return f"Profile {conditions.profile}; {machine}; {system}."
+
+
+_COLUMNS: tuple[tuple[str, Callable[[LabelResult], str]], ...] = (
+    ("samples", lambda figures: "" if figures.sample_count is None else str(figures.sample_count)),
+    ("req/s", lambda figures: units.rate_text(figures.rate_per_s)),
+    ("average ms", lambda figures: units.ms_text(figures.average_ms)),
+    ("median ms", lambda figures: units.ms_text(figures.percentiles_ms.get("50"))),
+    ("90 % ms", lambda figures: units.ms_text(figures.percentiles_ms.get("90"))),
+    ("95 % ms", lambda figures: units.ms_text(figures.percentiles_ms.get("95"))),
+    ("errors %", lambda figures: units.percent_text(figures.error_ratio)),
+)
+
+
+def _table(line: Line, metric: str, runs_folder: str | None) -> str:
+    """Return the table of a line, the newest run first."""
+    extra = metric_title(metric)
+    more = [] if any(title == extra for title, _ in _COLUMNS) else [extra]
+    unit = "points" if metric == ERRORS else "%"
+    titles = ("run", "verdict", "started UTC", "commit", *(title for title, _ in _COLUMNS), *more, f"change {unit}")
+    rows = [
+        [
+            point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
+            point.verdict,
+            start_text(point.started_at),
+            (point.git_commit or "")[:12],
+            *(text(point.figures) if point.figures else "" for _, text in _COLUMNS),
+            *([units.ms_text(point.value)] if more else []),
+            change_text(point.change_ratio),
+        ]
+        for point in reversed(line.points)
+    ]
+    return table(titles, rows, text_columns=4)
+
+
+def change_text(change_ratio: float | None) -> str:
+    """Return a change as the number before a % sign, with its sign; empty when there is none."""
+    return "" if change_ratio is None else f"{change_ratio * 100:+.2f}"
+
+
+def history_chart(line: Line, label: str, metric: str) -> str:
+    """Return the chart of a line's valid runs: a dot for each, and the median of those before as a dashed line."""
+    points = line.valid
+    scale = 100 if metric == ERRORS else 1
+    values = [(place, (point.value or 0) * scale) for place, point in enumerate(points)]
+    medians = [
+        (place, point.median_before * scale) for place, point in enumerate(points) if point.median_before is not None
+    ]
+    title = metric_title(metric)
+    unit = title.rpartition(" ")[2] if " " in title else ""
+    keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the runs before", svg.CONTEXT, svg.DASHES[1])]
+    rows, legend_end = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
+    axis = value_axis([value for _, value in (*values, *medians)])
+    plot = Plot(_run_axis(points), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    first, last = (start_text(point.started_at)[:10] for point in (points[0], points[-1]))
+    x_title = f"runs from {first} to {last}, oldest first"
+    body = [
+        rows,
+        plot.axes(x_title),
+        *([plot.line(medians, svg.CONTEXT, svg.DASHES[1])] if len(medians) > 1 else []),
+        *([plot.line(values, svg.MAIN, "")] if len(values) > 1 else []),
+        *(_dot(plot, place, value, point) for (place, value), point in zip(values, points, strict=True)),
+    ]
+    least, most, newest = (
+        svg.figure(value)
+        for value in (min(value for _, value in values), max(value for _, value in values), values[-1][1])
+    )
+    words = f"{units.plural(len(points), 'run')}: least {least}, most {most}, {points[-1].run} {newest}."
+    return svg.document(f"{title.removesuffix(' ' + unit)} of {label}", unit, f"{x_title}. {words}", svg.HEIGHT, body)
+
+
+def _dot(plot: Plot, place: float, value: float, point: Point) -> str:
+    at = f'cx="{svg.number(plot.x_px(place))}" cy="{svg.number(plot.y_px(value))}"'
+    words = svg.plain(f"{point.run}: {svg.figure(value)}")
+    return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"><title>{words}</title></circle>'
+
+
+def _run_axis(points: Sequence[Point]) -> Axis:
+    """Return an axis with a place for each run; names stand where there is room for them, the last one always."""
+    step = -(-len(points) // _MOST_TICKS)
+    ticks = [(float(place), points[place].run) for place in range(len(points) - 1, -1, -step)]
+    return Axis(-0.5, len(points) - 0.5, tuple(reversed(ticks)))
+
+
+_CSV_COLUMNS = (
+    "line", "load", "profile", "host", "target", "run", "verdict", "started_at", "git_commit", "sample_count",
+    "rate_per_s", "average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "p99_ms", "error_ratio", "metric", "value",
+    "median_before", "change_ratio",
+)  # fmt: skip
+
+
+def rows_of(history: History) -> list[dict[str, Any]]:
+    """Return a row of plain data per run, oldest first, line after line; None where something is not known."""
+    rows = []
+    for number, line in enumerate(history.lines, start=1):
+        conditions = line.conditions
+        host = f"{conditions.cpu_model}, {conditions.cpu_count} cores, {units.mb_text(conditions.memory_bytes)} MB"
+        for point in line.points:
+            figures = point.figures
+            percentiles = figures.percentiles_ms if figures else {}
+            known = (
+                number, load_text(conditions.load), conditions.profile, host, conditions.target, point.run,
+                point.verdict, point.started_at, point.git_commit,
+                figures.sample_count if figures else None,
+                figures.rate_per_s if figures else None,
+                figures.average_ms if figures else None,
+                *(percentiles.get(percentile) for percentile in PERCENTILES),
+                figures.error_ratio if figures else None,
+                history.metric, point.value, point.median_before, point.change_ratio,
+            )  # fmt: skip
+            rows.append(dict(zip(_CSV_COLUMNS, known, strict=True)))
+    return rows
+
+
+def history_csv(history: History) -> str:
+    """Return the rows as CSV: UTF-8, LF, quoted as RFC 4180 says; figures in full precision."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows_of(history))
+    return text.getvalue()
+
+
+def history_json(history: History) -> dict[str, Any]:
+    """Return the rows as plain data, with what was left out."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "plan": history.plan,
+        "label": history.label,
+        "metric": history.metric,
+        "runs": rows_of(history),
+        "left_out": [{"run": run, "reason": why} for run, why in history.left_out],
+    }

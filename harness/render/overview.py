@@ -1,0 +1,148 @@
+"""SUMMARY.md: a row for each run of each plan, and links to the reports about several runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from urllib.parse import quote
+
+from harness import units
+from harness.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanShelf, first_line
+from harness.record import OPEN, LoadRecord
+from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.tables import cell, table
+from harness.render.template import filled
+from harness.result import LabelResult
+from harness.verdict import Verdict
+
+COLUMNS = (
+    "run", "verdict", "started UTC", "users", "profile", "samples", "req/s", "average ms", "median ms", "90 % ms",
+    "errors %",
+)  # fmt: skip
+_TEXT_COLUMNS = 5
+_KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
+# The target of a Markdown link that is relative: no scheme, no anchor, no root.
+_RELATIVE = re.compile(r"(\]\()(?![a-zA-Z][\w+.-]*:|[#/])")
+
+
+def overview(catalogue: Catalogue, notes: str) -> str:
+    """Return SUMMARY.md; `notes` is the text of its notes block."""
+    return filled(
+        "summary.md.j2",
+        count_line=count_line(catalogue.entries),
+        shelves=[_shelf(shelf) for shelf in catalogue.shelves()],
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def count_line(entries: Sequence[Entry]) -> str:
+    """Return how many runs there are, and how many of them to look at twice."""
+    line = units.plural(len(entries), "run")
+    states = [verdict_text(entry) for entry in entries]
+    odd = [
+        f"{count} {words}"
+        for words, count in (
+            ("invalid", sum(state.startswith("INVALID") for state in states)),
+            ("interrupted", sum(state.startswith("INTERRUPTED") for state in states)),
+            ("with a goal missed", sum("goal missed" in state for state in states)),
+            ("without figures", sum(entry.result is None for entry in entries)),
+        )
+        if count
+    ]
+    return line + (": " + ", ".join(odd) if odd else "") + "."
+
+
+def _shelf(shelf: PlanShelf) -> dict[str, object]:
+    return {
+        "plan": cell(shelf.plan),
+        "title": cell(shelf.title),
+        "links": [
+            (title, [_link(document) for document in shelf.documents if document.kind == kind])
+            for kind, title in _KIND_TITLES
+            if any(document.kind == kind for document in shelf.documents)
+        ],
+        "series": [
+            {
+                "title": series.title,
+                "sweeps": [_link(sweep) for sweep in series.sweeps],
+                "notes": [
+                    f"{_run_link(entry)}: {_from_above(first, entry.plan)}"
+                    for entry in series.entries
+                    if (first := first_line(entry.notes))
+                ],
+                "table": table(COLUMNS, [_row(entry) for entry in series.entries], _TEXT_COLUMNS),
+                "problems": [f"{_run_link(entry)}: {cell(entry.problem)}" for entry in series.entries if entry.problem],
+            }
+            for series in shelf.series
+        ],
+    }
+
+
+def _row(entry: Entry) -> list[str]:
+    return [_run_link(entry), cell(verdict_text(entry)), *(cell(text) for text in facts(entry)), *figures(entry)]
+
+
+def facts(entry: Entry) -> list[str]:
+    """Return start, users and profile of a run in print; empty where they are not known."""
+    run = entry.run
+    return [start_text(entry.started_at), users_text(run.load) if run else "", run.profile if run else ""]
+
+
+def figures(entry: Entry) -> list[str]:
+    """Return the figures of a run's TOTAL in print, in the order of the columns; empty where there are none."""
+    total = entry.result.total if entry.result else None
+    return [text(total) if total else "" for text in _FIGURES]
+
+
+_FIGURES: tuple[Callable[[LabelResult], str], ...] = (
+    lambda total: "" if total.sample_count is None else str(total.sample_count),
+    lambda total: units.rate_text(total.rate_per_s),
+    lambda total: units.ms_text(total.average_ms),
+    lambda total: units.ms_text(total.percentiles_ms.get("50")),
+    lambda total: units.ms_text(total.percentiles_ms.get("90")),
+    lambda total: units.percent_text(total.error_ratio),
+)
+
+
+def start_text(started_at: str) -> str:
+    """Return a start for people: 2026-11-21 08:11 out of 2026-11-21T08:11:34Z."""
+    return started_at[:16].replace("T", " ")
+
+
+def users_text(load: LoadRecord) -> str:
+    """Return how many users a load has, or of an open one how many come per second: 50, 5/s."""
+    if load.model == OPEN:
+        return f"{units.number_text(load.rate_per_s or 0)}/s"
+    return str(load.users or 0)
+
+
+def verdict_text(entry: Entry) -> str:
+    """Return the verdict in few words: the state, and the first reason or whether a goal was missed."""
+    if entry.result is None:
+        return "no figures"
+    verdict = entry.result.verdict
+    return f"{verdict.state}{_because(verdict)}" if verdict else "not judged"
+
+
+def _because(verdict: Verdict) -> str:
+    if verdict.reasons:
+        return f": {verdict.reasons[0]}"
+    return ", goal missed" if verdict.goals_missed else ""
+
+
+def _run_link(entry: Entry) -> str:
+    if entry.has_report:
+        return f"[{entry.name}]({quote(entry.id)}.md)"
+    return entry.name
+
+
+def _link(document: Document) -> str:
+    link = f"[{cell(document.name)}]({quote(document.path)})"
+    return f"{link}: {_from_above(document.headline, document.folder)}" if document.headline else link
+
+
+def _from_above(markdown: str, folder: str) -> str:
+    """Return a line of Markdown with its relative links as they must be one folder further up."""
+    return _RELATIVE.sub(rf"\g<1>{quote(folder)}/", markdown)

@@ -1,0 +1,51 @@
+"""Puts runs into a reports folder as scripts/run leaves them: run.json and samples, and the report made of both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.io.results import write_report
+from harness.io.rundir import RunDirectory
+from tests.factories import closed_load, record
+
+START_MS = 1_700_000_000_000
+HEAD = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
+)
+
+
+def run_folder(reports: Path, run: str, **changes: Any) -> RunDirectory:
+    """Return the folder of a run such as tiny/run-07_1 with its run.json, and nothing else in it."""
+    plan, name = run.split("/")
+    directory = RunDirectory(reports / plan / name)
+    directory.path.mkdir(parents=True)
+    users = changes.pop("users", 2)
+    values = {"load": closed_load(users=users), "once_labels": (), **changes}
+    directory.write_run(replace(record(), plan=plan, name=name, **values).to_json())
+    return directory
+
+
+def add_run(
+    reports: Path,
+    run: str,
+    *,
+    elapsed_ms: int = 100,
+    label: str = "Pay",
+    samples: int = 20,
+    failures: int = 0,
+    seconds: int | None = None,
+    **changes: Any,
+) -> RunDirectory:
+    """Write a run of `samples` requests of one length, one a second, the first `failures` of them failed."""
+    directory = run_folder(reports, run, **changes)
+    quoted = '"' + label.replace('"', '""') + '"'
+    rows = [HEAD]
+    for place in range(samples):
+        start_ms = START_MS + 1000 * place * (seconds or samples) // samples
+        outcome = "500,no,Users 1-1,false,no card" if place < failures else "200,OK,Users 1-1,true,"
+        rows.append(f"{start_ms},{elapsed_ms + place % 3},{quoted},{outcome},300,100,2")
+    directory.samples.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    write_report(directory)
+    return directory

@@ -1,0 +1,194 @@
+"""Figures over time: which runs may stand in one line, and how far each is off those before it."""
+
+import json
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.catalogue import runs_of
+from harness.io.catalogue import read_catalogue
+from harness.record import HostRecord
+from harness.render.history import history_chart, history_csv, history_report
+from harness.stats.history import history
+from tests.conftest import ROOT
+from tests.report_folder import add_run, run_folder
+
+
+def days(reports, *elapsed_ms, run="tiny/run-07", **changes):
+    """Write a run per day whose samples take so many ms, the middle third 1 ms and the last third 2 ms longer."""
+    for day, value_ms in enumerate(elapsed_ms, start=1):
+        add_run(
+            reports,
+            f"{run}_{day}",
+            elapsed_ms=value_ms,
+            samples=21,
+            started_at=f"2026-01-{day:02}T00:00:00Z",
+            **changes,
+        )
+
+
+def history_of(reports, label="TOTAL", metric="average", last=None):
+    return history(runs_of(read_catalogue(reports).entries, "tiny"), "tiny", label, metric, last)
+
+
+def test_the_change_is_that_against_the_median_of_the_runs_before(tmp_path):
+    days(tmp_path, 99, 199, 109, 164)  # averages 100, 200, 110 and 165 ms
+    (line,) = history_of(tmp_path).lines
+    assert [point.value for point in line.points] == [100, 200, 110, 165]
+    assert [point.median_before for point in line.points] == [None, 100, 150, 110]
+    # 200/100 - 1, 110/150 - 1, 165/110 - 1
+    assert [point.change_ratio for point in line.points] == [None, *map(pytest.approx, (1.0, -4 / 15, 0.5))]
+
+
+def test_an_invalid_run_is_listed_and_takes_no_part(tmp_path):
+    days(tmp_path, 99, 199)
+    add_run(tmp_path, "tiny/run-07_3", elapsed_ms=5, failures=20, started_at="2026-01-03T00:00:00Z")
+    add_run(tmp_path, "tiny/run-07_4", elapsed_ms=149, samples=21, started_at="2026-01-04T00:00:00Z")
+    (line,) = history_of(tmp_path).lines
+    assert [point.change_ratio for point in line.points] == [None, 1.0, None, 0.0]  # 150 against (100 + 200) / 2
+    assert [point.run for point in line.valid] == ["run-07_1", "run-07_2", "run-07_4"]
+
+
+def test_runs_of_other_users_profile_machine_or_target_stand_apart(tmp_path):
+    days(tmp_path, 99)
+    other_host = HostRecord("Other CPU", 2, 8 * 1024**3, "Linux 6", "3.11.7")
+    for place, changes in enumerate(
+        ({"users": 5}, {"profile": "t2.small"}, {"host": other_host}, {"target": "http://x:1"}), start=2
+    ):
+        add_run(tmp_path, f"tiny/run-07_{place}", started_at=f"2026-01-0{place}T00:00:00Z", **changes)
+    newer_kernel = HostRecord("Test CPU", 2, 8 * 1024**3, "Linux 7", "3.11.8")
+    add_run(tmp_path, "tiny/run-07_9", host=newer_kernel, started_at="2026-01-09T00:00:00Z")
+    lines = history_of(tmp_path).lines
+    assert [[point.run for point in line.points] for line in lines] == [
+        ["run-07_1", "run-07_9"],
+        ["run-07_5"],
+        ["run-07_4"],
+        ["run-07_3"],
+        ["run-07_2"],
+    ]
+
+
+def test_last_keeps_the_newest_and_their_medians_of_all_before(tmp_path):
+    days(tmp_path, 99, 199, 109)
+    (line,) = history_of(tmp_path, last=1).lines
+    assert [(point.run, point.median_before) for point in line.points] == [("run-07_3", 150)]
+
+
+def test_errors_change_by_points_since_a_ratio_to_no_errors_says_nothing(tmp_path):
+    add_run(tmp_path, "tiny/run-07_1", started_at="2026-01-01T00:00:00Z")
+    add_run(tmp_path, "tiny/run-07_2", failures=2, started_at="2026-01-02T00:00:00Z")
+    (line,) = history_of(tmp_path, metric="errors").lines
+    assert line.points[1].change_ratio == pytest.approx(1 / 18)  # the first error is left out with the first second
+
+
+def test_runs_without_figures_or_without_the_label_are_named(tmp_path):
+    add_run(tmp_path, "tiny/run-07_1", label="Pay")
+    add_run(tmp_path, "tiny/run-07_2", label="Refund")
+    run_folder(tmp_path, "tiny/run-07_3")
+    found = history_of(tmp_path, label="Refund")
+    assert [point.run for line in found.lines for point in line.points] == ["run-07_2"]
+    assert [run for run, _ in found.left_out] == ["run-07_1", "run-07_3"]
+    text = history_report(found, [None], "", "x")
+    assert "- run-07\\_1: it has no label Refund" in text
+
+
+def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
+    days(tmp_path, 99, 199)
+    text = history_report(history_of(tmp_path), [None], "", "x")
+    rows = [line for line in text.splitlines() if line.startswith("| [run")]
+    # without the first and the last second 19 samples are counted over 19 s: 6 of 199, 7 of 200 and 6 of 201 ms
+    facts = "| [run-07_2](run-07_2.md) | VALID | 2026-01-02 00:00 | 0123456789ab |"
+    assert rows[0] == f"{facts} 19 | 1.00 | 200 | 200 | 201 | 201 | 0.00 | +100.00 |"
+    assert rows[1].endswith("| 0.00 |  |")
+
+
+def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
+    days(tmp_path, 99)
+    text = history_report(history_of(tmp_path, metric="99"), [None], None, "x")
+    assert "| errors % | 99 % ms | change % |" in text
+    assert "| 0.00 | 101 |  |" in text
+
+
+def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
+    days(tmp_path, 99, 199, 109)
+    (line,) = history_of(tmp_path).lines
+    svg = ElementTree.fromstring(history_chart(line, "TOTAL", "average"))
+    space = "{http://www.w3.org/2000/svg}"
+    assert [dot.findtext(f"{space}title") for dot in svg.iter(f"{space}circle")] == [
+        "run-07_1: 100", "run-07_2: 200", "run-07_3: 110",
+    ]  # fmt: skip
+    assert "run-07_3" in [text.text for text in svg.iter(f"{space}text")]
+    assert "3 runs: least 100, most 200, run-07_3 110." in svg.findtext(f"{space}desc")
+
+
+def test_a_chart_of_a_hundred_runs_names_few_of_them_and_the_last(tmp_path):
+    days(tmp_path, 99)
+    (line,) = history_of(tmp_path).lines
+    from dataclasses import replace
+
+    points = tuple(replace(line.points[0], run=f"run-07_{place}") for place in range(1, 101))
+    names = re.findall(r">(run-07_\d+)</text>", history_chart(replace(line, points=points), "TOTAL", "average"))
+    assert len(names) <= 9
+    assert names[-1] == "run-07_100"
+
+
+def test_csv_has_full_precision_and_quotes_what_it_must(tmp_path):
+    days(tmp_path, 99, 199, profile='a,"b"')
+    lines = history_csv(history_of(tmp_path)).splitlines()
+    assert len(lines) == 3
+    assert ',"a,""b""",' in lines[1]
+    assert lines[2].endswith(",average,200.0,100.0,1.0")
+
+
+def aggregate(*arguments):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "aggregate.py"), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_front_door_writes_markdown_with_its_chart_and_removes_charts_of_before(tmp_path):
+    days(tmp_path, 99, 199)
+    page = tmp_path / "tiny" / "history-TOTAL-p90.md"
+    stale = tmp_path / "tiny" / "history-TOTAL-p90-2.svg"
+    stale.write_text("<svg/>")
+    done = aggregate("history", tmp_path, "--plan", "tiny", "--metric", "p90", "--save")
+    assert done.returncode == 0, done.stderr
+    assert "(history-TOTAL-p90.svg)" in page.read_text()
+    assert "[run-07_2](run-07_2.md)" in page.read_text()
+    assert (tmp_path / "tiny" / "history-TOTAL-p90.svg").exists()
+    assert not stale.exists()
+
+
+def test_json_on_standard_output_says_what_was_left_out(tmp_path):
+    days(tmp_path, 99)
+    run_folder(tmp_path, "tiny/run-07_9")
+    done = aggregate("history", tmp_path, "--plan", "tiny", "--format", "json")
+    data = json.loads(done.stdout)
+    assert [run["value"] for run in data["runs"]] == [100]
+    assert data["left_out"] == [
+        {"run": "run-07_9", "reason": "no report was made of it yet; ./aggregate.py report tiny/run-07_9"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--plan", "tinny"], "--plan tinny: has no runs in"),
+        (["--plan", "tiny", "--users", "3"], "--users 3: tiny has no such run; there are runs of: 2"),
+        (["--plan", "tiny", "--label", "pay"], "--label pay: no run of tiny has it; did you mean Pay?"),
+        (["--plan", "tiny", "--metric", "p91"], "--metric p91: no such metric"),
+        (["--plan", "tiny", "--last", "0"], "--last=0: not a whole number from 1"),
+        (["--plan", "tiny", "--output", "/no/where.md"], "/no/where.md: its folder is not there"),
+    ],
+)
+def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, message):
+    from harness.cli import aggregate as verbs
+    from harness.errors import UsageError
+
+    days(tmp_path, 99)
+    with pytest.raises(UsageError) as error:
+        verbs.main(["history", str(tmp_path), *arguments])
+    assert message in str(error.value)
