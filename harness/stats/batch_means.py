@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.special import stdtr, stdtrit
 
@@ -39,11 +39,12 @@ _EFFECTIVE_LEAST = 2.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of one run, its standard error in the same unit, and the degrees of freedom of that."""
+    """A figure of one run, its standard error in the same unit, the degrees of freedom of that, and its batches."""
 
     value: float
     error: float
     freedom: float
+    batch_count: int
 
 
 def estimate(figures: LabelResult, metric: str) -> Estimate | str:
@@ -67,10 +68,8 @@ def change(base: Estimate, new: Estimate) -> Shift:
     return _welch(new.value - base.value, (base.error, base.freedom), (new.error, new.freedom))
 
 
-def log_change(base: Estimate, new: Estimate) -> Shift | None:
-    """Return the change of a figure by Welch's test, as a difference of logarithms; None where one is 0."""
-    if base.value <= 0 or new.value <= 0:
-        return None
+def log_change(base: Estimate, new: Estimate) -> Shift:
+    """Return the change of a figure above 0 by Welch's test, as a difference of logarithms."""
     sides = [(side.error / side.value, side.freedom) for side in (base, new)]
     return _welch(math.log(new.value / base.value), *sides)
 
@@ -94,7 +93,7 @@ def _errors(batches: Batches) -> Estimate:
     count, error_count = sum(batches.sample_count), sum(batches.error_count)
     found = _estimate(error_count / count, _share_residuals(batches, batches.error_count))
     ratio = (error_count + 1) / (count + 2)
-    return Estimate(found.value, max(found.error, math.sqrt(ratio * (1 - ratio) / (count + 2))), found.freedom)
+    return replace(found, error=max(found.error, math.sqrt(ratio * (1 - ratio) / (count + 2))))
 
 
 def _percentile(batches: Batches, histogram: Histogram | None, name: str) -> Estimate | str:
@@ -110,7 +109,7 @@ def _percentile(batches: Batches, histogram: Histogram | None, name: str) -> Est
     share = _estimate(slower_count / count, _share_residuals(batches, slower))
     below = 1 - share.value
     low_ms, high_ms = histogram.quantiles_ms([max(0.0, below - share.error), min(1.0, below + share.error)])
-    return Estimate(value_ms, max(value_ms - low_ms, high_ms - value_ms), share.freedom)
+    return replace(share, value=value_ms, error=max(value_ms - low_ms, high_ms - value_ms))
 
 
 def _share_residuals(batches: Batches, counts: Sequence[int]) -> list[float]:
@@ -125,11 +124,11 @@ def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
     count = len(residuals)
     square_sum = sum(residual**2 for residual in residuals)
     if square_sum == 0:
-        return Estimate(value, 0.0, count - 1)
+        return Estimate(value, 0.0, count - 1, count)
     neighbours = sum(residuals[place] * residuals[place + 1] for place in range(count - 1))
     correlation = min(max(neighbours / square_sum + 1 / count, 0.0), _AUTOCORRELATION_MOST)
     effective = max(count * (1 - correlation) / (1 + correlation), _EFFECTIVE_LEAST)
-    return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1)
+    return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count)
 
 
 def _welch(difference: float, base: tuple[float, float], new: tuple[float, float]) -> Shift:

@@ -1,0 +1,150 @@
+"""Whether two sides may be compared at all: what differs that must not, what makes a side invalid, what is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from harness import units
+from harness.caveats import FEWER_USERS, GENERATOR_CPU, LITTLES_LAW, NOT_STEADY, OTHER_CPU
+from harness.errors import UsageError
+from harness.record import FINISHED, RunRecord
+from harness.result import MARKDOWN, RunResult
+from harness.stats.planning import RUNS_LEAST
+from harness.stats.ranks import least_p_value
+from harness.verdict import INTERRUPTED, MOSTLY_ERRORS_RATIO, VALID
+
+# What a comparison of the speed of two systems depends on: the others are doubts about a single run alone.
+_CAVEATS_THAT_COUNT = (NOT_STEADY, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, OTHER_CPU)
+
+
+def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
+    """Raise UsageError where a side is empty, or a run stands on both sides or twice on one: that is no second run."""
+    for side, name in ((base, "baseline"), (new, "contender")):
+        if not side:
+            raise UsageError(f"no run as the {name}", "name one run or more on each side")
+    seen: set[tuple[str, str]] = set()
+    for result in (*base, *new):
+        if result.run:
+            key = result.run.id, result.run.started_at
+            if key in seen:
+                raise UsageError(f"{result.run.id} is named twice", "name each run once, on one of the sides")
+            seen.add(key)
+
+
+def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
+    """Return in words what must be alike for figures to be comparable, and is not."""
+    found = []
+    records = [result.run for result in (*base, *new) if result.run]
+    for name in _LOAD:
+        before, after = (sorted({_LOAD[name](result.run) for result in side if result.run}) for side in (base, new))
+        if len({*before, *after}) > 1:
+            found.append(f"{name}: {_values(before)} against {_values(after)}")
+    found += [f"{record.id} is still going on, or was killed" for record in records if record.state != FINISHED]
+    found += [
+        f"{result.name} was interrupted"
+        for result in (*base, *new)
+        if result.verdict and result.verdict.state == INTERRUPTED
+    ]
+    kinds = {result.window.kind for result in (*base, *new) if result.window}
+    if len(kinds) > 1:
+        found.append(f"window: {' and '.join(sorted(kinds))}")
+    return found
+
+
+def _values(texts: Sequence[str]) -> str:
+    return " and ".join(texts) or "not known"
+
+
+def _seconds(value: float | None) -> str:
+    return "none" if value is None else f"{units.number_text(value)} s"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else units.number_text(value)
+
+
+_LOAD: Mapping[str, Callable[[RunRecord], str]] = {
+    "plan": lambda run: run.plan,
+    "users": lambda run: _number(run.load.users),
+    "rate per s": lambda run: _number(run.load.rate_per_s),
+    "duration": lambda run: _seconds(run.load.duration_s),
+    "loops": lambda run: _number(run.load.loops),
+    "ramp": lambda run: _seconds(run.load.ramp_s),
+    "think time": lambda run: _seconds(run.load.think_time_s),
+}
+
+
+def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list[str]:
+    """Return why speed must not be judged: runs that are invalid, or have more errors than they may."""
+    return [reason for result in (*base, *new) for reason in _invalid(result)]
+
+
+def _invalid(result: RunResult) -> Iterator[str]:
+    if result.verdict and result.verdict.state not in (VALID, INTERRUPTED):
+        yield f"{result.name} is {result.verdict.state}: {'; '.join(result.verdict.reasons)}"
+        return
+    ratio = result.total.error_ratio if result.total else None
+    goal = result.run.goal.error_ratio if result.run else None
+    limit = MOSTLY_ERRORS_RATIO if goal is None else goal
+    if ratio is not None and ratio > limit:
+        percent, most = units.percent_text(ratio), units.percent_text(limit)
+        yield f"{result.name} has {percent} % errors, more than {most} %: a fast error is no speed"
+
+
+def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
+    """Return what must be known of a comparison, in sentences."""
+    found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
+    for result in (*base, *new):
+        found += [f"{result.name}: {caveat.text}" for caveat in result.caveats if caveat.code in _CAVEATS_THAT_COUNT]
+        found += [f"{result.name}: {remark}" for remark in result.remarks]
+    return found
+
+
+def _of_numbers(base_n: int, new_n: int, alpha: float) -> Iterator[str]:
+    further = RUNS_LEAST - min(base_n, new_n)
+    more = f"Make {units.plural(further, 'more run')} a side, one of each in turn."
+    if base_n == new_n == 1:
+        yield (
+            "One run against one: run-to-run noise is unseen. The intervals hold what varies within the runs; two runs "
+            f"of one and the same system differ by more. {more}"
+        )
+        return
+    least = least_p_value(base_n, new_n)
+    if least >= alpha:
+        yield (
+            f"{base_n} against {units.plural(new_n, 'run')}: even groups that do not overlap have p = {least:.3f}, so "
+            f"that no test can show anything. {more}"
+        )
+    elif further > 0:
+        yield f"{base_n} against {units.plural(new_n, 'run')}: only changes far above the noise can be seen. {more}"
+
+
+def _of_order(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+    if len(base) < 2 or len(new) < 2:
+        return
+    before, after = ([result.origin_s for result in side if result.origin_s is not None] for side in (base, new))
+    if before and after and (max(before) < min(after) or max(after) < min(before)):
+        yield (
+            "All runs of one side were made before those of the other: a machine that became slower meanwhile "
+            "looks like a change. Make them in turn."
+        )
+
+
+def _of_kinds(results: Sequence[RunResult]) -> Iterator[str]:
+    without = [result.name for result in results if result.run is None]
+    if without:
+        yield (
+            f"Of {', '.join(without)} no run.json is known: whether users, duration and system were the same cannot be "
+            "checked."
+        )
+    if is_mixed(results):
+        yield (
+            "A Markdown report stands against samples: its figures may be of a whole run with its ramp, those of the "
+            "others are of their windows. Nothing is judged."
+        )
+
+
+def is_mixed(results: Iterable[RunResult]) -> bool:
+    """Return whether Markdown reports stand beside runs or JTLs, whose figures count other seconds."""
+    kinds = {result.kind for result in results}
+    return MARKDOWN in kinds and len(kinds) > 1

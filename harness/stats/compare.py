@@ -1,0 +1,242 @@
+"""The comparison of two runs, or of two groups of runs: every metric of every label judged, and the whole.
+
+A metric has REGRESSED when its adjusted p-value is below alpha and its interval lies wholly beyond the threshold on the
+bad side; it is OK when no part of the interval lies there; else the runs CANNOT TELL. docs/methodology.md has it all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from harness import units
+from harness.errors import UsageError
+from harness.figures import TOTAL
+from harness.result import RunResult
+from harness.stats import planning, ranks
+from harness.stats.comparable import caveats, check_sides, invalid_reasons, mismatches
+from harness.stats.comparison import (
+    CANNOT_TELL,
+    ERRORS,
+    IMPROVED,
+    INVALID,
+    METRICS,
+    OK,
+    PERCENTILES,
+    REGRESSED,
+    RUNS,
+    THROUGHPUT,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.stats.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
+from harness.stats.shift import Shift
+from harness.thresholds import Thresholds
+
+_LABELS_NAMED = 5
+
+
+def compare(
+    base: Sequence[RunResult], new: Sequence[RunResult], thresholds: Thresholds, anyway: bool = False
+) -> Comparison:
+    """Return what the runs of the contender (`new`) say against those of the baseline.
+
+    UsageError when they are not of the same plan and load, unless `anyway`: then a caveat says so.
+    """
+    check_sides(base, new)
+    unlike = mismatches(base, new)
+    if unlike and not anyway:
+        raise UsageError(
+            f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
+        )
+    doubts = [f"Compared all the same, though not alike: {'; '.join(unlike)}."] if unlike else []
+    invalid = invalid_reasons(base, new)
+    base_labels, new_labels = label_names(base), label_names(new)
+    common = [label for label in base_labels if label in new_labels]
+    has_total = any(result.total for result in base) and any(result.total for result in new)
+    total = _judged(base, new, [TOTAL], thresholds, bool(invalid))[0] if has_total else None
+    labels = _judged(base, new, common, thresholds, bool(invalid))
+    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid)
+    return Comparison(
+        base=tuple(result.name for result in base),
+        new=tuple(result.name for result in new),
+        verdict=verdict,
+        reasons=tuple(reasons),
+        total=total,
+        labels=tuple(labels),
+        only_base=tuple(label for label in base_labels if label not in new_labels),
+        only_new=tuple(label for label in new_labels if label not in base_labels),
+        caveats=(*doubts, *caveats(base, new, thresholds.alpha)),
+        further_runs=further_runs,
+    )
+
+
+def metric_title(metric: str) -> str:
+    """Return what a metric is called in a sentence: average, median, 90 %, req/s, errors."""
+    titles = {"50": "median", THROUGHPUT: "req/s"}
+    return titles.get(metric, f"{metric} %" if metric in PERCENTILES else metric)
+
+
+def _judged(
+    base: Sequence[RunResult],
+    new: Sequence[RunResult],
+    labels: Sequence[str],
+    thresholds: Thresholds,
+    is_invalid: bool,
+) -> list[LabelComparison]:
+    """Return the labels with their verdicts; the p-values of a metric are adjusted for how many of these have one."""
+    rows = [find(base, new, label) for label in labels]
+    columns = []
+    for place in range(len(METRICS)):
+        column = [row[place] for row in rows]
+        tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
+        adjusted = iter(ranks.adjusted_p_values(tested))
+        columns.append(
+            [
+                _metric(
+                    finding,
+                    next(adjusted) if finding.shift and not finding.reason else None,
+                    len(tested),
+                    thresholds,
+                    is_invalid,
+                )
+                for finding in column
+            ]
+        )
+    return [_label(label, [column[row] for column in columns], base, new) for row, label in enumerate(labels)]
+
+
+def _label(
+    label: str, metrics: Sequence[MetricComparison], base: Sequence[RunResult], new: Sequence[RunResult]
+) -> LabelComparison:
+    """Return a label with the worst verdict of the metrics that decide; CANNOT TELL where none of them is OK."""
+    verdicts = [metric.verdict for metric in metrics if metric.decides or metric.verdict == REGRESSED]
+    verdict = CANNOT_TELL if CANNOT_TELL in verdicts or OK not in verdicts else OK
+    return LabelComparison(
+        label=label,
+        base_sample_count=sample_count(figures_of(base, label)),
+        new_sample_count=sample_count(figures_of(new, label)),
+        metrics=tuple(metrics),
+        verdict=REGRESSED if REGRESSED in verdicts else verdict,
+    )
+
+
+def _metric(
+    finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, is_invalid: bool
+) -> MetricComparison:
+    """Return a metric judged; `tested_count` is over how many labels its p-value was adjusted."""
+    base, new, shift = finding.base, finding.new, finding.shift
+    found = MetricComparison(
+        metric=finding.metric,
+        base=base,
+        new=new,
+        delta_ratio=(new - base) / base if base and new is not None else None,
+        low_ratio=None,
+        high_ratio=None,
+        p_value=None,
+        adjusted_p_value=None,
+        base_n=finding.base_n,
+        new_n=finding.new_n,
+        unit=finding.unit,
+        threshold_ratio=thresholds.of(finding.metric),
+        verdict=CANNOT_TELL,
+        reason=finding.reason,
+        decides=finding.decides,
+    )
+    if is_invalid and finding.metric != ERRORS:
+        return replace(found, reason="not judged: a run is invalid")
+    if shift is None:
+        return found
+    found = replace(
+        found,
+        low_ratio=shift.low,
+        high_ratio=shift.high,
+        p_value=shift.p_value,
+        adjusted_p_value=adjusted,
+        least_ratio=shift.least,
+    )
+    if adjusted is None:
+        return found
+    verdict, reason = _verdict(finding.metric, shift, adjusted, found.threshold_ratio, thresholds.alpha)
+    if verdict != CANNOT_TELL:
+        return replace(found, verdict=verdict, reason=reason)
+    if finding.metric in PERCENTILES and base and CLOCK_STEP_MS / base > found.threshold_ratio / 2:
+        return replace(found, reason="a step of the clock, 1 ms, is more than half of the threshold", decides=False)
+    further_runs = _further_runs(
+        finding, shift, found.threshold_ratio, planning.least_runs(tested_count, thresholds.alpha)
+    )
+    if further_runs is None:
+        reason = f"the change is so near the threshold that {planning.RUNS_MOST} runs a side could not tell"
+    return replace(found, reason=reason, further_runs=further_runs)
+
+
+def _verdict(metric: str, shift: Shift, adjusted: float, threshold: float, alpha: float) -> tuple[str, str]:
+    """Return the verdict on a metric, and its reason."""
+    if shift.low is None or shift.high is None:
+        return CANNOT_TELL, "too few runs for an interval"
+    # From here on greater is worse.
+    low, high = (-shift.high, -shift.low) if metric == THROUGHPUT else (shift.low, shift.high)
+    if adjusted < alpha and low > threshold:
+        return REGRESSED, ""
+    if high <= threshold:
+        return OK, IMPROVED if adjusted < alpha and high < -threshold else ""
+    if adjusted < alpha and low > 0:
+        return CANNOT_TELL, "worse, but perhaps by less than the threshold"
+    return CANNOT_TELL, "the interval reaches beyond the threshold"
+
+
+def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
+    """Return how many more runs a side would be needed to tell; None where more than can be asked for."""
+    if finding.unit != RUNS:
+        return least - 1
+    if shift.low is None:
+        return max(least - min(finding.base_n, finding.new_n), 1)
+    limit = -threshold if finding.metric == THROUGHPUT else threshold
+    distance = (
+        abs(shift.estimate - limit) if finding.metric == ERRORS else abs(math.log1p(shift.estimate) - math.log1p(limit))
+    )
+    needed = planning.runs_needed(finding.deviation, distance, least)
+    return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
+
+
+def _whole(labels: Sequence[LabelComparison], invalid: Sequence[str]) -> tuple[str, Sequence[str], int | None]:
+    """Return the verdict on everything, its reasons, and how many more runs a side would be needed."""
+    if invalid:
+        return INVALID, invalid, None
+    if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
+        return REGRESSED, regressed, None
+    open_ones = _sentences(labels, _is_open, lambda metric: metric_title(metric.metric))
+    if open_ones or not any(label.verdict == OK for label in labels):
+        further = [metric.further_runs or 0 for label in labels for metric in label.metrics if _is_open(metric)]
+        return CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None
+    return OK, _sentences(labels, lambda metric: metric.reason == IMPROVED, _change_text), None
+
+
+def _is_open(metric: MetricComparison) -> bool:
+    return metric.decides and metric.verdict == CANNOT_TELL
+
+
+def _sentences(
+    labels: Iterable[LabelComparison],
+    chosen: Callable[[MetricComparison], bool],
+    text: Callable[[MetricComparison], str],
+) -> list[str]:
+    """Return per label its metrics that are chosen, and of many labels how many more there are."""
+    found = [
+        f"{label.label}: {', '.join(map(text, metrics))}"
+        for label in labels
+        if (metrics := [metric for metric in label.metrics if chosen(metric)])
+    ]
+    more = len(found) - _LABELS_NAMED
+    return [*found[:_LABELS_NAMED], f"and {units.plural(more, 'more label')}"] if more > 0 else found
+
+
+def _change_text(metric: MetricComparison) -> str:
+    """Return a metric's change: 90 % +12.34 %; of errors in percentage points."""
+    if metric.metric == ERRORS:
+        assert metric.base is not None and metric.new is not None
+        return f"errors {(metric.new - metric.base) * 100:+.2f} points"
+    assert metric.delta_ratio is not None
+    return f"{metric_title(metric.metric)} {metric.delta_ratio * 100:+.2f} %"
