@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 
 from harness import units
 from harness.caveats import FEWER_USERS, GENERATOR_CPU, LITTLES_LAW, NOT_STEADY, OTHER_CPU
@@ -35,10 +36,12 @@ def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]
     """Return in words what must be alike for figures to be comparable, and is not."""
     found = []
     records = [result.run for result in (*base, *new) if result.run]
-    for name in _LOAD:
-        before, after = (sorted({_LOAD[name](result.run) for result in side if result.run}) for side in (base, new))
-        if len({*before, *after}) > 1:
-            found.append(f"{name}: {_values(before)} against {_values(after)}")
+    sides = [[_must_be_alike(result.run) for result in side if result.run] for side in (base, new)]
+    if all(sides):
+        for name in dict.fromkeys(name for side in sides for load in side for name in load):
+            before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in sides)
+            if before != after or len(before) > 1:
+                found.append(f"{name} {' and '.join(before)} against {' and '.join(after)}")
     found += [f"{record.id} is still going on, or was killed" for record in records if record.state != FINISHED]
     found += [
         f"{result.name} was interrupted"
@@ -51,27 +54,11 @@ def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]
     return found
 
 
-def _values(texts: Sequence[str]) -> str:
-    return " and ".join(texts) or "not known"
-
-
-def _seconds(value: float | None) -> str:
-    return "none" if value is None else f"{units.number_text(value)} s"
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else units.number_text(value)
-
-
-_LOAD: Mapping[str, Callable[[RunRecord], str]] = {
-    "plan": lambda run: run.plan,
-    "users": lambda run: _number(run.load.users),
-    "rate per s": lambda run: _number(run.load.rate_per_s),
-    "duration": lambda run: _seconds(run.load.duration_s),
-    "loops": lambda run: _number(run.load.loops),
-    "ramp": lambda run: _seconds(run.load.ramp_s),
-    "think time": lambda run: _seconds(run.load.think_time_s),
-}
+def _must_be_alike(run: RunRecord) -> dict[str, str]:
+    """Return plan and load by name, as texts."""
+    load = {name: value for name, value in asdict(run.load).items() if value is not None}
+    texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in load.items()}
+    return {"plan": run.plan, **texts}
 
 
 def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list[str]:
