@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run system report summary history test test-fast lint bench clean
+.PHONY: help setup run sweep capacity system report compare summary history test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml
 PLAN ?= killbill-stripe
@@ -13,22 +13,34 @@ PLAN ?= killbill-stripe
 ## RAMP=25s                  time until all users run, part of the duration (default: users/2 s for KillBill)
 ## DURATION=100s             length of the load: 100, 100s, 15m, 4h (default: the plan's)
 ## LOOPS=10                  loops per user, instead of DURATION
+## REQUESTS=1000000          the load ends after about so many samples, if not before
 ## ENV=local                 profile env/<ENV>.toml: local, local-mariadb, t2.medium, t2.small
 ENV ?= local
 ## TARGET=http://host:8080   a system that runs already, instead of one started here
 ## PORT=8080                 port of the system started here (default: a free one)
 ## SERIES=7                  series in the run's name, run-07_1 … (default: the last one used)
 ## NOTE="why this run"       text for the report's notes block
+## USERS=1,5,10,25           levels of `make sweep`; REPEAT=3 measures each three times, in rounds
+## FRESH=1                   sweep, capacity: start the system anew for each level
+## WARMUP=30s                sweep, capacity: a run before the first level that is not counted; 0 for none
+## RESUME=07                 sweep, capacity: go on with sweep-07 (the same command does it too); NEW=1 begins another
+## P90=2000 AVERAGE=500      goal of `make capacity` in ms; ERRORS=1% (default: the plan's)
+## FROM=1 MOST=400           users of its first run, and the most it tries
 ## RUN=reports/…/run-01_1    the run that `make report` renders again
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
 ## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
 ## LAST=20                   only the newest runs
+## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs, patterns as run-07_*, files; several with blanks between
+## THRESHOLD="p95=20%"       the least change that matters, instead of the plan's
+## ANYWAY=1, SURE=1          compare though users, plan or duration differ; fail also when nothing can be told
 ## REPORTS=reports           where reports go
 REPORTS ?= reports
 
 python := scripts/python
 # $(call option,users,$(USERS)) is --users '50', quoted for the shell, or nothing when the value is empty.
 option = $(if $(strip $(2)),--$(1) '$(subst ','\'',$(2))')
+# $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
+quoted = $(foreach name,$(1),'$(subst ','\'',$(name))')
 
 help: ## this text
 	@echo 'Targets:'
@@ -45,11 +57,31 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	  $(call option,loops,$(LOOPS)) $(call option,target,$(TARGET)) $(call option,port,$(PORT)) \
 	  $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) $(call option,reports,$(REPORTS))
 
+# What sweep and capacity take beside their levels.
+sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
+  $(call option,duration,$(DURATION)) $(call option,loops,$(LOOPS)) $(call option,target,$(TARGET)) \
+  $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
+  $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(value NOTE)) \
+  $(call option,reports,$(REPORTS))
+
+sweep: ## a run for each of USERS=1,5,10,25, and one report of them all
+	@$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) $(sweep_options)
+
+capacity: ## search the greatest number of users within the goal
+	@$(python) scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
+	  $(call option,errors,$(ERRORS)) $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)
+
 system: ## start the PLAN's system alone and keep it up until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))
 
 report: ## render the report of RUN again
 	@$(if $(strip $(RUN)),$(python) aggregate.py report '$(RUN)',echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
+
+compare: ## has NEW become worse than BASE? REPORTS/<plan>/compare-<BASE>-<NEW>.md
+	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save --reports '$(REPORTS)' \
+	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(addprefix --threshold ,$(call quoted,$(THRESHOLD))) \
+	  $(call option,label,$(value LABEL)) $(if $(strip $(ANYWAY)),--anyway) $(if $(strip $(SURE)),--sure),echo \
+	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
 summary: ## write REPORTS/SUMMARY.md: every run of every plan, newest first
 	@$(python) aggregate.py summary '$(REPORTS)'

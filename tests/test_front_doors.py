@@ -38,15 +38,22 @@ def test_make_passes_every_variable_on_with_its_quotes():
     assert "--rate" not in line
 
 
-def test_every_variable_of_the_makefile_that_run_takes_is_an_option_of_scripts_run():
-    recipe = re.search(r"^run:.*\n(?:\t.*\n)+", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    options = set(re.findall(r"call option,([a-z]+)", recipe[0]))
-    assert "users" in options
-    text = subprocess.run([ROOT / "scripts" / "run", "--help"], capture_output=True, text=True, check=True).stdout
-    assert all(f"--{option}" in text for option in options)
+@pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
+def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(script):
+    text = (ROOT / "Makefile").read_text()
+    recipe = re.search(rf"^{script}:.*\n(?:\t.*\n)+", text, re.MULTILINE)[0]
+    if "$(sweep_options)" in recipe:
+        recipe += re.search(r"^sweep_options = (?:.*\\\n)+.*", text, re.MULTILINE)[0]
+    options = set(re.findall(r"call option,([a-z0-9]+)|,--([a-z]+)\)", recipe))
+    names = {one or other for one, other in options}
+    assert {"plan", "duration", "note"} < names
+    text = subprocess.run([ROOT / "scripts" / script, "--help"], capture_output=True, text=True, check=True).stdout
+    assert all(f"--{name} " in text or f"--{name}\n" in text for name in names)
 
 
-@pytest.mark.parametrize("script", ["scripts/run", "scripts/system", "aggregate.py"])
+@pytest.mark.parametrize(
+    "script", ["scripts/run", "scripts/sweep", "scripts/capacity", "scripts/system", "aggregate.py"]
+)
 def test_help_teaches_with_examples(script):
     done = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -1,0 +1,158 @@
+"""`scripts/capacity`: searches the greatest number of users within the goal."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness import units
+from harness.cli.arguments import Asked
+from harness.cli.levels import level_load
+from harness.cli.sweeping import (
+    SoFar,
+    Step,
+    add_sweep_options,
+    is_invalid,
+    new_record,
+    run_sweep,
+    sweep_command,
+)
+from harness.errors import EXIT_OK, UsageError
+from harness.goal import Goal
+from harness.render.levels import capacity_text, goal_text, steps_table
+from harness.result import RunResult
+from harness.spec import USERS_MAX
+from harness.stats.capacity import MOST_RUNS, Probe, capacity, next_users
+from harness.stats.sweep_record import CAPACITY, SweepRecord
+
+_FIRST, _MOST = "1", "400"
+_TIME_MAX_MS = 3_600_000
+_WARM_UP_USERS = 10
+_SETTINGS = ("p90", "average", "errors", "from", "most", "fresh", "ramp", "duration", "loops", "warmup", "target")
+_EPILOG = """\
+examples:
+  scripts/capacity --plan killbill-stripe                            (within the plan's own goal)
+  scripts/capacity --plan killbill-stripe --p90 2000 --errors 1% --duration 3m
+  scripts/capacity --plan killbill-stripe --average 500 --from 20 --most 200
+  scripts/capacity --plan killbill-stripe --resume sweep-07          (after Ctrl-C; the same command does it too)
+
+The users are doubled until a level misses the goal, then the bracket is halved until it is 5 % or one user wide; both
+its ends are then measured again, and where two runs disagree a third decides. Each step is an ordinary run of the
+series; the report is sweep-<series>.md. At most {most_runs} runs.
+
+exit codes: 0 fine; 2 wrong use, nothing was measured; 3 a run is invalid without being too slow or too faulty;
+130 interrupted.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    result = argparse.ArgumentParser(
+        prog="scripts/capacity",
+        description="Search the greatest number of users within a goal and leave reports/<plan>/sweep-<series>.",
+        epilog=_EPILOG.format(most_runs=MOST_RUNS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    option = result.add_argument
+    option("--p90", help="goal: the 90 %% line is up to so many ms (the plan's goal, when no time is given)")
+    option("--average", help="goal: the average is up to so many ms")
+    option("--errors", help="goal: up to so many samples fail, such as 1%% (the plan's goal)")
+    option("--from", help=f"users of the first run ({_FIRST})")
+    option("--most", help=f"never more users than this ({_MOST})")
+    add_sweep_options(result)
+    return result
+
+
+def goal_of(options: argparse.Namespace, plans: Goal) -> Goal:
+    """Return the goal to search within: what was given; of times and of errors each the plan's where nothing was."""
+    p90_ms = units.parse_whole_number(options.p90, "P90", 1, _TIME_MAX_MS) if options.p90 else None
+    average_ms = units.parse_whole_number(options.average, "AVERAGE", 1, _TIME_MAX_MS) if options.average else None
+    error_ratio = _error_ratio(options.errors) if options.errors else plans.error_ratio
+    if p90_ms is None and average_ms is None:
+        return replace(plans, error_ratio=error_ratio)
+    return Goal(p90_ms=p90_ms, error_ratio=error_ratio, average_ms=average_ms)
+
+
+def _error_ratio(text: str) -> float:
+    """Return the ratio that 1% or 0.5 % means; without the sign 1 could mean all, and is refused."""
+    number = text.strip().removesuffix("%")
+    if number == text.strip():
+        raise UsageError(f"ERRORS={text}: has no % sign", "give ERRORS=1% for one sample of a hundred")
+    if number.strip() in ("0", "0.0"):
+        return 0.0
+    return units.parse_number(number, "ERRORS", 0.0, 100.0) / 100
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Search what the arguments ask for; return the exit code."""
+    options = parser().parse_args(arguments)
+
+    def record_of(asked: Asked) -> SweepRecord:
+        goal = goal_of(options, asked.plan.goal)
+        if goal == Goal(None, None):
+            raise UsageError(f"PLAN={options.plan} has no goal to search within", "give P90=1000 or AVERAGE=500")
+        first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
+        most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
+        if first > most:
+            raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
+        command = sweep_command(CAPACITY, options, ("plan", *_SETTINGS, "env"))
+        record = new_record(options, asked, CAPACITY, command)
+        record = replace(record, goal=goal, first_users=first, most_users=most)
+        for users in (first, most):
+            level_load(asked, record, users)
+        return record
+
+    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Search, _most_users)
+
+
+def _most_users(record: SweepRecord) -> tuple[int, int]:
+    """Return the most users there can be, and those of the warm-up: some, and no more than asked for."""
+    first, most = _bounds(record)
+    return most, min(max(first, _WARM_UP_USERS), most)
+
+
+def _bounds(record: SweepRecord) -> tuple[int, int]:
+    if record.first_users is None or record.most_users is None:
+        raise UsageError(f"{record.id} is no search for the capacity", "go on with it by make sweep")
+    return record.first_users, record.most_users
+
+
+class _Search:
+    """Levels that follow from the runs before them."""
+
+    def __init__(self, record: SweepRecord, asked: Asked) -> None:
+        self._first, self._most = _bounds(record)
+        self._goal = asked.plan.goal
+
+    def next_step(self, so_far: SoFar) -> Step | None:
+        """Return the level that narrows the bracket, or confirms it."""
+        users = next_users(_probes(so_far), self._first, self._most)
+        return None if users is None else (users, 1 + sum(run.users == users for run in so_far.record.runs))
+
+    def heading(self, so_far: SoFar, step: Step) -> str:
+        """Return how many users are tried, and between which the limit lies."""
+        record, (users, turn) = so_far.record, step
+        found = capacity(_probes(so_far), self._first, self._most)
+        low = f"{found.users} within" if found.users else ""
+        high = f"{found.missed_users} missed" if found.missed_users else ""
+        known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
+        again = f" again (run {turn})" if turn > 1 else ""
+        return f"{record.id}: step {len(record.runs) + 1}, {units.plural(users, 'user')}{again} ({known})"
+
+    def is_broken(self, result: RunResult) -> bool:
+        """Return whether a run took no sample: one that only failed is a level above the limit."""
+        return is_invalid(result) and result.total is None
+
+    def closing(self, so_far: SoFar) -> str:
+        """Return the table of the steps, and the answer."""
+        probes = _probes(so_far)
+        found = capacity(probes, self._first, self._most)
+        return f"{steps_table(probes, so_far.results)}\n\n{so_far.record.id}: {capacity_text(found, self._goal)}"
+
+
+def _probes(so_far: SoFar) -> list[Probe]:
+    pairs = zip(so_far.record.runs, so_far.results, strict=True)
+    return [
+        Probe(run.users, result.verdict is not None and result.verdict.exit_code == EXIT_OK) for run, result in pairs
+    ]

@@ -1,0 +1,79 @@
+"""What a terminal shows of a sweep: a line per run, and the steps of a search for the capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness import units
+from harness.goal import Goal
+from harness.render.tables import table
+from harness.result import RunResult
+from harness.stats.capacity import Capacity, Probe
+
+_STEP_COLUMNS = ("run", "users", "samples", "req/s", "average ms", "90 % ms", "errors %", "within the goal")
+
+
+def run_line(result: RunResult) -> str:
+    """Return the verdict and the figures of a run on one line."""
+    verdict, total = result.verdict, result.total
+    parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
+    if total:
+        parts += [
+            f"{units.rate_text(total.rate_per_s)} req/s",
+            f"average {units.ms_text(total.average_ms)} ms",
+            f"90 % {units.ms_text(total.percentiles_ms.get('90'))} ms",
+            f"errors {units.percent_text(total.error_ratio)} %",
+        ]
+    if verdict and verdict.goals_missed:
+        parts.append("goal missed")
+    return f"{result.name}: {', '.join(parts)}"
+
+
+def steps_table(probes: Sequence[Probe], results: Sequence[RunResult]) -> str:
+    """Return the Markdown table of a search's runs in the order of measuring."""
+    rows = []
+    for probe, result in zip(probes, results, strict=True):
+        total = result.total
+        figures = (
+            [
+                str(total.sample_count),
+                units.rate_text(total.rate_per_s),
+                units.ms_text(total.average_ms),
+                units.ms_text(total.percentiles_ms.get("90")),
+                units.percent_text(total.error_ratio),
+            ]
+            if total
+            else [""] * 5
+        )
+        rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, "yes" if probe.within else "no"])
+    return table(_STEP_COLUMNS, rows)
+
+
+def goal_text(goal: Goal) -> str:
+    """Return a goal in words: average up to 500 ms, 90 % line up to 10000 ms, errors up to 1.00 %."""
+    parts = []
+    if goal.average_ms is not None:
+        parts.append(f"average up to {units.ms_text(goal.average_ms)} ms")
+    if goal.p90_ms is not None:
+        parts.append(f"90 % line up to {units.ms_text(goal.p90_ms)} ms")
+    if goal.error_ratio is not None:
+        parts.append(f"errors up to {units.percent_text(goal.error_ratio)} %")
+    return ", ".join(parts)
+
+
+def capacity_text(found: Capacity, goal: Goal) -> str:
+    """Return what a search found, in one line."""
+    within = goal_text(goal)
+    if found.users is None:
+        text = f"not even {units.plural(found.missed_users or 1, 'user')} within {within}"
+    else:
+        least = "" if found.missed_users else "at least "
+        text = f"{least}{units.plural(found.users, 'user')} within {within}"
+    runs = f"{found.runs_within} of {units.plural(found.run_count, 'run')} within" if found.users else ""
+    if found.missed_users:
+        missed_count = found.missed_run_count - found.missed_runs_within
+        missed = f"{found.missed_users} missed in {missed_count} of {units.plural(found.missed_run_count, 'run')}"
+    else:
+        missed = "nothing missed up to the most"
+    text += f" ({'; '.join(part for part in (runs, missed) if part)})"
+    return text if found.is_settled else f"{text}; not settled yet"
