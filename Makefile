@@ -54,8 +54,8 @@ setup: ## build .venv and the JMeter home, once; every other target does it when
 run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a report
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
-	  $(call option,loops,$(LOOPS)) $(call option,target,$(TARGET)) $(call option,port,$(PORT)) \
-	  $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) $(call option,reports,$(REPORTS))
+	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
+	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) $(call option,reports,$(REPORTS))
 
 # What sweep and capacity take beside their levels.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \

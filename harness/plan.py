@@ -32,6 +32,15 @@ SET_BY_THE_RUN = {
 DRAIN_S = 10
 
 _NUMBER = (int, float)
+_LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "users": int,
+    "ramp_per_user_s": _NUMBER,
+    "ramp_single_user_s": _NUMBER,
+    "duration_s": _NUMBER,
+    "loops": int,
+    "requests": int,
+    "think_time_s": _NUMBER,
+}
 _KEYS: Mapping[str, type] = {
     "format_version": int,
     "title": str,
@@ -49,12 +58,25 @@ _KEYS: Mapping[str, type] = {
 
 @dataclass(frozen=True)
 class PlanLoad:
-    """A plan's default load; `think_time_s` is the mean pause before a request."""
+    """A plan's default load; `think_time_s` is the mean pause before a request.
+
+    It lasts `duration_s`, or `loops` per user (the other is None), and in any case no longer than about `requests`
+    samples. A single user's ramp may differ: it starts nobody beside others.
+    """
 
     users: int
     ramp_per_user_s: float
-    duration_s: float
+    duration_s: float | None
     think_time_s: float
+    loops: int | None = None
+    requests: int | None = None
+    ramp_single_user_s: float | None = None
+
+    def ramp_s(self, users: int) -> float:
+        """Return the default ramp of so many users."""
+        if users == 1 and self.ramp_single_user_s is not None:
+            return self.ramp_single_user_s
+        return users * self.ramp_per_user_s
 
 
 @dataclass(frozen=True)
@@ -96,11 +118,16 @@ class Arrivals(Protocol):
     def duration_s(self) -> float: ...
 
 
-def load_plan(plans_dir: Path, name: str) -> Plan:
-    """Return plans/<name>.toml; UsageError lists the plans there are, or names the key that is wrong."""
+def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
+    """Return plans/<name>.toml; UsageError lists the plans there are, or names the key that is wrong.
+
+    `changes` are a profile's: keys of [load], and a table of `properties`.
+    """
     data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
     where = f"{plans_dir.name}/{name}.toml"
     check_keys(data, _KEYS, where)
+    if changes:
+        data = _changed(data, changes)
     for key in ("title", "shape", "system", "load"):
         if key not in data:
             raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a whole plan")
@@ -127,6 +154,15 @@ def load_plan(plans_dir: Path, name: str) -> Plan:
     )
 
 
+def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan's tables with a profile's changes in them; one of duration_s and loops takes the other's place."""
+    load = {**data.get("load", {}), **{key: value for key, value in changes.items() if key != "properties"}}
+    for given, other in (("duration_s", "loops"), ("loops", "duration_s")):
+        if given in changes and other not in changes:
+            load.pop(other, None)
+    return {**data, "load": load, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
+
+
 def effective_jmx(shape_path: Path, load: object) -> bytes:
     """Return the JMX to run: the file as it is for a closed load, with the Open Model Thread Group for an open one."""
     if not isinstance(load, Arrivals):
@@ -147,26 +183,37 @@ def schedule(load: Arrivals) -> str:
 
 
 def _load(table: dict[str, Any], where: str) -> PlanLoad:
-    check_keys(table, {"users": int, "ramp_per_user_s": _NUMBER, "duration_s": _NUMBER, "think_time_s": _NUMBER}, where)
-    for key in ("users", "duration_s"):
-        _within(table.get(key, 0), 1, None, where, key)
-    for key in ("ramp_per_user_s", "think_time_s"):
+    check_keys(table, _LOAD_KEYS, where)
+    if ("duration_s" in table) == ("loops" in table):
+        raise UsageError(f"{where}: neither or both of duration_s and loops", "give the one that ends the load")
+    _within(table.get("users", 0), 1, None, where, "users")
+    for key in ("duration_s", "loops", "requests"):
+        _within(table.get(key, 1), 1, None, where, key)
+    for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
         _within(table.get(key, 0), 0, None, where, key)
     return PlanLoad(
         users=table["users"],
         ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
-        duration_s=float(table["duration_s"]),
+        duration_s=float(table["duration_s"]) if "duration_s" in table else None,
         think_time_s=float(table.get("think_time_s", 0)),
+        loops=table.get("loops"),
+        requests=table.get("requests"),
+        ramp_single_user_s=table.get("ramp_single_user_s"),
     )
 
 
 def _goal(table: dict[str, Any], where: str) -> Goal:
-    check_keys(table, {"p90_ms": int, "average_ms": int, "error_ratio": _NUMBER}, where)
-    for key in ("p90_ms", "average_ms"):
+    check_keys(table, {"p90_ms": int, "average_ms": int, "each_average_ms": int, "error_ratio": _NUMBER}, where)
+    for key in ("p90_ms", "average_ms", "each_average_ms"):
         _within(table.get(key, 1), 1, None, where, key)
     _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
     ratio = table.get("error_ratio")
-    return Goal(table.get("p90_ms"), None if ratio is None else float(ratio), table.get("average_ms"))
+    return Goal(
+        p90_ms=table.get("p90_ms"),
+        error_ratio=None if ratio is None else float(ratio),
+        average_ms=table.get("average_ms"),
+        each_average_ms=table.get("each_average_ms"),
+    )
 
 
 def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:

@@ -25,6 +25,7 @@ class LoadRecord:
     duration_s: float | None
     loops: int | None
     think_time_s: float
+    requests: int | None = None
 
 
 @dataclass(frozen=True)

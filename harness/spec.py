@@ -17,7 +17,7 @@ from harness.plan import Plan, PlanLoad
 from harness.record import CLOSED, OPEN, LoadRecord
 
 USERS_MAX = 100_000
-LOOPS_MAX = 1_000_000_000
+LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
 RATE_MAX_PER_S = 100_000.0
 DURATION_MAX_S = 7 * 86_400.0
 # How long JMeter may take beyond its duration: its start, its last samples and tearDown.
@@ -28,12 +28,16 @@ SHARE_OF_RAMP = 4
 
 @dataclass(frozen=True)
 class ClosedLoad:
-    """A fixed number of users who each wait for their answer: JMeter's Thread Group."""
+    """A fixed number of users who each wait for their answer: JMeter's Thread Group.
+
+    After about `requests` samples the harness ends the load, whatever its duration.
+    """
 
     users: int
     ramp_s: float
     duration_s: float | None
     loops: int | None
+    requests: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Profile:
-    """Where and how big: env/<name>.toml."""
+    """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there."""
 
     name: str
     title: str
@@ -72,6 +76,8 @@ class Profile:
     overrun_s: float
     min_free_mb: int
     system_settings: Mapping[str, Mapping[str, Any]]
+    plan_changes: Mapping[str, Mapping[str, Any]]
+    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class LoadArguments:
     duration: str | None = None
     loops: str | None = None
     rate: str | None = None
+    requests: str | None = None
 
 
 def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | OpenLoad:
@@ -114,35 +121,50 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
         if not 1 <= duration_s <= DURATION_MAX_S:
             raise UsageError(f"DURATION={arguments.duration}: must be from 1 s to 7 days")
     if arguments.rate:
-        return _open_load(arguments, arguments.rate, ramp_s or 0.0, duration_s or default.duration_s)
+        open_s = duration_s or default.duration_s
+        if open_s is None:
+            raise UsageError(f"RATE={arguments.rate}: the plan has loops and no duration", "give a DURATION, too")
+        return _open_load(arguments, arguments.rate, ramp_s or 0.0, open_s)
     users = default.users
     if arguments.users:
         users = units.parse_whole_number(arguments.users, "USERS", 1, USERS_MAX)
+    requests = default.requests
+    if arguments.requests:
+        requests = units.parse_whole_number(arguments.requests, "REQUESTS", 1, REQUESTS_MAX)
+    loops = None
     if arguments.loops:
         loops = units.parse_whole_number(arguments.loops, "LOOPS", 1, LOOPS_MAX)
-        return _whole_seconds(users, users * default.ramp_per_user_s if ramp_s is None else ramp_s, None, loops)
+    elif duration_s is None:
+        loops = default.loops
+    if loops:
+        return _whole_seconds(users, default.ramp_s(users) if ramp_s is None else ramp_s, None, loops, requests)
+    default_s = default.duration_s or 0.0  # 0 where the plan has loops: then a DURATION was given
     if ramp_s is not None:
-        duration_s = duration_s or default.duration_s
+        duration_s = duration_s or default_s
         _check_ramp(arguments, ramp_s, duration_s)
     elif duration_s is not None:
-        ramp_s = min(users * default.ramp_per_user_s, duration_s / SHARE_OF_RAMP)
+        ramp_s = min(default.ramp_s(users), duration_s / SHARE_OF_RAMP)
     else:
-        ramp_s = users * default.ramp_per_user_s
-        duration_s = max(default.duration_s, 2 * ramp_s)
-    return _whole_seconds(users, ramp_s, duration_s, None)
+        ramp_s = default.ramp_s(users)
+        duration_s = max(default_s, 2 * ramp_s)
+    return _whole_seconds(users, ramp_s, duration_s, None, requests)
 
 
-def _whole_seconds(users: int, ramp_s: float, duration_s: float | None, loops: int | None) -> ClosedLoad:
+def _whole_seconds(
+    users: int, ramp_s: float, duration_s: float | None, loops: int | None, requests: int | None
+) -> ClosedLoad:
     """Return the closed load in whole seconds: JMeter's Thread Group takes 2.5 for 0."""
-    return ClosedLoad(users, math.floor(ramp_s + 0.5), None if duration_s is None else math.ceil(duration_s), loops)
+    whole_s = None if duration_s is None else math.ceil(duration_s)
+    return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests)
 
 
 def _open_load(arguments: LoadArguments, rate: str, ramp_s: float, duration_s: float) -> OpenLoad:
-    for name, value in (("USERS", arguments.users), ("LOOPS", arguments.loops)):
+    for name, value in (("USERS", arguments.users), ("LOOPS", arguments.loops), ("REQUESTS", arguments.requests)):
         if value:
             raise UsageError(
                 f"RATE={rate} and {name}={value} exclude each other",
-                f"with RATE the number of users follows from the response time; leave {name} out",
+                "with RATE the number of users follows from the response time, and that of requests from the "
+                f"duration; leave {name} out",
             )
     rate_per_s = units.parse_number(rate, "RATE", 0.0, RATE_MAX_PER_S)
     _check_ramp(arguments, ramp_s, duration_s)
@@ -193,12 +215,16 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     """Return the profile env/<name>.toml; UsageError lists the profiles there are."""
     data = load_toml(env_dir / f"{name}.toml", "ENV", name)
     where = f"env/{name}.toml"
-    check_keys(data, {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict}, where)
-    generator, reports = data.get("generator", {}), data.get("reports", {})
+    known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
+    check_keys(data, {**known, "facts": dict}, where)
+    generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
     systems = data.get("system", {})
     check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
+    plans = data.get("plan", {})
+    check_keys(plans, dict.fromkeys(plans, dict), f"{where} [plan]")
+    check_keys(facts, dict.fromkeys(facts, str), f"{where} [facts]")
     return Profile(
         name=name,
         title=data.get("title", name),
@@ -207,6 +233,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         overrun_s=generator.get("overrun_s", OVERRUN_S),
         min_free_mb=reports.get("min_free_mb", 200),
         system_settings=systems,
+        plan_changes=plans,
+        facts=tuple(facts.items()),
     )
 
 
@@ -214,4 +242,4 @@ def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
     """Return what run.json says of a load."""
     if isinstance(load, OpenLoad):
         return LoadRecord(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
-    return LoadRecord(CLOSED, load.users, None, load.ramp_s, load.duration_s, load.loops, think_time_s)
+    return LoadRecord(CLOSED, load.users, None, load.ramp_s, load.duration_s, load.loops, think_time_s, load.requests)

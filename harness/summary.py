@@ -200,7 +200,9 @@ def summarise(
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(whole.total if whole else None, run, errors, load.total if load else None),
+        verdict=judge(
+            whole.total if whole else None, run, errors, load.total if load else None, load.labels if load else ()
+        ),
         window=window,
         groups=groups,
         whole=whole if counted is not None else None,

@@ -56,10 +56,12 @@ def judge(
     run: RunRecord | None,
     errors: Sequence[ErrorKind] = (),
     counted: LabelFigures | None = None,
+    labels: Sequence[LabelFigures] = (),
 ) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended.
 
-    Times are held against the goal in the window (`counted`, else `load`); errors always over all of the run.
+    Times are held against the goal in the window (`counted`, else `load`, and `labels`); errors always over all of the
+    run.
     """
     reasons = _reasons(load, run, errors)
     if run and run.interrupted:
@@ -67,7 +69,7 @@ def judge(
         return Verdict(INTERRUPTED, (kept, *reasons), (), ())
     if reasons or load is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
-    met, missed = _goals(load, counted or load, run.goal if run else Goal(None, None))
+    met, missed = _goals(load, counted or load, labels, run.goal if run else Goal(None, None))
     return Verdict(VALID, (), tuple(met), tuple(missed))
 
 
@@ -86,7 +88,14 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
     return reasons
 
 
-def _goals(load: LabelFigures, counted: LabelFigures, goal: Goal) -> tuple[list[str], list[str]]:
+def is_beyond(label: LabelFigures, goal: Goal) -> bool:
+    """Return whether a label's average is more than the goal for each of them allows."""
+    return goal.each_average_ms is not None and label.average_ms > goal.each_average_ms
+
+
+def _goals(
+    load: LabelFigures, counted: LabelFigures, labels: Sequence[LabelFigures], goal: Goal
+) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
     for name, value_ms, most_ms in (
@@ -96,6 +105,15 @@ def _goals(load: LabelFigures, counted: LabelFigures, goal: Goal) -> tuple[list[
         if most_ms is not None:
             text = f"{name} {units.ms_text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
             (met if value_ms <= most_ms else missed).append(text)
+    if goal.each_average_ms is not None:
+        beyond = [label for label in labels if is_beyond(label, goal)]
+        limit = f"{units.ms_text(goal.each_average_ms)} ms on average"
+        if beyond:
+            slowest = max(beyond, key=lambda label: label.average_ms)
+            worst = f"the slowest is {slowest.label} with {units.ms_text(slowest.average_ms)} ms"
+            missed.append(f"{len(beyond)} of {units.plural(len(labels), 'label')} above {limit}, {worst}")
+        else:
+            met.append(f"each of {units.plural(len(labels), 'label')} within {limit}")
     if goal.error_ratio is not None:
         text = f"errors {units.percent_text(load.error_ratio)} %, goal {units.percent_text(goal.error_ratio)} %"
         (met if load.error_ratio <= goal.error_ratio else missed).append(text)

@@ -11,15 +11,32 @@ HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"
 
 def test_rates_and_times_are_those_of_the_last_ten_seconds_and_counts_those_of_the_run():
     tally = LiveTally()
-    tally.tick(0.0, [])
+    tally.tick(0.0, [], 0)
     for second in range(1, 21):
-        figures = tally.tick(float(second), [sample(elapsed_ms=100 if second <= 10 else 900, all_threads=7)] * 5)
+        figures = tally.tick(float(second), [sample(elapsed_ms=100 if second <= 10 else 900, all_threads=7)] * 5, 5)
     assert (figures.sample_count, figures.users, figures.rate_per_s) == (100, 7, 5.0)
     assert (figures.average_ms, figures.p90_ms) == (900.0, 900)
 
 
 def test_errors_are_counted_over_the_whole_run():
-    assert LiveTally().tick(1.0, [failed(), sample()]).error_count == 1
+    assert LiveTally().tick(1.0, [failed(), sample()], 2).error_count == 1
+
+
+def test_of_a_part_of_the_rows_the_errors_are_scaled_up_and_said_to_be_an_estimate():
+    tally = LiveTally()
+    tally.tick(0.0, [], 0)
+    figures = tally.tick(1.0, [failed(), sample(), sample(), sample()], 1000)
+    assert (figures.sample_count, figures.error_count, figures.rate_per_s) == (1000, 250, 1000.0)
+    assert "errors about 250 (25.00 %)" in line(figures, 1, 100)
+
+
+def test_of_a_great_many_new_rows_the_last_ones_are_read_and_all_are_counted(tmp_path):
+    path = tmp_path / "samples.jtl"
+    path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))
+    samples, row_count = JtlTail(path).new_samples()
+    assert row_count == 20_000
+    assert 5_000 < len(samples) < 10_000
+    assert samples[-1].start_ms == 19_999
 
 
 def test_a_line_shows_everything_one_wants_to_know():
@@ -32,7 +49,7 @@ def test_a_line_shows_everything_one_wants_to_know():
 def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
-    assert tail.new_samples() == []
+    assert tail.new_samples() == ([], 0)
     seen = []
     with path.open("w") as out:
         for text in (
@@ -43,7 +60,7 @@ def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
         ):
             out.write(text)
             out.flush()
-            seen.append([found.elapsed_ms for found in tail.new_samples()])
+            seen.append([found.elapsed_ms for found in tail.new_samples()[0]])
     assert seen == [[10], [20], [], [30]]
 
 

@@ -119,7 +119,7 @@ def test_what_a_plan_must_say_is_missing(plans: Path, key: str) -> None:
         ("[goals]", "plans/shop.toml: unknown key goals"),
         (
             "[goal]\np95_ms = 5",
-            "plans/shop.toml [goal]: unknown key p95_ms; there are: average_ms, error_ratio, p90_ms",
+            "plans/shop.toml [goal]: unknown key p95_ms; there are: average_ms, each_average_ms, error_ratio, p90_ms",
         ),
         ("[goal]\nerror_ratio = 1.5", "plans/shop.toml [goal]: error_ratio = 1.5; give a number from 0 to 1"),
         ("[goal]\np90_ms = 0", "plans/shop.toml [goal]: p90_ms = 0; give a number of at least 1"),
@@ -185,3 +185,12 @@ def test_every_shipped_plan_can_be_loaded_and_has_a_goal(name: str) -> None:
 def test_the_once_labels_of_killbill_are_those_of_its_samples(name: str) -> None:
     plan = load_plan(ROOT / "plans", name)
     assert plan.once_labels == ("Create Account", "Visit Account", plan.properties["method.label"])
+
+
+def test_a_profile_changes_the_load_and_the_properties_of_a_plan(plans: Path) -> None:
+    add(plans, "[properties]\namount = 10\n")
+    plan = load_plan(plans, "shop", {"loops": 5, "properties": {"amount": 20}})
+    assert (plan.load.loops, plan.load.duration_s, plan.load.users) == (5, None, 50)
+    assert plan.properties == {"amount": "20"}
+    with pytest.raises(UsageError, match=r"^plans/shop\.toml \[load\]: unknown key user"):
+        load_plan(plans, "shop", {"user": 5})

@@ -76,6 +76,15 @@ def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, t
     assert processes_of(tmp_path) == []
 
 
+def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_path):
+    done = run("--target", target, "--duration", "60", "--requests", "5")
+    assert done.returncode == 0, done.stderr
+    assert "samples of 5 are there" in done.stdout
+    assert run_json(tmp_path / "reports")["load"]["requests"] == 5
+    assert "or about 5 samples, whichever is first" in report(tmp_path / "reports")
+    assert run_json(tmp_path / "reports")["took_s"] < 30
+
+
 def test_the_next_run_counts_on_in_the_series_given(run, target, tmp_path):
     for arguments in (("--series", "7"), ()):
         assert run("--target", target, "--duration", "1", *arguments).returncode == 0

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from harness.errors import UsageError
@@ -30,6 +32,31 @@ def test_a_short_duration_cuts_the_default_ramp_to_a_quarter():
 
 def test_loops_take_the_place_of_the_duration():
     assert load(users="4", loops="10") == ClosedLoad(4, 2, None, 10)
+
+
+LOOPED = PlanLoad(users=25, ramp_per_user_s=1, duration_s=None, think_time_s=0, loops=5)
+
+
+def test_a_plan_of_loops_is_ended_by_them_unless_a_duration_is_given():
+    assert resolve_load(LoadArguments(), LOOPED) == ClosedLoad(25, 25, None, 5)
+    assert resolve_load(LoadArguments(users="4", loops="2"), LOOPED) == ClosedLoad(4, 4, None, 2)
+    assert resolve_load(LoadArguments(duration="60"), LOOPED) == ClosedLoad(25, 15, 60, None)
+    with pytest.raises(UsageError, match="RATE=5: the plan has loops and no duration; give a DURATION, too"):
+        resolve_load(LoadArguments(rate="5"), LOOPED)
+
+
+def test_requests_end_a_load_that_is_closed():
+    default = replace(DEFAULT, requests=1_000_000)
+    assert resolve_load(LoadArguments(), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
+    assert resolve_load(LoadArguments(requests="500"), default).requests == 500
+    assert resolve_load(LoadArguments(rate="5"), default) == OpenLoad(5, 0, 100)
+    with pytest.raises(UsageError, match="RATE=5 and REQUESTS=9 exclude each other"):
+        load(rate="5", requests="9")
+
+
+def test_one_user_alone_may_have_a_ramp_of_its_own():
+    default = replace(DEFAULT, ramp_per_user_s=10, ramp_single_user_s=1)
+    assert [resolve_load(LoadArguments(users=users), default).ramp_s for users in ("1", "2")] == [1, 20]
 
 
 def test_seconds_are_whole_because_jmeter_takes_a_fraction_for_nothing():
@@ -90,3 +117,12 @@ def test_an_unknown_key_of_a_profile_is_refused_with_the_known_ones(tmp_path):
     (tmp_path / "x.toml").write_text("format_version = 1\n[generator]\nheap = 5\n")
     with pytest.raises(UsageError, match=r"env/x.toml \[generator\]: unknown key heap; there are: heap_mb"):
         load_profile(tmp_path, "x")
+
+
+def test_a_profile_can_change_a_plan_and_say_what_is_there(tmp_path):
+    (tmp_path / "x.toml").write_text(
+        'format_version = 1\n[plan.shop]\nduration_s = 1800\n[facts]\n"heap of the balancer" = "4 GB"\n'
+    )
+    profile = load_profile(tmp_path, "x")
+    assert profile.plan_changes == {"shop": {"duration_s": 1800}}
+    assert profile.facts == (("heap of the balancer", "4 GB"),)

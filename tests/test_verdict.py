@@ -31,6 +31,14 @@ def test_a_goal_may_be_set_for_the_average():
     assert (missed.goals_missed, missed.exit_code) == (("average 900 ms, goal 899 ms",), 1)
 
 
+def test_a_goal_may_be_set_for_the_average_of_each_label():
+    samples = [sample(label, elapsed_ms=ms) for label, ms in (("A", 500), ("B", 1001), ("C", 3000)) for _ in range(9)]
+    missed = summary_of(samples, record(goal=Goal(None, None, each_average_ms=1000))).verdict
+    assert missed.goals_missed == ("2 of 3 labels above 1000 ms on average, the slowest is C with 3000 ms",)
+    met = summary_of(samples, record(goal=Goal(None, None, each_average_ms=3000))).verdict
+    assert met.goals_met == ("each of 3 labels within 3000 ms on average",)
+
+
 def test_a_run_in_which_all_samples_failed_is_invalid_however_fast():
     verdict = summary_of([failed(elapsed_ms=1)] * 10, record()).verdict
     assert (verdict.state, verdict.exit_code) == ("INVALID", 3)

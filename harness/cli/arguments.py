@@ -44,6 +44,7 @@ def add_length(parser: argparse.ArgumentParser) -> None:
     option("--ramp", help="time until all users run: 25, 25s, 2m; part of the duration (the plan's default)")
     option("--duration", help="length of the load with its ramp: 100, 100s, 4h (the plan's default)")
     option("--loops", help="loops per user, instead of --duration")
+    option("--requests", help="the load ends after about so many samples, if not before (the plan's default)")
     option("--target", help="address of a running system, http://host:8080; nothing is started here")
     option("--port", help="port of the system that is started here (a free one)")
 
@@ -66,8 +67,8 @@ def refuse_empty(options: argparse.Namespace) -> None:
 
 def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, port: str | None) -> Asked:
     """Return what these names and texts come to; UsageError when one is unknown or they make no sense together."""
-    found = load_plan(home / "plans", plan)
     profile = specs.load_profile(home / "env", env)
+    found = load_plan(home / "plans", plan, profile.plan_changes.get(plan))
     if target and port:
         raise UsageError(f"TARGET={target} and PORT={port} exclude each other", "give one")
     manifest, settings = load_configured(

@@ -39,7 +39,7 @@ from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
 from harness.plan import effective_jmx
 from harness.record import FINISHED, FORMAT_VERSION, RUNNING, RunRecord
-from harness.spec import RunSpec
+from harness.spec import ClosedLoad, RunSpec
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
 
@@ -109,7 +109,7 @@ def begin(
     `start_facts` are lines of the set-up about how the system came to its state.
     """
     target = spec.target or specs.parse_target(system.target_url if system else "")
-    directory.effective_plan.write_bytes(effective_jmx(spec.plan.shape_path, spec.load))
+    directory.add_plan(effective_jmx(spec.plan.shape_path, spec.load), spec.plan.shape_path)
     return _record(spec, directory.name, target, system, place.jmeter, start_facts)
 
 
@@ -175,7 +175,7 @@ def _record(
         target=spec.target.url if spec.target else None,
         system=plan.system,
         system_settings=system.settings if system else {},
-        system_facts=(system.facts if system else ()) + start_facts,
+        system_facts=(system.facts if system else ()) + profile.facts + start_facts,
         properties=properties,
         generator_heap_mb=profile.generator_heap_mb,
         versions=jmeter.versions(),
@@ -209,6 +209,7 @@ def _drive(
                 system.check if system else lambda: (),
                 spec.load.duration_s,
                 spec.profile.overrun_s,
+                spec.load.requests if isinstance(spec.load, ClosedLoad) else None,
             )
     finally:
         process.stop(0.0, 0.0)  # nothing to do, unless an error of ours left it running

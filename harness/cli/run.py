@@ -55,8 +55,10 @@ def parser() -> argparse.ArgumentParser:
 
 def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
     """Return the validated spec of the options; UsageError when they make no sense together."""
-    arguments = specs.LoadArguments(options.users, options.ramp, options.duration, options.loops, options.rate)
-    names = ("plan", "users", "rate", "ramp", "duration", "loops", "target", "env")
+    arguments = specs.LoadArguments(
+        options.users, options.ramp, options.duration, options.loops, options.rate, options.requests
+    )
+    names = ("plan", "users", "rate", "ramp", "duration", "loops", "requests", "target", "env")
     return RunSpec(
         plan=asked.plan,
         profile=asked.profile,

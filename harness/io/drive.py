@@ -36,17 +36,18 @@ def drive(
     dead_processes: Callable[[], Sequence[tuple[str, int, str]]],
     duration_s: float | None,
     overrun_s: float,
+    request_count: int | None = None,
 ) -> Outcome:
     """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
 
-    JMeter is given `overrun_s` beyond the duration for its start, its last samples and tearDown.
+    After `request_count` samples JMeter is asked to end, which is no interruption. JMeter is given `overrun_s` beyond the duration for its start, its last samples and tearDown.
     """
     live = LiveTally()
     started_s = time.monotonic()
     first_sample_s: float | None = None
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
-        figures = live.tick(now_s, tail.new_samples())
+        figures = live.tick(now_s, *tail.new_samples())
         if figures.sample_count and first_sample_s is None:
             first_sample_s = now_s
         if first_sample_s is not None:
@@ -54,6 +55,12 @@ def drive(
         if interrupts.count:
             progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
+        if request_count is not None and figures.sample_count >= request_count:
+            progress.say(
+                f"{figures.sample_count} samples of {request_count} are there: JMeter finishes its running ones"
+            )
+            code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
+            return Outcome(code, interrupts.count > 0, _reasons(code))
         dead = dead_processes()
         if dead:
             progress.say(f"stopping: {dead[0][0]} died")
@@ -66,4 +73,8 @@ def drive(
     code = jmeter.poll() or 0
     if interrupts.count:  # the wish came in the last second
         return Outcome(code, True, ())
-    return Outcome(code, False, (f"JMeter ended with exit code {code}",) if code else ())
+    return Outcome(code, False, _reasons(code))
+
+
+def _reasons(code: int) -> tuple[str, ...]:
+    return (f"JMeter ended with exit code {code}",) if code else ()

@@ -17,8 +17,12 @@ from harness.live import LiveFigures
 PLAIN_PERIOD_S = 10.0
 
 
+# Reading every row of a fast run would take the core that its generator needs.
+_READ_BYTES = 256 * 1024
+
+
 class JtlTail:
-    """Reads the rows that were added to a growing JTL since the last call."""
+    """Reads the rows that were added to a growing JTL since the last call; of very many the last ones."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -26,33 +30,38 @@ class JtlTail:
         self._header = b""
         self._dropped = Dropped()  # the report reads the file again and counts for itself
 
-    def new_samples(self) -> list[Sample]:
-        """Return the samples of all whole lines written since the last call."""
+    def new_samples(self) -> tuple[list[Sample], int]:
+        """Return the samples written since the last call, and their number; of more than 256 KB only the last ones."""
         if not self._path.is_file():
-            return []
+            return [], 0
         with self._path.open("rb") as stream:
             stream.seek(self._offset)
             data = stream.read()
         data = data[: data.rfind(b"\n") + 1]
         if not data:
-            return []
-        if self._offset == 0:
-            self._header = data[: data.find(b"\n") + 1]
-        else:
-            data = self._header + data
-            self._offset -= len(self._header)
+            return [], 0
+        is_first = self._offset == 0
         self._offset += len(data)
-        return list(parse(io.BytesIO(data), self._path.name, self._dropped))
+        if is_first:
+            self._header, data = data[: data.find(b"\n") + 1], data[data.find(b"\n") + 1 :]
+        if len(data) <= _READ_BYTES:
+            samples = self._samples(data)
+            return samples, len(samples)
+        return self._samples(data[data.find(b"\n", len(data) - _READ_BYTES) + 1 :]), data.count(b"\n")
+
+    def _samples(self, data: bytes) -> list[Sample]:
+        return list(parse(io.BytesIO(self._header + data), self._path.name, self._dropped))
 
 
 def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
     """Return one line of progress; what matters most stands first, a narrow terminal cuts the end."""
     ratio = figures.error_count / figures.sample_count if figures.sample_count else 0.0
+    about = "about " if figures.is_estimate else ""
     total = f" of {units.clock_text(total_s)}" if total_s else ""
     parts = [
         f"{units.clock_text(passed_s)}{total}",
         f"users {figures.users}",
-        f"errors {figures.error_count} ({units.percent_text(ratio)} %)",
+        f"errors {about}{figures.error_count} ({units.percent_text(ratio)} %)",
         f"samples {figures.sample_count}",
         f"{figures.rate_per_s:.1f} req/s",
     ]

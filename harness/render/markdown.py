@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from harness import units
 from harness.caveats import P95_LEAST_SAMPLES
-from harness.figures import LOAD, Group, driven_labels
+from harness.figures import LOAD, Group, LabelFigures, driven_labels
+from harness.goal import Goal
 from harness.heap import HeapUse
 from harness.record import OPEN
 from harness.render.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
@@ -19,7 +20,7 @@ from harness.render.setup import setup_lines
 from harness.render.tables import GROUP_TITLES, cell, group_table, table
 from harness.summary import RunSummary
 from harness.telemetry import GENERATOR, HOST, Usage
-from harness.verdict import headline
+from harness.verdict import headline, is_beyond
 from harness.window import describe
 
 NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
@@ -39,7 +40,17 @@ def _load_columns(group: Group) -> tuple[Column, ...]:
     return columns_of(DEFAULT, [text for text in LOAD_PERCENTILES if text in group.total.percentiles_ms])
 
 
-def _load_table(load: Group, notes: Footnotes) -> str:
+def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
+    """Return a column that says of each label whether its average is within the goal; nothing of TOTAL."""
+    return Column(
+        f"average ≤ {units.ms_text(goal.each_average_ms)} ms",
+        "each_average_ms",
+        lambda label: float(is_beyond(label, goal)) if label in labels else None,
+        lambda value: "" if value is None else "**missed**" if value else "met",
+    )
+
+
+def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
     places = dict(_COLUMN_PLACES)
     if load.total.sample_count < P95_LEAST_SAMPLES:
         places["p95_ms"] = Place.TAIL
@@ -47,6 +58,8 @@ def _load_table(load: Group, notes: Footnotes) -> str:
         replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
         for column in _load_columns(load)
     ]
+    if goal and goal.each_average_ms is not None:
+        columns.append(_goal_column(goal, load.labels))
     return group_table(load, columns)
 
 
@@ -175,7 +188,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         setup=_setup_lines(summary, footnotes),
         window_line=f"{describe(window)}{footnotes.mark(Place.WINDOW)}" if window.run_s else "",
         change_line=_change_line(summary),
-        load_table=_load_table(load, footnotes) if load else "",
+        load_table=_load_table(load, run.goal if run else None, footnotes) if load else "",
         whole_table=group_table(whole, _load_columns(whole)) if whole else "",
         law_line=_law_line(summary, footnotes),
         other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],

@@ -37,6 +37,8 @@ def load_text(load: LoadRecord) -> str:
         ramp = f"ramp {number(load.ramp_s)} s, " if load.ramp_s else ""
         return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{duration}"
     users = units.plural(load.users or 0, "user")
+    if load.requests:
+        duration += f" or about {load.requests} samples, whichever is first"
     think = f", think time {number(load.think_time_s)} s" if load.think_time_s else ""
     return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
 
