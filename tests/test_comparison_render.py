@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.render.comparison import Compared, Setting, Side, headline, report, signed_percent, to_json
+from harness.render.comparison import Compared, Side, headline, report, signed_percent, to_json
 from harness.stats.comparison import (
     BATCHES,
     CANNOT_TELL,
@@ -15,6 +15,7 @@ from harness.stats.comparison import (
     LabelComparison,
     MetricComparison,
 )
+from harness.stats.setup_diff import Difference
 from harness.thresholds import Thresholds
 
 
@@ -74,7 +75,7 @@ def test_the_verdict_and_its_reasons_come_first_and_the_runs_are_linked():
 
 
 def test_what_differs_in_the_set_up_stands_before_all_figures():
-    found = replace(compared(label("TOTAL", metric())), settings=(Setting("pools | threads", "60", "80"),))
+    found = replace(compared(label("TOTAL", metric())), settings=(Difference("pools | threads", "60", "80"),))
     text = report(found, "")
     assert "| setting | baseline | contender |" in section(text, "What differs in the set-up")
     assert "| pools \\| threads | 60 | 80 |" in section(text, "What differs in the set-up")
@@ -140,14 +141,6 @@ def test_a_metric_that_neither_side_knows_has_no_row():
     assert len(rows(section(report(compared(label("TOTAL", unknown, metric())), ""), "The load"))) == 2
 
 
-def test_what_was_corrected_in_reading_is_said():
-    found = compared()
-    found = replace(found, base=(Side("a.md", "Markdown", ("The 90 % column is 0.", "No TOTAL.")),))
-    assert "- a.md, read from Markdown: The 90 % column is 0. No TOTAL." in section(
-        report(found, ""), "How it was read"
-    )
-
-
 def test_notes_and_caveats_stand_in_the_report():
     text = report(compared(caveats=("Run-to-run noise is unseen.",)), "why: *pool*")
     assert "why: *pool*" in section(text, "Notes")
@@ -161,6 +154,11 @@ def test_a_group_of_runs_is_titled_by_its_first():
 
 def test_the_headline_is_one_line():
     assert headline(replace(compared().comparison, verdict=OK, reasons=())) == "OK."
+    assert (
+        headline(replace(compared().comparison, verdict=OK, reasons=("average -9 %",))) == "OK, better: average -9 %."
+    )
+    unsure = replace(compared().comparison, verdict=CANNOT_TELL, reasons=("TOTAL: median",), further_runs=4)
+    assert headline(unsure) == "CANNOT TELL: TOTAL: median; 4 more runs a side would be needed."
     assert headline(replace(compared().comparison, reasons=("a.", "b\nc"))) == "REGRESSED: a; b c."
 
 

@@ -92,6 +92,12 @@ def test_a_pattern_names_each_run_once_by_rising_number(reports, pattern):
     assert [path.name for path in find_paths([pattern], reports)] == ["run-07_1", "run-07_2", "run-07_10"]
 
 
+def test_a_pattern_finds_runs_of_which_json_alone_is_there(reports):
+    for name in ("run-07_1", "run-07_2", "run-07_3"):
+        save(reports, "tiny", name)
+    assert [path.name for path in find_paths(["run-07_[12]"], reports)] == ["run-07_1", "run-07_2"]
+
+
 def test_an_unknown_run_is_an_error_with_the_nearest_name(reports):
     save(reports, "tiny", "run-07_1")
     save(reports, "tiny", "run-11_3")

@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.compare import add_compare
 from harness.cli.overview import add_history, add_summary, write_summary
+from harness.cli.sweeps import add_sweep, report_sweeps
 from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
 from harness.figures import LOAD
@@ -18,11 +20,15 @@ _EPILOG = """\
 examples:
   ./aggregate.py table samples.jtl                              figures per label; table --help shows what more it can
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
+  ./aggregate.py compare run-07_1 run-07_2                      has the second become worse than the first?
+  ./aggregate.py sweep killbill-stripe/sweep-02                 how many users the goal allows; plateau, cliff, charts
   ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
   ./aggregate.py history --plan killbill-stripe --metric p90    figures over time; history --help shows what more it can
 
-exit codes: 0 fine; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
+exit codes: 0 fine; 1 regressed; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
+
+_TAKING_FILES = ("table", "compare", "sweep")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,10 +39,12 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|summary|history")
+    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|compare|sweep|summary|history")
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
     report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
+    add_compare(verbs)
+    add_sweep(verbs)
     add_summary(verbs)
     add_history(verbs)
     return result
@@ -47,13 +55,21 @@ def main(arguments: Sequence[str]) -> int:
     program = parser()
     # argparse takes no files on both sides of an option: those behind it come back in `rest`.
     options, rest = program.parse_known_args(joined_sort(arguments))
-    unknown = [word for word in rest if options.verb != "table" or (word.startswith("-") and word != "-")]
+    unknown = [word for word in rest if options.verb not in _TAKING_FILES or (word.startswith("-") and word != "-")]
     if unknown:
         program.error(f"unrecognized arguments: {' '.join(unknown)}")
     with Interrupts():  # TERM and HUP as well as Ctrl-C: files unpacked meanwhile go
         if options.verb == "table":
             options.input += rest
             return print_tables(options)
+        if options.verb == "compare":
+            from harness.cli.comparing import compare_runs  # here, because SciPy takes its time to load
+
+            options.runs += rest
+            return compare_runs(options)
+        if options.verb == "sweep":
+            options.sweep += rest
+            return report_sweeps(options)
         if options.verb == "summary":
             return write_summary(options)
         if options.verb == "history":

@@ -111,10 +111,12 @@ def _matches(base: Path, pattern: str) -> list[Path]:
     """Return what a pattern finds below a folder: each run once, sorted by its number; no other folders."""
     if Path(pattern).is_absolute():
         base, pattern = Path(Path(pattern).anchor), str(Path(pattern).relative_to(Path(pattern).anchor))
+    patterns = [pattern, *(pattern + suffix for suffix in _SUFFIXES)]  # of a run that came by git there is no folder
     try:
-        found = {_run_or_file(path) for path in base.glob(pattern) if not path.name.startswith(".")}
+        paths = [path for one in patterns for path in base.glob(one) if not path.name.startswith(".")]
     except ValueError as error:
         raise UsageError(f"{pattern}: not a pattern ({error})", "give one such as run-07_*") from None
+    found = {_run_or_file(path) for path in paths}
     return sorted((path for path in found if _is_run(path) or path.is_file()), key=_order)
 
 

@@ -26,6 +26,7 @@ from harness.stats.comparison import (
     LabelComparison,
     MetricComparison,
 )
+from harness.stats.setup_diff import Difference
 from harness.thresholds import Thresholds
 
 FORMAT_VERSION = 1
@@ -48,15 +49,6 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A part of the set-up in which the two sides differ."""
-
-    name: str
-    base: str
-    new: str
-
-
-@dataclass(frozen=True)
 class Compared:
     """All that the report of a comparison says; `command` makes it again."""
 
@@ -64,15 +56,18 @@ class Compared:
     comparison: Comparison
     base: tuple[Side, ...]
     new: tuple[Side, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[Difference, ...]
     thresholds: Thresholds
     remarks: tuple[str, ...] = ()
 
 
 def headline(comparison: Comparison) -> str:
     """Return the verdict and why, in one line."""
-    why = "; ".join(reason.rstrip(".") for reason in comparison.reasons)
-    return one_line(f"{comparison.verdict}: {why}." if why else f"{comparison.verdict}.")
+    parts = [reason.rstrip(".") for reason in comparison.reasons]
+    if comparison.further_runs:
+        parts.append(f"{units.plural(comparison.further_runs, 'more run')} a side would be needed")
+    state = f"{OK}, {_BETTER}" if comparison.verdict == OK and parts else comparison.verdict
+    return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
 
 
 def report(compared: Compared, notes: str, picture: str = "") -> str:
@@ -94,11 +89,6 @@ def report(compared: Compared, notes: str, picture: str = "") -> str:
         regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
         only_base=[cell(label) for label in comparison.only_base],
         only_new=[cell(label) for label in comparison.only_new],
-        read=[
-            (_name(side.name), f"read from {side.kind}", [cell(remark) for remark in side.remarks])
-            for side in (*compared.base, *compared.new)
-            if side.remarks
-        ],
         remarks=[cell(remark) for remark in compared.remarks],
         caveats=[cell(caveat) for caveat in comparison.caveats],
         alpha=units.number_text(compared.thresholds.alpha),
@@ -139,7 +129,7 @@ def _link(side: Side) -> str:
     return f"[{_name(side.name)}]({quote(side.link)})" if side.link else _name(side.name)
 
 
-def _setting_table(settings: Sequence[Setting]) -> str:
+def _setting_table(settings: Sequence[Difference]) -> str:
     rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
     return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
 
@@ -231,7 +221,7 @@ def _reason(metric: MetricComparison) -> str:
     if metric.verdict != CANNOT_TELL:
         return ""
     parts = [metric.reason.rstrip(".") or "the interval holds both a change that matters and none"]
-    if metric.least_ratio is not None:
+    if metric.least_ratio is not None and metric.adjusted_p_value is not None:
         what = "points" if metric.metric == ERRORS else "%"
         parts.append(f"a change of {units.percent_text(metric.least_ratio)} {what} would be seen in four of five cases")
     if metric.further_runs:
