@@ -132,6 +132,22 @@ def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
             yield parameters[0].strip(), default
 
 
+def data_files(jmx: Path) -> tuple[str, ...]:
+    """Return the files that the plan's CSV Data Sets read, named from the plan's folder as JMeter does.
+
+    A name that is a property counts with its default; absolute names and those with other variables are not the plan's.
+    """
+    names = []
+    for node in plan_tree(jmx).walk():
+        if node.kind == "CSVDataSet":
+            name = node.value("filename")
+            defaults = [default for _, default in reads_in(name)]
+            name = defaults[0] or "" if defaults else name
+            if name and "${" not in name and not Path(name).is_absolute():
+                names.append(name)
+    return tuple(dict.fromkeys(names))
+
+
 def _parameters(text: str, start: int) -> list[str]:
     r"""Return a function's parameters from behind its parenthesis; `\,` is no separator, and parentheses nest."""
     parameters, current, depth, position = [], "", 0, start

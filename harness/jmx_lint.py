@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.jmx import LOAD_GROUP, SIDE_GROUPS, Node, all_reads, plan_tree, reads_in
+from harness.jmx import LOAD_GROUP, SIDE_GROUPS, Node, all_reads, data_files, plan_tree, reads_in
 
 # What a run sets; a plan that does not read one of these would ignore TARGET, USERS, … without a word.
 KNOBS = (
@@ -23,6 +23,7 @@ KNOBS = (
     "run_id",
 )
 LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 SAMPLER = re.compile(r"Sampler(Proxy)?$")
 # The property that holds an extractor's default, and the one that says that the empty text is meant.
 DEFAULTS = {
@@ -50,10 +51,13 @@ def lint(jmx: Path) -> tuple[str, ...]:
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
     findings: list[str] = []
-    for check in (_listeners, _codes, _labels, _extractors, _hosts):
+    variables = _variables(plan)
+    for check in (_listeners, _codes, _extractors, _hosts):
         findings += check(nodes)
-    findings += _load_numbers(nodes, _variables(plan))
+    findings += _labels(nodes, variables)
+    findings += _load_numbers(nodes, variables)
     findings += _reads(jmx)
+    findings += (f"{name}: a CSV Data Set reads it, and there is no such file" for name in _missing_data(jmx))
     return tuple(findings)
 
 
@@ -86,10 +90,15 @@ def _asserts_code(sampler: Node) -> bool:
     )
 
 
-def _labels(nodes: list[Node]) -> Iterator[str]:
-    """Yield the labels that stand twice in one thread group; setUp and tearDown may share theirs."""
+def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
+    """Yield the labels that stand twice in one thread group; setUp and tearDown may share theirs.
+
+    A label out of data, such as `${page}` from a CSV Data Set, is another one in each round: it may stand twice.
+    """
     counts = Counter(
-        (group.name if (group := node.thread_group) else "", node.name) for node in nodes if SAMPLER.search(node.kind)
+        (group.name if (group := node.thread_group) else "", node.name)
+        for node in nodes
+        if SAMPLER.search(node.kind) and all(name in variables for name in _VARIABLE.findall(node.name))
     )
     for (group_name, label), count in counts.items():
         if count > 1:
@@ -134,7 +143,11 @@ def _variables(plan: Node) -> dict[str, str]:
 
 
 def _resolved(text: str, variables: dict[str, str]) -> str:
-    return re.sub(r"\$\{(\w+)\}", lambda match: variables.get(match[1], match[0]), text)
+    return _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
+
+
+def _missing_data(jmx: Path) -> Iterator[str]:
+    return (name for name in data_files(jmx) if not (jmx.parent / name).is_file())
 
 
 def _reads(jmx: Path) -> Iterator[str]:

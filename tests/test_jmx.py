@@ -9,7 +9,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from harness.errors import UsageError
-from harness.jmx import all_reads, read_properties, reads_in, with_open_model
+from harness.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
 from harness.jmx_lint import lint
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -213,6 +213,36 @@ def test_a_plan_that_is_not_fit_for_measuring_is_found(save: Save, text: str, fi
 )
 def test_what_does_no_harm_is_no_finding(save: Save, text: str) -> None:
     assert lint(save(text)) == ()
+
+
+DATA = '<CSVDataSet testname="pages"><stringProp name="filename">{}</stringProp></CSVDataSet><hashTree/>'
+
+
+@pytest.mark.parametrize(
+    ("filename", "files"),
+    [
+        ("data/pages.csv", ("data/pages.csv",)),
+        ("${__P(pages,data/pages.csv)}", ("data/pages.csv",)),
+        ("${__P(pages,)}", ()),
+        ("${folder}/pages.csv", ()),
+        ("/tmp/pages.csv", ()),
+    ],
+)
+def test_the_files_that_a_plan_reads_are_named_from_its_folder(save: Save, filename: str, files: tuple[str]) -> None:
+    assert data_files(save(plan(sampler("A") + DATA.format(filename) * 2))) == files
+
+
+def test_a_data_file_that_is_missing_is_found(save: Save) -> None:
+    jmx = save(plan(sampler("A") + DATA.format("pages.csv")))
+    assert lint(jmx) == ("pages.csv: a CSV Data Set reads it, and there is no such file",)
+    (jmx.parent / "pages.csv").touch()
+    assert lint(jmx) == ()
+
+
+def test_a_label_out_of_data_may_stand_twice(save: Save) -> None:
+    assert lint(save(plan(sampler("${page}") + sampler("${page}")))) == ()
+    # A User Defined Variable has one value.
+    assert lint(save(plan(sampler("${users}") * 2))) != ()
 
 
 def test_the_open_model_takes_the_place_of_the_load(save: Save) -> None:

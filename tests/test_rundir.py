@@ -55,3 +55,37 @@ def test_a_run_json_is_never_half_written(tmp_path):
     directory.write_run({"format_version": 1, "name": "b"})
     assert directory.read_run() == {"format_version": 1, "name": "b"}
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+CSV_PLAN = """<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3"><hashTree><TestPlan testname="t"/><hashTree>
+  <CSVDataSet testname="pages"><stringProp name="filename">FILE</stringProp></CSVDataSet><hashTree/>
+</hashTree></hashTree></jmeterTestPlan>"""
+
+
+def test_what_the_plan_reads_goes_along_into_the_run_directory(tmp_path):
+    shape, directory = tmp_path / "plans" / "a.jmx", RunDirectory(tmp_path / "run-01_1")
+    (tmp_path / "plans" / "data").mkdir(parents=True)
+    (tmp_path / "plans" / "data" / "pages.csv").write_text("home,/\n")
+    shape.write_text(CSV_PLAN.replace("FILE", "data/pages.csv"))
+    directory.path.mkdir()
+    directory.add_plan(b"<effective/>", shape)
+    assert directory.effective_plan.read_bytes() == b"<effective/>"
+    assert (directory.path / "data" / "pages.csv").read_text() == "home,/\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("data/none.csv", "plans/a.jmx: its data file data/none.csv: No such file or directory"),
+        ("../a.csv", "plans/a.jmx: its data file ../a.csv lies outside of the plan's folder"),
+    ],
+)
+def test_a_data_file_that_cannot_go_along_is_refused(tmp_path, name, message):
+    shape, directory = tmp_path / "plans" / "a.jmx", RunDirectory(tmp_path / "run-01_1")
+    shape.parent.mkdir()
+    shape.write_text(CSV_PLAN.replace("FILE", name))
+    directory.path.mkdir()
+    with pytest.raises(UsageError) as error:
+        directory.add_plan(b"", shape)
+    assert str(error.value).startswith(message)

@@ -18,6 +18,7 @@ import pytest
 
 from harness.errors import StartError, UsageError
 from harness.io.guardian import OWNER_VARIABLE, Guardian, owned_processes
+from harness.io.once import stamp_of
 from harness.io.supervisor import Supervisor
 from harness.manifest import load_manifest
 from tests.test_run import wait_for
@@ -239,6 +240,16 @@ def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_inpu
     source.write_text("two")
     prepare()
     assert journal.read_text() == "prepared\nprepared\n"
+
+
+def test_an_input_that_is_a_folder_counts_with_all_files_in_it(tmp_path: Path) -> None:
+    (tmp_path / "src" / "java").mkdir(parents=True)
+    stamps = {stamp_of([tmp_path / "src"])}
+    for name, text in (("java/A.java", "a"), ("java/A.java", "b"), ("B.java", "b")):
+        (tmp_path / "src" / name).write_text(text)
+        stamps.add(stamp_of([tmp_path / "src"]))
+    assert len(stamps) == 4
+    assert stamp_of([tmp_path / "src"]) in stamps
 
 
 def test_a_step_that_fails_tells_the_end_of_its_log(make: Start) -> None:

@@ -10,10 +10,15 @@ from pathlib import Path
 
 
 def stamp_of(paths: Sequence[Path], *texts: str) -> str:
-    """Return the hash of the texts and of the files' names and contents; OSError when a file cannot be read."""
+    """Return the hash of the texts and of the files' names and contents; OSError when a file cannot be read.
+
+    A folder counts as all files in it.
+    """
     digest = hashlib.sha256("\0".join(texts).encode())
     for path in paths:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        for file in files:
+            digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.errors import InvalidRunError, UsageError
 from harness.generator import PLAN_NAME
+from harness.jmx import data_files
 from harness.jtl import SAMPLES_NAME
 from harness.record import FORMAT_VERSION as RUN_VERSION
 from harness.units import BYTES_PER_MB
@@ -52,6 +53,20 @@ class RunDirectory:
     def effective_plan(self) -> Path:
         """The JMX that JMeter really ran."""
         return self.path / PLAN_NAME
+
+    def add_plan(self, jmx: bytes, shape_path: Path) -> None:
+        """Write the JMX that JMeter is to run, with the data files of its shape beside it, where it looks for them."""
+        self.effective_plan.write_bytes(jmx)
+        where = f"{shape_path.parent.name}/{shape_path.name}: its data file"
+        for name in data_files(shape_path):
+            if ".." in Path(name).parts:
+                raise UsageError(f"{where} {name} lies outside of the plan's folder", "put it into a folder beside it")
+            copy = self.path / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                shutil.copyfile(shape_path.parent / name, copy)
+            except OSError as error:
+                raise UsageError(f"{where} {name}: {error.strerror}", "put it beside the plan") from None
 
     @property
     def telemetry(self) -> Path:
