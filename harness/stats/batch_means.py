@@ -100,15 +100,15 @@ def _percentile(batches: Batches, histogram: Histogram | None, name: str) -> Est
     slower = batches.slower_count.get(name)
     if slower is None or histogram is None:
         return "its batches do not say how many samples are slower"
-    count, slower_count = sum(batches.sample_count), sum(slower)
-    value_ms = histogram.quantiles_ms([float(name) / 100])[0]
-    if slower_count == 0:
+    if not any(slower):
         return "no sample is slower than it"
-    if slower_count**2 / sum(n**2 for n in slower) < SLOW_BATCHES_LEAST:
+    if sum(slower) ** 2 / sum(count**2 for count in slower) < SLOW_BATCHES_LEAST:
         return "a few slow moments of the run make it"
-    share = _estimate(slower_count / count, _share_residuals(batches, slower))
-    below = 1 - share.value
-    low_ms, high_ms = histogram.quantiles_ms([max(0.0, below - share.error), min(1.0, below + share.error)])
+    share = _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
+    ratio = float(name) / 100
+    low_ms, value_ms, high_ms = histogram.quantiles_ms(
+        [max(0.0, ratio - share.error), ratio, min(1.0, ratio + share.error)]
+    )
     return replace(share, value=value_ms, error=max(value_ms - low_ms, high_ms - value_ms))
 
 

@@ -127,7 +127,9 @@ def _metric(
     finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, is_invalid: bool
 ) -> MetricComparison:
     """Return a metric judged; `tested_count` is over how many labels its p-value was adjusted."""
-    base, new, shift = finding.base, finding.new, finding.shift
+    base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
+    # Where a step of the clock is more than half of the threshold no number of runs can say that it was kept.
+    is_coarse = finding.metric in PERCENTILES and base is not None and base * threshold / 2 < CLOCK_STEP_MS
     found = MetricComparison(
         metric=finding.metric,
         base=base,
@@ -140,10 +142,10 @@ def _metric(
         base_n=finding.base_n,
         new_n=finding.new_n,
         unit=finding.unit,
-        threshold_ratio=thresholds.of(finding.metric),
+        threshold_ratio=threshold,
         verdict=CANNOT_TELL,
         reason=finding.reason,
-        decides=finding.decides,
+        decides=finding.decides and not is_coarse,
     )
     if is_invalid and finding.metric != ERRORS:
         return replace(found, reason="not judged: a run is invalid")
@@ -159,14 +161,12 @@ def _metric(
     )
     if adjusted is None:
         return found
-    verdict, reason = _verdict(finding.metric, shift, adjusted, found.threshold_ratio, thresholds.alpha)
+    verdict, reason = _verdict(finding.metric, shift, adjusted, threshold, thresholds.alpha)
     if verdict != CANNOT_TELL:
         return replace(found, verdict=verdict, reason=reason)
-    if finding.metric in PERCENTILES and base and CLOCK_STEP_MS / base > found.threshold_ratio / 2:
-        return replace(found, reason="a step of the clock, 1 ms, is more than half of the threshold", decides=False)
-    further_runs = _further_runs(
-        finding, shift, found.threshold_ratio, planning.least_runs(tested_count, thresholds.alpha)
-    )
+    if is_coarse:
+        return replace(found, reason="a step of the clock, 1 ms, is more than half of the threshold")
+    further_runs = _further_runs(finding, shift, threshold, planning.least_runs(tested_count, thresholds.alpha))
     if further_runs is None:
         reason = f"the change is so near the threshold that {planning.RUNS_MOST} runs a side could not tell"
     return replace(found, reason=reason, further_runs=further_runs)

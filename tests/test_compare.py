@@ -1,0 +1,354 @@
+"""Verdicts on two runs and on groups of runs, from literal figures."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.caveats import NOT_STEADY, Caveat
+from harness.errors import UsageError
+from harness.goal import Goal
+from harness.record import RUNNING
+from harness.result import JTL, MARKDOWN, RunResult
+from harness.stats.compare import compare
+from harness.stats.comparison import (
+    AVERAGE,
+    CANNOT_TELL,
+    ERRORS,
+    IMPROVED,
+    INVALID,
+    OK,
+    REGRESSED,
+    THROUGHPUT,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.thresholds import Thresholds
+from harness.verdict import INTERRUPTED, Verdict
+from harness.window import ALL, STEADY, Window
+from tests.factories import closed_load, record
+from tests.results import batched, label_result, run_result
+
+LIMITS = Thresholds()
+# Five runs of a system that scatters by 1 %.
+QUIET = (99.0, 99.5, 100.0, 100.5, 101.0)
+
+
+def total(average_ms: float | None = 100.0, **changes):
+    return label_result("TOTAL", average_ms, **changes)
+
+
+def runs(prefix: str, averages_ms, **changes) -> list[RunResult]:
+    """Return a run for each average of TOTAL."""
+    return [run_result(f"{prefix}_{place}", total=total(ms, **changes)) for place, ms in enumerate(averages_ms)]
+
+
+def metric(of: LabelComparison | None, name: str) -> MetricComparison:
+    assert of is not None
+    return next(one for one in of.metrics if one.metric == name)
+
+
+def average(comparison: Comparison) -> MetricComparison:
+    return metric(comparison.total, AVERAGE)
+
+
+def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
+    found = compare(runs("A", QUIET), runs("B", [ms * 1.2 for ms in QUIET]), LIMITS)
+    assert found.verdict == REGRESSED
+    one = average(found)
+    assert (one.base, one.new, one.base_n, one.new_n, one.unit) == (100.0, pytest.approx(120.0), 5, 5, "runs")
+    assert one.delta_ratio == pytest.approx(0.2)
+    assert one.p_value == one.adjusted_p_value == pytest.approx(2 / 252)
+    # The third from each end of 25 ratios: after 99 / 101 and 99 / 100.5 comes 99.5 / 101, before 101 / 99 and
+    # 100.5 / 99 stands 101 / 99.5.
+    assert one.low_ratio == pytest.approx(1.2 * 99.5 / 101 - 1)
+    assert one.high_ratio == pytest.approx(1.2 * 101 / 99.5 - 1)
+    assert found.reasons[0].startswith("TOTAL: average +20.00 %, median +20.00 %")
+
+
+def test_five_runs_that_scatter_less_than_the_threshold_are_ok():
+    found = compare(runs("A", QUIET), runs("B", QUIET), LIMITS)
+    assert (found.verdict, found.reasons, found.further_runs) == (OK, (), None)
+    assert average(found).p_value == 1.0
+
+
+def test_five_faster_runs_are_ok_and_called_improved():
+    found = compare(runs("A", QUIET), runs("B", [ms * 0.8 for ms in QUIET]), LIMITS)
+    assert (found.verdict, average(found).verdict, average(found).reason) == (OK, OK, IMPROVED)
+    assert found.reasons[0].startswith("TOTAL: average -20.00 %")
+
+
+def test_a_change_that_is_certain_but_perhaps_below_the_threshold_cannot_be_told():
+    one = average(compare(runs("A", QUIET), runs("B", [ms * 1.05 for ms in QUIET]), LIMITS))
+    assert one.adjusted_p_value is not None and one.adjusted_p_value < 0.05
+    assert (one.verdict, one.reason) == (
+        CANNOT_TELL,
+        "the change is so near the threshold that 100 runs a side could not tell",
+    )
+    one = average(compare(runs("A", QUIET), runs("B", [ms * 1.04 for ms in QUIET]), LIMITS))
+    assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but perhaps by less than the threshold")
+
+
+def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
+    noisy = (90.0, 95.0, 100.0, 105.0, 110.0)
+    found = compare(runs("A", noisy), runs("B", noisy), LIMITS)
+    one = average(found)
+    # The logarithms scatter by 0.0793, and the threshold is ln 1.05 = 0.0488 away: (t + t) * 0.0793 * sqrt(2 pi / 3 n)
+    # is 0.0490 at n = 44 (1.988 + 0.846) and 0.0485 at n = 45, 40 more than there are.
+    assert (one.verdict, one.further_runs, found.further_runs) == (CANNOT_TELL, 40, 40)
+    # (t(8; 0.975) + t(8; 0.8)) * 0.0793 * sqrt(2 pi / 15): exp(3.195 * 0.0793 * 0.6472) - 1.
+    assert one.least_ratio == pytest.approx(0.178, abs=0.001)
+
+
+def test_three_runs_against_three_can_show_nothing():
+    found = compare(runs("A", QUIET[:3]), runs("B", [200.0, 201.0, 202.0]), LIMITS)
+    one = average(found)
+    assert (found.verdict, one.verdict, one.p_value, one.low_ratio) == (
+        CANNOT_TELL,
+        CANNOT_TELL,
+        pytest.approx(0.1),
+        None,
+    )
+    assert (one.reason, one.further_runs) == ("too few runs for an interval", 2)
+    assert "no test can show anything. Make 2 more runs a side" in found.caveats[0]
+
+
+def test_less_throughput_is_worse():
+    base = [run_result(f"A_{i}", total=total(rate_per_s=rate)) for i, rate in enumerate(QUIET)]
+    slower = [run_result(f"B_{i}", total=total(rate_per_s=rate * 0.8)) for i, rate in enumerate(QUIET)]
+    assert metric(compare(base, slower, LIMITS).total, THROUGHPUT).verdict == REGRESSED
+    found = metric(compare(slower, base, LIMITS).total, THROUGHPUT)
+    assert (found.verdict, found.reason) == (OK, IMPROVED)
+
+
+def test_errors_are_held_against_a_difference_and_not_a_ratio():
+    def with_errors(prefix, ratios):
+        return [
+            run_result(
+                f"{prefix}_{place}",
+                total=total(error_ratio=ratio),
+                run=record(name=prefix, goal=Goal(None, None, None), started_at=f"{prefix}{place}"),
+            )
+            for place, ratio in enumerate(ratios)
+        ]
+
+    none = [0.0] * 5
+    assert metric(compare(with_errors("A", none), with_errors("B", none), LIMITS).total, ERRORS).verdict == OK
+    few = [0.001, 0.002, 0.001, 0.002, 0.001]
+    found = metric(compare(with_errors("A", none), with_errors("B", few), LIMITS).total, ERRORS)
+    assert (found.verdict, found.delta_ratio) == (OK, None)  # 0.1 to 0.2 points are below half a point
+    many = [0.02, 0.03, 0.02, 0.03, 0.02]
+    found_all = compare(with_errors("A", none), with_errors("B", many), LIMITS)
+    found = metric(found_all.total, ERRORS)
+    assert (found.verdict, found.low_ratio, found.high_ratio) == (REGRESSED, 0.02, 0.03)
+    assert "errors +2.00 points" in found_all.reasons[0]
+
+
+def test_a_side_with_too_many_errors_is_invalid_and_its_speed_is_not_judged():
+    fast_errors = runs("B", [ms * 0.2 for ms in QUIET], error_ratio=0.02)  # the goal is 1 %
+    found = compare(runs("A", QUIET), fast_errors, LIMITS)
+    assert found.verdict == INVALID
+    assert found.reasons[0] == "B_0 has 2.00 % errors, more than 1.00 %: a fast error is no speed"
+    one = average(found)
+    assert (one.verdict, one.p_value, one.low_ratio) == (CANNOT_TELL, None, None)
+    assert one.delta_ratio == pytest.approx(-0.8)
+    assert metric(found.total, ERRORS).verdict == REGRESSED
+
+
+def test_an_invalid_run_makes_the_comparison_invalid():
+    broken = run_result("B", total=total(), verdict=Verdict("INVALID", ("JMeter ended with code 1",), (), ()))
+    found = compare([run_result("A", total=total())], [broken], LIMITS)
+    assert (found.verdict, found.reasons) == (INVALID, ("B is INVALID: JMeter ended with code 1",))
+
+
+def test_p_values_are_adjusted_over_the_labels_and_not_over_total():
+    def side(prefix, factor):
+        return [
+            run_result(
+                f"{prefix}_{place}",
+                label_result("Pay", ms * factor),
+                *(label_result(name, ms) for name in ("Void", "Refund", "Capture")),
+                total=total(ms * factor),
+            )
+            for place, ms in enumerate(QUIET)
+        ]
+
+    found = compare(side("A", 1.0), side("B", 1.3), LIMITS)
+    assert average(found).adjusted_p_value == pytest.approx(2 / 252)
+    by_name = {label.label: metric(label, AVERAGE) for label in found.labels}
+    assert by_name["Pay"].adjusted_p_value == pytest.approx(4 * 2 / 252)
+    assert (by_name["Pay"].verdict, by_name["Void"].verdict) == (REGRESSED, OK)
+
+
+def test_more_labels_than_five_runs_can_stand_for_ask_for_a_sixth():
+    def side(prefix, factor):
+        return [
+            run_result(
+                f"{prefix}_{place}",
+                label_result("Pay", ms * factor),
+                *(label_result(f"L{number}", ms) for number in range(9)),
+                total=total(ms),
+            )
+            for place, ms in enumerate(QUIET)
+        ]
+
+    pay = compare(side("A", 1.0), side("B", 1.3), LIMITS).labels[0]
+    # 10 * 2 / 252 = 0.079 is no proof; 10 * 2 / 924 with six runs is.
+    assert metric(pay, AVERAGE).adjusted_p_value == pytest.approx(20 / 252)
+    assert (metric(pay, AVERAGE).verdict, metric(pay, AVERAGE).further_runs) == (CANNOT_TELL, 1)
+
+
+def test_labels_of_one_side_are_listed():
+    base = [run_result("A", label_result("Pay"), label_result("Old"), total=total())]
+    new = [run_result("B", label_result("New"), label_result("Pay"), total=total())]
+    found = compare(base, new, LIMITS)
+    assert (found.only_base, found.only_new, [label.label for label in found.labels]) == (("Old",), ("New",), ["Pay"])
+
+
+def test_a_label_with_few_samples_does_not_keep_the_whole_from_being_ok():
+    def side(prefix, count):
+        return [
+            run_result(
+                f"{prefix}_{place}", label_result("Rare", 50.0 + 40 * (place % 2), sample_count=count), total=total(ms)
+            )
+            for place, ms in enumerate(QUIET)
+        ]
+
+    found = compare(side("A", 150), side("B", 150), LIMITS)
+    assert (found.verdict, found.labels[0].verdict) == (OK, CANNOT_TELL)
+    found = compare(side("A", 5_000), side("B", 5_000), LIMITS)
+    assert (found.verdict, found.reasons[0].split(":")[0]) == (CANNOT_TELL, "Rare")
+
+
+def test_percentiles_of_too_few_samples_are_shown_and_not_judged():
+    found = compare(runs("A", QUIET, sample_count=900), runs("B", [ms * 2 for ms in QUIET], sample_count=900), LIMITS)
+    assert metric(found.total, "95").verdict == REGRESSED  # 4,500 samples a side
+    one = metric(found.total, "99")
+    assert (one.verdict, one.reason, one.adjusted_p_value) == (CANNOT_TELL, "fewer than 5,000 samples a side", None)
+    assert (one.delta_ratio, one.decides) == (pytest.approx(1.0), False)
+
+
+def test_percentiles_are_whole_milliseconds_and_a_step_of_the_clock_is_no_change():
+    base = [run_result(f"A_{i}", total=total(10.4, percentiles_ms={"50": 3})) for i in range(5)]
+    new = [run_result(f"B_{i}", total=total(10.4, percentiles_ms={"50": 4})) for i in range(5)]
+    found = compare(base, new, LIMITS)
+    one = metric(found.total, "50")
+    # From 3 to 4 is +33 %, and a third either way for the step.
+    assert (one.p_value, one.low_ratio, one.high_ratio) == (
+        pytest.approx(2 / 252),
+        pytest.approx(0.0),
+        pytest.approx(2 / 3),
+    )
+    assert (one.verdict, one.decides, found.verdict) == (CANNOT_TELL, False, OK)
+    far = [run_result(f"C_{i}", total=total(10.4, percentiles_ms={"50": 9})) for i in range(5)]
+    assert metric(compare(base, far, LIMITS).total, "50").verdict == REGRESSED
+
+
+def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_not_see():
+    quick = batched([[90] * 50 + [110] * 50, [92] * 50 + [112] * 50] * 10)
+    slow = batched([[135] * 50 + [165] * 50, [138] * 50 + [168] * 50] * 10)
+    found = compare([run_result("A", total=quick)], [run_result("B", total=slow)], LIMITS)
+    one = average(found)
+    assert (one.verdict, one.unit, one.base_n, one.delta_ratio) == (
+        REGRESSED,
+        "batches",
+        20,
+        pytest.approx(151.5 / 101 - 1),
+    )
+    assert found.caveats[0].startswith("One run against one: run-to-run noise is unseen.")
+    found = compare([run_result("A", total=quick)], [run_result("B", total=quick)], LIMITS)
+    assert (average(found).verdict, average(found).p_value) == (OK, 1.0)
+
+
+def test_a_run_without_batches_cannot_be_told_from_another():
+    found = compare([run_result("A", total=total())], [run_result("B", total=total(500.0))], LIMITS)
+    one = average(found)
+    assert (found.verdict, one.unit, one.p_value, one.delta_ratio) == (CANNOT_TELL, "", None, 4.0)
+    assert one.reason.startswith("baseline: it has no batches")
+
+
+def test_a_markdown_report_against_runs_is_shown_and_not_judged():
+    reports = [
+        run_result(
+            f"M_{place}",
+            total=total(300.0),
+            kind=MARKDOWN,
+            run=None,
+            verdict=None,
+            remarks=("the 90 % column is all 0",),
+        )
+        for place in range(5)
+    ]
+    found = compare(runs("A", QUIET), reports, LIMITS)
+    assert (found.verdict, average(found).verdict, average(found).unit) == (CANNOT_TELL, CANNOT_TELL, "")
+    assert average(found).delta_ratio == pytest.approx(2.0)
+    assert "M_0: the 90 % column is all 0" in found.caveats
+    # Among themselves they are runs like any others.
+    others = [replace(report, name=f"N_{place}") for place, report in enumerate(reports)]
+    assert compare(reports, others, LIMITS).verdict == OK
+
+
+def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
+    jtls = [replace(one, run=None, kind=JTL) for one in runs("A", QUIET)]
+    found = compare(jtls, runs("B", QUIET), LIMITS)
+    assert found.verdict == OK
+    assert "no run.json is known" in found.caveats[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"plan": "other"}, "plan tiny against other"),
+        ({"load": closed_load(users=4)}, "users 2 against 4"),
+        ({"load": closed_load(duration_s=200.0)}, "duration_s 100 against 200"),
+        ({"load": closed_load(duration_s=None, loops=9)}, "duration_s 100 against none; loops none against 9"),
+        ({"load": closed_load(ramp_s=9.0)}, "ramp_s 1 against 9"),
+        ({"load": closed_load(think_time_s=0.5)}, "think_time_s 0 against 0.5"),
+        ({"state": RUNNING}, "tiny/B is still going on, or was killed"),
+    ],
+)
+def test_runs_that_are_not_alike_are_refused_and_compared_all_the_same_on_request(changes, says):
+    base = [run_result("A", total=total())]
+    new = [run_result("B", total=total(), run=record(name="B", **changes))]
+    with pytest.raises(UsageError, match=says):
+        compare(base, new, LIMITS)
+    assert f"Compared all the same, though not alike: {says}." in compare(base, new, LIMITS, anyway=True).caveats
+
+
+def test_interrupted_runs_and_other_windows_are_refused():
+    base = [run_result("A", total=total(), window=Window(STEADY, 5, 60, 55, 60))]
+    with pytest.raises(UsageError, match="window: all and steady"):
+        compare(base, [run_result("B", total=total(), window=Window(ALL, 0, 60, 60, 60))], LIMITS)
+    with pytest.raises(UsageError, match="B was interrupted"):
+        compare(base, [run_result("B", total=total(), verdict=Verdict(INTERRUPTED, ("stopped",), (), ()))], LIMITS)
+
+
+def test_a_run_is_not_compared_with_itself_nor_counted_twice():
+    one, other = run_result("A", total=total()), run_result("B", total=total())
+    with pytest.raises(UsageError, match="tiny/A is named twice"):
+        compare([one], [one], LIMITS)
+    with pytest.raises(UsageError, match="tiny/A is named twice"):
+        compare([one, one], [other], LIMITS)
+    with pytest.raises(UsageError, match="no run as the contender"):
+        compare([one], [], LIMITS)
+
+
+def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
+    base = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("A", QUIET))]
+    new = [replace(one, origin_s=200 + place) for place, one in enumerate(runs("B", QUIET))]
+    new[0] = replace(new[0], caveats=(Caveat(NOT_STEADY, "Not steady: it fell apart"), Caveat("few-samples", "Few")))
+    found = compare(base, new, LIMITS)
+    assert found.caveats[0].startswith("All runs of one side were made before those of the other")
+    assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
+    in_turn = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("B", QUIET))]
+    assert compare(base, in_turn, LIMITS).caveats == ()
+
+
+def test_without_a_total_the_labels_decide():
+    base = [run_result(f"A_{place}", label_result("Pay", ms)) for place, ms in enumerate(QUIET)]
+    new = [run_result(f"B_{place}", label_result("Pay", ms)) for place, ms in enumerate(QUIET)]
+    found = compare(base, new, LIMITS)
+    assert (found.total, found.verdict) == (None, OK)
+    unlike = [run_result(f"B_{place}", label_result("Void", ms)) for place, ms in enumerate(QUIET)]
+    found = compare(base, unlike, LIMITS)
+    assert (found.verdict, found.reasons) == (CANNOT_TELL, ("nothing could be judged",))

@@ -1,0 +1,70 @@
+"""What differs in the set-up of two sides, from literal records."""
+
+from harness.record import HostRecord
+from harness.stats.setup_diff import Difference, setup_differences
+from tests.factories import closed_load, record
+from tests.results import run_result
+
+
+def run(name: str, **changes):
+    return run_result(name, run=record(name=name, **changes))
+
+
+def test_runs_that_were_set_up_alike_have_no_differences():
+    first = run("A", properties={"users": "2", "run_id": "A-1", "dump_dir": "/a", "port": "1234", "amount": "10"})
+    second = run(
+        "B",
+        properties={"users": "2", "run_id": "B-2", "dump_dir": "/b", "port": "5678", "amount": "10"},
+        started_at="2026-02-02T00:00:00Z",
+        note="the second",
+        command="make run SERIES=2",
+    )
+    assert setup_differences([first], [second]) == ()
+
+
+def test_everything_that_decides_a_run_is_compared():
+    first = run("A", properties={"amount": "10"}, system_settings={"heap_mb": 512, "cpus": 0, "options": []})
+    second = run(
+        "B",
+        load=closed_load(users=4, duration_s=50.5),
+        properties={"amount": "20", "fresh": "true"},
+        system_settings={"heap_mb": 1024, "cpus": 0, "options": ["-Xint", "-Xlog"]},
+        system_facts=(("heap", "1024 MB"),),
+        versions={"java": "21", "jmeter": "5.6.3"},
+        host=HostRecord("Test CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7"),
+        git_changed=True,
+    )
+    assert setup_differences([first], [second]) == (
+        Difference("load: users", "2", "4"),
+        Difference("load: duration_s", "100", "50.5"),
+        Difference("tiny: heap_mb", "512", "1024"),
+        Difference("tiny: options", "none", "-Xint -Xlog"),
+        Difference("tiny: heap", "512 MB", "1024 MB"),
+        Difference("property amount", "10", "20"),
+        Difference("version of java", "17.0.15", "21"),
+        Difference("cores", "2", "4"),
+        Difference("commit of the harness", "0123456789ab", "0123456789ab with changes"),
+        Difference("property fresh", "none", "true"),
+    )
+
+
+def test_the_values_of_a_group_stand_together():
+    base = [run("A", versions={"java": "17"}), run("B", versions={"java": "21"}), run("C", versions={"java": "17"})]
+    new = [run("D", versions={"java": "21"})]
+    assert setup_differences(base, new) == (Difference("version of java", "17, 21", "21"),)
+
+
+def test_ports_of_this_machine_and_passwords_are_no_differences():
+    first = run("A", target="http://127.0.0.1:8080", properties={"plugin": "url=http://127.0.0.1:41001/v1"})
+    second = run("B", target="http://127.0.0.1:9090", properties={"plugin": "url=http://127.0.0.1:41002/v1"})
+    assert setup_differences([first], [second]) == ()
+    first, second = (run(name, system_settings={"database_password": name}) for name in "AB")
+    assert setup_differences([first], [second]) == ()
+    (difference,) = setup_differences([run("A", target="http://a:80")], [run("B", target="http://b:80")])
+    assert difference == Difference("target", "http://a:80", "http://b:80")
+
+
+def test_of_a_run_without_a_record_nothing_is_known():
+    found = setup_differences([run("A")], [run_result("B", run=None)])
+    assert Difference("load: users", "2", "not known") in found
+    assert setup_differences([run_result("A", run=None)], [run_result("B", run=None)]) == ()
