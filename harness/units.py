@@ -47,6 +47,14 @@ def parse_number(text: str, name: str, above: float, most: float) -> float:
     return number
 
 
+def parse_percent_ratio(text: str, name: str) -> float:
+    """Return the ratio that 1% or 0.5 % means; UsageError without the sign, where 1 could mean all."""
+    number = text.strip().removesuffix("%").strip()
+    if not text.strip().endswith("%"):
+        raise UsageError(f"{name}={text}: has no % sign", f"give {name}=1% for one of a hundred")
+    return 0.0 if re.fullmatch(r"0+(\.0*)?", number) else parse_number(number, name, 0.0, 100.0) / 100
+
+
 def number_text(value: float) -> str:
     """Return the shortest text of a number: 25, 0.5 (never 25.0), as JMeter properties and commands want it."""
     return str(int(value)) if float(value).is_integer() else repr(float(value))

@@ -27,6 +27,8 @@ _HEADS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
         (_DELTA, r"delta|difference|change"),
+        ("", r"^successful|^within|^runs?$"),
+        ("slowest_label_ms", r"slowest label"),
         (_USERS, r"^(virtual |concurrent )?users?$|^concurrency( level)?$|^threads$|^vus$"),
         ("generator_cpu_cores", r"generator cpu"),
         ("system_cpu_cores", r"system cpu"),
@@ -230,6 +232,7 @@ FIGURE_WORDS: Mapping[str, str] = {
     "p75_ms": "75 % line",
     "p90_ms": "90 % line",
     "p95_ms": "95 % line",
+    "slowest_label_ms": "slowest label",
     "error_count": "errors",
     "error_ratio": "share of errors",
     "generator_cpu_cores": "generator's CPU",

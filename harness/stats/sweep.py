@@ -24,6 +24,7 @@ class Figures:
     """What is known of a run or of a level; None where the source does not say.
 
     All are of the seconds that are counted, but errors: these are of the whole run, as a plan's goal has them.
+    `slowest_label_ms` is the greatest average of a label.
     """
 
     sample_count: int | None = None
@@ -33,6 +34,7 @@ class Figures:
     p75_ms: float | None = None
     p90_ms: float | None = None
     p95_ms: float | None = None
+    slowest_label_ms: float | None = None
     error_count: int | None = None
     error_ratio: float | None = None
     generator_cpu_cores: float | None = None
@@ -135,6 +137,9 @@ def level_run(result: RunResult) -> LevelRun:
             p75_ms=percentiles.get("75"),
             p90_ms=percentiles.get("90"),
             p95_ms=percentiles.get("95"),
+            slowest_label_ms=max(
+                (label.average_ms for label in result.labels if label.average_ms is not None), default=None
+            ),
             error_count=whole.error_count,
             error_ratio=whole.error_ratio,
             generator_cpu_cores=generator,

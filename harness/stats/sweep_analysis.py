@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from harness import units
 from harness.goal import Goal
-from harness.stats.sweep import Figures, Level
+from harness.stats.sweep import Level
 from harness.stats.usl import Fit, fit
 
 # How far throughput may lie below the best and still belong to the plateau; how far it must fall for a cliff.
@@ -37,14 +37,15 @@ class Plateau:
 class Cliff:
     """The first fall of throughput by more than 5 % from one level to the next, at the best level or beyond it.
 
-    `lowest_ratio` is how far the lowest level beyond the cliff lies below the best. `is_apart` is None where a level
-    has one run; else whether the runs of the two levels do not overlap.
+    `lowest_per_s` and `highest_per_s` are the least and the greatest throughput beyond the cliff. `is_apart` is None
+    where a level has one run; else whether the runs of the two levels do not overlap.
     """
 
     users: int
     next_users: int
     fall_ratio: float
-    lowest_ratio: float
+    lowest_per_s: float
+    highest_per_s: float
     is_apart: bool | None
 
 
@@ -53,15 +54,24 @@ class Answer:
     """The greatest number of users within the goal, all lower levels within it as well.
 
     `users` is None when there is no such number; `is_least` when all levels are within the goal. `next_users` is the
-    first level that is not, and `reasons` say why it is not, or why there is no answer. `again` are levels above it
-    that are within the goal once more.
+    first level that is not, or of which that is not known (`is_missed`), and `reasons` say why, or why there is no
+    answer. `again` are levels above it that are within the goal once more.
     """
 
     users: int | None
     is_least: bool = False
     next_users: int | None = None
+    is_missed: bool = False
     reasons: tuple[str, ...] = ()
     again: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a level is within a goal (None: not known), and in words why not."""
+
+    is_within: bool | None
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,13 +132,14 @@ def _plateau(points: Sequence[_Point], best: int) -> Plateau | None:
 def _cliff(points: Sequence[_Point], best: int) -> Cliff | None:
     for place, (before, after) in enumerate(pairwise(points[best:]), start=best + 1):
         if before.rate_per_s > 0 and after.rate_per_s < before.rate_per_s * (1 - CLIFF_RATIO):
-            lowest = min(point.rate_per_s for point in points[place:])
+            beyond = [point.rate_per_s for point in points[place:]]
             higher, lower = before.level.success_rates_per_s(), after.level.success_rates_per_s()
             return Cliff(
                 users=before.users,
                 next_users=after.users,
                 fall_ratio=1 - after.rate_per_s / before.rate_per_s,
-                lowest_ratio=1 - lowest / points[best].rate_per_s,
+                lowest_per_s=min(beyond),
+                highest_per_s=max(beyond),
                 is_apart=max(lower) < min(higher) if min(len(higher), len(lower)) > 1 else None,
             )
     return None
@@ -161,37 +172,35 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
         return Answer(None, reasons=("no goal was given: --p90, --average or --errors, or a [goal] in the plan",))
     if not levels:
         return Answer(None, reasons=("no level was measured",))
-    outcomes = [(level.users, misses(level, goal)) for level in levels]
+    outcomes = [(level.users, outcome(level, goal)) for level in levels]
     within = None
-    for place, (users, missed) in enumerate(outcomes):
-        if missed:
-            again = tuple(later for later, others in outcomes[place + 1 :] if not others)
-            return Answer(within, next_users=users, reasons=missed, again=again)
+    for place, (users, found) in enumerate(outcomes):
+        if not found.is_within:
+            again = tuple(later for later, other in outcomes[place + 1 :] if other.is_within)
+            return Answer(
+                within, next_users=users, is_missed=found.is_within is False, reasons=found.reasons, again=again
+            )
         within = users
     return Answer(within, is_least=True)
 
 
-def misses(level: Level, goal: Goal) -> tuple[str, ...]:
-    """Return in which way a level is not within the goal, in words; nothing when it is.
-
-    What is not known is not within it, and neither is a level with an INVALID run.
-    """
+def outcome(level: Level, goal: Goal) -> Outcome:
+    """Return whether a level is within the goal; one with an INVALID run is not."""
     if level.invalid:
         whole = len(level.invalid) == len(level.runs)
-        return ("INVALID" if whole else f"{len(level.invalid)} of {len(level.runs)} runs INVALID",)
+        return Outcome(False, ("INVALID" if whole else f"{len(level.invalid)} of {len(level.runs)} runs INVALID",))
     if not level.counted:
-        return ("interrupted",)
-    return tuple(text for name, limit, show in goal_parts(goal) if (text := _miss(level.figures, name, limit, show)))
-
-
-def _miss(figures: Figures, name: str, limit: float, words: tuple[str, str]) -> str:
-    value: float | None = getattr(figures, name)
-    what, unit = words
-    if value is None:
-        return f"the {what} is not known"
-    if value <= limit:
-        return ""
-    return f"the {what} is {_in_unit(value, unit)}"
+        return Outcome(None, ("interrupted",))
+    missed, unknown = [], []
+    for name, limit, (what, unit) in goal_parts(goal):
+        value: float | None = getattr(level.figures, name)
+        if value is None:
+            unknown.append(f"the {what} is not known")
+        elif value > limit:
+            missed.append(f"the {what} is {_in_unit(value, unit)}")
+    if missed:
+        return Outcome(False, tuple(missed))
+    return Outcome(None if unknown else True, tuple(unknown))
 
 
 def _in_unit(value: float, unit: str) -> str:
@@ -203,11 +212,7 @@ def goal_parts(goal: Goal) -> list[tuple[str, float, tuple[str, str]]]:
     parts = (
         ("average_ms", goal.average_ms, ("average", "ms")),
         ("p90_ms", goal.p90_ms, ("90 % line", "ms")),
+        ("slowest_label_ms", goal.each_average_ms, ("slowest label's average", "ms")),
         ("error_ratio", goal.error_ratio, ("share of errors", "%")),
     )
     return [(name, limit, words) for name, limit, words in parts if limit is not None]
-
-
-def goal_text(goal: Goal) -> str:
-    """Return a goal in words: average ≤ 1000 ms, share of errors ≤ 1.00 %."""
-    return ", ".join(f"{what} ≤ {_in_unit(limit, unit)}" for _, limit, (what, unit) in goal_parts(goal))

@@ -38,7 +38,7 @@ class Fit:
     """The law's parameters: γ per s, α and β without unit.
 
     `peak_users` is None where there is no peak in the range of the levels. `r_squared` is None where throughput is the
-    same at all levels; `worst_ratio` is the greatest distance of a level from the curve ÷ the best throughput.
+    same at all levels; `worst_ratio` is the greatest distance of a level's median from the curve ÷ the best throughput.
     """
 
     gamma_per_s: Estimate
@@ -93,8 +93,9 @@ def fit(points: Sequence[tuple[int, float]]) -> Fit | None:
 
     start = _start(users, rates, terms)
     found = _least_squares(residuals, start)
-    missed = np.abs(found.fun)
     squares, scatter = float(found.fun @ found.fun), float(((rates - rates.mean()) ** 2).sum()) / best**2
+    missed = {int(level): abs(float(np.median(found.fun[users == level]))) for level in np.unique(users)}
+    worst = max(missed, key=lambda level: missed[level])
     gamma, alpha, beta = (float(value) for value in found.x)
     # Where β no longer moves the curve by a millionth it is 0, only not in floating point.
     beta = 0.0 if beta * float(users.max()) ** 2 < 1e-6 else beta
@@ -114,8 +115,8 @@ def fit(points: Sequence[tuple[int, float]]) -> Fit | None:
         beta=estimates[2],
         peak_users=_peak(estimates, covariance, t, float(users.min()), float(users.max())) if falls else None,
         r_squared=1 - squares / scatter if scatter > _ROUNDING else None,
-        worst_ratio=float(missed.max()),
-        worst_users=int(users[int(missed.argmax())]),
+        worst_ratio=missed[worst],
+        worst_users=worst,
     )
 
 

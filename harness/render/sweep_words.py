@@ -1,0 +1,257 @@
+"""What a sweep shows, in words: the answer in one line, the findings, the doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness import caveats, units
+from harness.render.levels import goal_text
+from harness.stats.sweep import Level, Sweep
+from harness.stats.sweep_analysis import CLIFF_RATIO, PLATEAU_RATIO, Cliff, SweepAnalysis
+from harness.stats.sweep_record import RUNNING
+from harness.stats.usl import LEAST_LEVELS, Estimate, Fit
+from harness.verdict import INTERRUPTED
+
+# Doubts of single runs that tell of the whole sweep; the reports of the runs have the others.
+_LEVEL_DOUBTS: Mapping[str, str] = {
+    caveats.GENERATOR_CPU: "the generator may be the bottleneck, not the system: its CPU was nearly used up",
+    caveats.LITTLES_LAW: "Little's law is off: the generator, not the system, may have been measured",
+    caveats.FEWER_USERS: "fewer users than asked for were ever active: the level is a lower one",
+    caveats.HOST_CPU: "the machine was all but busy: response times include waiting for a core",
+    caveats.OTHER_CPU: "other processes used the machine",
+    caveats.NOT_STEADY: "the run was not steady: its figures are of no one state",
+    caveats.DROPPED_ROWS: "records of the JTL could not be used",
+}
+_LEVELS_NAMED = 12
+
+
+def users_text(levels: Iterable[int]) -> str:
+    """Return numbers of users: 1, 5 and 10 users."""
+    listed = [str(users) for users in levels]
+    named = listed[:_LEVELS_NAMED] + (["…"] if len(listed) > _LEVELS_NAMED else [])
+    joined = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    return f"{joined} user{'' if listed == ['1'] else 's'}"
+
+
+def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return the answer in one line: how many users the goal allows, else where throughput is best."""
+    text = _answer(analysis)
+    return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
+
+
+def is_unfinished(sweep: Sweep) -> bool:
+    """Return whether levels are still to come."""
+    return sweep.record is not None and sweep.record.state == RUNNING
+
+
+def _answer(analysis: SweepAnalysis) -> str:
+    found = analysis.answer
+    why = "; ".join(found.reasons)
+    if analysis.goal is None or (found.users is None and found.next_users is None):
+        return f"{_best(analysis)} How many users are within the goal cannot be said: {why}."
+    goal = goal_text(analysis.goal)
+    if found.users is None:
+        users = units.plural(found.next_users or 0, "user")
+        again = f" {users_text(found.again).capitalize()} would be within it." if found.again else ""
+        if not found.is_missed:
+            unknown = f"How many users are within the goal ({goal}) cannot be said"
+            return f"{_best(analysis)} {unknown}: at {users} {why}.{again}"
+        return f"No level is within the goal ({goal}) with all below it: already at {users} {why}.{again}"
+    if found.is_least:
+        return f"At least {units.plural(found.users, 'user')} within the goal ({goal}): every level is."
+    again = f" {users_text(found.again)} would be within it again." if found.again else ""
+    users = units.plural(found.users, "user")
+    return f"{users} within the goal ({goal}); at {found.next_users} {why}.{again}"
+
+
+def _best(analysis: SweepAnalysis) -> str:
+    if analysis.best_users is None:
+        return "No throughput is known."
+    rate = units.rate_text(analysis.best_rate_per_s)
+    return f"Best throughput: {rate} req/s at {units.plural(analysis.best_users, 'user')}."
+
+
+def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
+    """Return (name, text) of what the levels show without and with a model."""
+    if analysis.best_users is None:
+        return [("throughput", "not known of any level that counts")]
+    return [
+        ("best throughput", _best(analysis).removeprefix("Best throughput: ").rstrip(".")),
+        ("plateau", _plateau(sweep, analysis)),
+        ("cliff", _cliff(sweep, analysis)),
+        ("knee", _knee(analysis)),
+        ("Universal Scalability Law", _usl(analysis.usl, [level.users for level in sweep.levels])),
+    ]
+
+
+def _is_last(sweep: Sweep, analysis: SweepAnalysis) -> bool:
+    return bool(sweep.levels) and sweep.levels[-1].users == analysis.best_users
+
+
+def _plateau(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    plateau, within = analysis.plateau, f"within {units.percent_text(PLATEAU_RATIO, 0)} % of the best"
+    if plateau is None:
+        if _is_last(sweep, analysis):
+            return "none seen: throughput still rises at the last level; sweep on with more users"
+        return f"none: no neighbour of the best level is {within}"
+    text = f"{plateau.from_users} to {plateau.to_users} users, {within}"
+    return f"{text}; it may go on beyond the last level" if plateau.is_open else text
+
+
+def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    cliff, least = analysis.cliff, units.percent_text(CLIFF_RATIO, 0)
+    if cliff is not None:
+        overlap = "; the runs of the two levels overlap, so it may be chance" if cliff.is_apart is False else ""
+        return (
+            f"after {units.plural(cliff.users, 'user')}: at {cliff.next_users} throughput is "
+            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; {_beyond(analysis, cliff)}{overlap}"
+        )
+    if _is_last(sweep, analysis):
+        return "none seen: the last level is the best"
+    last, best = _last_rate(sweep.levels), analysis.best_rate_per_s
+    text = f"none: from the best level on, no level is more than {least} % below the one before"
+    if last is not None and best and last < best * (1 - CLIFF_RATIO):
+        text += f"; in small steps throughput falls to {units.percent_text(1 - last / best, 1)} % below the best"
+    return text
+
+
+def _beyond(analysis: SweepAnalysis, cliff: Cliff) -> str:
+    low, high = units.rate_text(cliff.lowest_per_s), units.rate_text(cliff.highest_per_s)
+    below = units.percent_text(1 - cliff.lowest_per_s / (analysis.best_rate_per_s or 1), 1)
+    rates = f"{low} req/s" if low == high else f"{low} to {high} req/s"
+    return f"beyond it are {rates}, at worst {below} % below the best"
+
+
+def _last_rate(levels: Sequence[Level]) -> float | None:
+    rates = [rate for level in levels if not level.invalid and (rate := level.figures.success_rate_per_s) is not None]
+    return rates[-1] if rates else None
+
+
+def _knee(analysis: SweepAnalysis) -> str:
+    if analysis.knee_users is None:
+        return "not to be told: too few levels up to the best, or no bend between the first and the best"
+    return (
+        f"{units.plural(analysis.knee_users, 'user')}: from there on more users add less throughput than waiting (the "
+        "level highest above the straight line from the first level to the best; Kneedle)"
+    )
+
+
+def _usl(fit: Fit | None, users: Sequence[int]) -> str:
+    if fit is None:
+        return f"not fitted: it takes {LEAST_LEVELS} levels"
+    square = "" if fit.r_squared is None else f"R² {fit.r_squared:.2f}, "
+    parts = (
+        f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)} (95 % "
+        f"intervals); {square}farthest from the curve is {units.plural(fit.worst_users, 'user')}, by "
+        f"{units.percent_text(fit.worst_ratio, 1)} % of the best"
+    )
+    if not fit.follows:
+        return f"{parts}: the law does not fit (it cannot follow a cliff), and its peak means nothing"
+    if fit.peak_users is not None:
+        peak = fit.peak_users
+        return (
+            f"{parts}; peak at {peak.value:.0f} users ({_end(peak.low, 'f')} to {_end(peak.high, 'f')}), "
+            f"{units.rate_text(fit.rate_per_s(peak.value))} req/s"
+        )
+    limit = fit.limit_per_s
+    tail = f"; it levels off towards {units.rate_text(limit)} req/s" if limit is not None else ""
+    return f"{parts}; no peak in range, {users[0]} to {users[-1]} users{tail}"
+
+
+def _estimate(found: Estimate) -> str:
+    return f"{_figure(found.value)} ({_end(found.low)} to {_end(found.high)})"
+
+
+def _end(value: float | None, form: str = "") -> str:
+    if value is None:
+        return "?"
+    return f"{value:.0f}" if form == "f" else _figure(value)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def doubts(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
+    """Return every doubt about a sweep as a sentence, the gravest first."""
+    return [
+        *_of_record(sweep),
+        *_of_levels(sweep.levels),
+        *_of_set_up(sweep),
+        *_of_method(sweep, analysis),
+        *sweep.remarks,
+    ]
+
+
+def _of_record(sweep: Sweep) -> Iterator[str]:
+    record = sweep.record
+    if record is None:
+        return
+    if sweep.missing_users:
+        yield f"Missing: {users_text(sweep.missing_users)}. What is said here is of the levels that are there."
+    if record.state == RUNNING:
+        yield "The sweep is not finished: the same command goes on where it stopped."
+    if record.stop_reason:
+        yield f"The sweep stopped by itself: {record.stop_reason}."
+    short = [level.users for level in sweep.levels if record.users and len(level.runs) < record.repeat]
+    if short and record.repeat > 1:
+        yield f"Fewer than {record.repeat} runs at {users_text(short)}."
+
+
+def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
+    for level in levels:
+        for run in level.invalid:
+            why = "; ".join(run.verdict.reasons) if run.verdict else ""
+            yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). Its figures are not counted."
+    stopped = [level.users for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
+    if stopped:
+        yield f"Interrupted runs at {users_text(stopped)} are not counted."
+    for code, words in _LEVEL_DOUBTS.items():
+        hit = [level.users for level in levels if any(code in run.caveat_codes for run in level.counted)]
+        if hit:
+            yield f"At {users_text(hit)} {words} ({code})."
+
+
+def _is_stopped(verdict: object) -> bool:
+    return getattr(verdict, "state", None) == INTERRUPTED
+
+
+def _of_set_up(sweep: Sweep) -> Iterator[str]:
+    for name, values in differing(sweep).items():
+        yield f"The runs differ in {name}: {', '.join(values)}."
+
+
+def differing(sweep: Sweep) -> dict[str, list[str]]:
+    """Return in what the runs of a sweep differ that they should have in common, with the values in order."""
+    records = sweep.records
+    facts: dict[str, list[str]] = {
+        "plan": [record.plan for record in records],
+        "profile": [record.profile for record in records],
+        "system": [record.target or record.system for record in records],
+        "system settings": [str(dict(record.system_settings)) for record in records],
+        "think time": [units.duration_text(record.load.think_time_s) for record in records],
+        "versions": [", ".join(f"{name} {value}" for name, value in record.versions.items()) for record in records],
+        "host": [record.host.cpu_model for record in records],
+        "commit": [(record.git_commit or "none")[:12] for record in records],
+    }
+    return {name: unique for name, values in facts.items() if len(unique := list(dict.fromkeys(values))) > 1}
+
+
+def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
+    if sweep.levels and all(len(level.counted) < 2 for level in sweep.levels):
+        yield (
+            "One run per level: how much two runs of the same level differ is not seen. Repeat (REPEAT=3) before you "
+            "build on a difference of a few percent between two levels."
+        )
+    if any(level.figures.error_ratio for level in sweep.levels):
+        yield "Throughput in the findings and the chart is that of successful samples; times include failed ones."
+    if analysis.answer.again:
+        yield (
+            f"{users_text(analysis.answer.again).capitalize()} would be within the goal although "
+            f"{analysis.answer.next_users} are not: repeat these levels."
+        )
+    if sweep.records:
+        yield (
+            "Closed model: a user waits for an answer before the next request, so a slow system is asked less often "
+            "and waiting is hidden. RATE=… drives at a fixed arrival rate."
+        )
