@@ -53,6 +53,7 @@ _KEYS: Mapping[str, type] = {
     "labels": dict,
     "dumps": list,
     "embedded": dict,
+    "secrets": list,
 }
 
 
@@ -90,7 +91,10 @@ class Dump:
 
 @dataclass(frozen=True)
 class Plan:
-    """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here."""
+    """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here.
+
+    `secrets` are names of environment variables that JMeter reads; the embedded ones are a stand-in's well-known values.
+    """
 
     name: str
     title: str
@@ -104,6 +108,8 @@ class Plan:
     dumps: tuple[Dump, ...]
     embedded_properties: Mapping[str, str]
     embedded_note: str
+    secrets: tuple[str, ...]
+    embedded_secrets: Mapping[str, str]
 
 
 @runtime_checkable
@@ -133,7 +139,9 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
             raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a whole plan")
     labels, embedded = data.get("labels", {}), data.get("embedded", {})
     check_keys(labels, {"once": list}, f"{where} [labels]")
-    check_keys(embedded, {"properties": dict, "note": str}, f"{where} [embedded]")
+    check_keys(embedded, {"properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
+    secrets = _texts(data.get("secrets", []), f"{where} secrets")
+    check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
     shape_path = plans_dir / data["shape"]
     known = read_properties(shape_path)
     return Plan(
@@ -151,6 +159,8 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
             embedded.get("properties", {}), known, f"{where} [embedded.properties]", data["shape"]
         ),
         embedded_note=embedded.get("note", ""),
+        secrets=secrets,
+        embedded_secrets=embedded.get("secrets", {}),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,7 +82,10 @@ class Profile:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides a run; `command` is the make command that repeats it, `port` 0 chooses a free one."""
+    """Everything that decides a run; `command` is the make command that repeats it, `port` 0 chooses a free one.
+
+    `secrets` are variables of JMeter's environment; nothing of a run keeps their values.
+    """
 
     plan: Plan
     profile: Profile
@@ -92,6 +95,7 @@ class RunSpec:
     note: str
     port: int
     command: str
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,20 @@ def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_
     assert run_json(tmp_path / "reports")["took_s"] < 30
 
 
+def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp_path):
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    refused = run("--target", target, SHOP_PASSWORD="")
+    assert refused.returncode == 2
+    assert "the plan needs SHOP_PASSWORD" in refused.stderr
+    done = run("--target", target, "--duration", "1", SHOP_PASSWORD="hunter2hunter2")
+    assert done.returncode == 0, done.stderr
+    assert "secrets of the plan stood in jmeter.log: they are masked" in done.stdout
+    kept = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert [path for path in kept if b"hunter2hunter2" in path.read_bytes()] == []
+    assert "logs in with •••" in (tmp_path / "reports" / "tiny" / "run-01_1" / "jmeter.log").read_text()
+
+
 def test_the_next_run_counts_on_in_the_series_given(run, target, tmp_path):
     for arguments in (("--series", "7"), ()):
         assert run("--target", target, "--duration", "1", *arguments).returncode == 0

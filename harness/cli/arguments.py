@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import spec as specs
 from harness.errors import UsageError
 from harness.io import toolchain
+from harness.io.secrets import find_secrets
 from harness.manifest import load_configured
 from harness.plan import Plan, load_plan
 from harness.spec import Profile, Target
@@ -29,6 +30,7 @@ class Asked:
     manifest: Manifest
     settings: Settings
     build: Path
+    secrets: Mapping[str, str] = field(repr=False)
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
@@ -82,6 +84,7 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
         manifest=manifest,
         settings=settings,
         build=build,
+        secrets=find_secrets(found.secrets, {} if target else found.embedded_secrets, home),
     )
 
 

@@ -140,7 +140,7 @@ class Levels:
 
     def _spec(self, load: ClosedLoad | OpenLoad, note: str, command: str) -> RunSpec:
         asked = self._asked
-        return RunSpec(asked.plan, asked.profile, load, asked.target, None, note, asked.port, command)
+        return RunSpec(asked.plan, asked.profile, load, asked.target, None, note, asked.port, command, asked.secrets)
 
 
 def _note(sweep: SweepRecord) -> str:

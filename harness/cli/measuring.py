@@ -34,6 +34,7 @@ from harness.io.jmeter import JMeter, JMeterHome, free_udp_port, reason_from_log
 from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
 from harness.io.rundir import RunDirectory, check_space
+from harness.io.secrets import mask_secrets
 from harness.io.supervisor import Supervisor
 from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
@@ -120,6 +121,9 @@ def measure(
     directory.write_run(record.to_json())
     started_s = time.monotonic()
     outcome = _drive(spec, directory, record, system, place)
+    masked = mask_secrets(directory.path, spec.secrets.values())
+    if masked:
+        place.say(f"secrets of the plan stood in {', '.join(masked)}: they are masked")
     record = replace(
         record,
         state=FINISHED,
@@ -194,9 +198,8 @@ def _drive(
     port = free_udp_port()
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
     command = jmeter_command(place.jmeter.path, settings, record.properties, port)
-    process = JMeter(
-        command, directory.path, {**environment(spec.profile), **place.guardian.environment}, port, stop_word(spec.load)
-    )
+    variables = {**environment(spec.profile), **spec.secrets, **place.guardian.environment}
+    process = JMeter(command, directory.path, variables, port, stop_word(spec.load))
     pids = {GENERATOR: process.pid, **(system.processes if system else {})}
     progress = Progress(place.console)
     try:

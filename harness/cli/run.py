@@ -67,6 +67,7 @@ def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
         series=specs.parse_series(options.series) if options.series else None,
         note=options.note,
         port=asked.port,
+        secrets=asked.secrets,
         command=make_command("run", {name: getattr(options, name) for name in names}),
     )
 

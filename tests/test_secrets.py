@@ -1,0 +1,45 @@
+"""Secrets of a plan: found where people keep them, masked in what a run keeps."""
+
+import pytest
+
+from harness.errors import UsageError
+from harness.io.secrets import find_secrets, mask_secrets
+
+
+def test_what_is_given_goes_before_the_environment_and_that_before_the_file(tmp_path, monkeypatch):
+    (tmp_path / "secrets.toml").write_text('format_version = 1\nA = "from file"\nB = "from file"\nC = "from file"\n')
+    monkeypatch.setenv("A", "from environment")
+    monkeypatch.setenv("B", "from environment")
+    monkeypatch.delenv("C", raising=False)
+    assert find_secrets(("A", "B", "C"), {"A": "given"}, tmp_path) == {
+        "A": "given",
+        "B": "from environment",
+        "C": "from file",
+    }
+
+
+def test_a_missing_secret_is_named_with_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("SHOP_PASSWORD", raising=False)
+    with pytest.raises(UsageError, match=r'the plan needs SHOP_PASSWORD; set the .*write SHOP_PASSWORD = "…" into'):
+        find_secrets(("SHOP_PASSWORD",), {}, tmp_path)
+
+
+def test_a_secret_that_could_not_be_masked_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="PIN: shorter than 4 characters"):
+        find_secrets(("PIN",), {"PIN": "123"}, tmp_path)
+
+
+def test_secrets_are_masked_wherever_they_stand_also_as_part_of_an_address(tmp_path):
+    (tmp_path / "system").mkdir()
+    (tmp_path / "samples.jtl").write_bytes(b"1,2,GET /?key=a%2Fb%20c,200\n1,2,a/b c,200\n\xff\n")
+    (tmp_path / "system" / "app.log").write_text("user a/b c logged in\n")
+    (tmp_path / "jmeter.log").write_text("nothing\n")
+    (tmp_path / "empty").write_text("")
+    assert mask_secrets(tmp_path, ["a/b c"]) == ("samples.jtl", "system/app.log")
+    mask = "•••".encode()
+    expected = b"1,2,GET /?key=" + mask + b",200\n1,2," + mask + b",200\n\xff\n"
+    assert (tmp_path / "samples.jtl").read_bytes() == expected
+    assert (tmp_path / "system" / "app.log").read_text() == "user ••• logged in\n"
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "app.log", "empty", "jmeter.log", "samples.jtl",
+    ]  # fmt: skip
