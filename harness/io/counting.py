@@ -31,7 +31,7 @@ _PART_BYTES = 16 * 1024 * 1024
 _HEAP_MB = 128
 # A small nursery stays in the processor's cache. The compiler takes its cores from the counting, so it is to do little:
 # methods of their own are compiled sooner than one with all others in it.
-_JVM_OPTIONS = ("-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=100")
+_JVM_OPTIONS = ("-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=150")
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1

@@ -168,6 +168,8 @@ final class Part {
     }
     final byte[] bytes = data;
     final int width = layout.width;
+    final byte delimiter = layout.delimiter;
+    final long delimiters = layout.delimiters;
     next = place;
     for (int field = 0; ; field++) {
       int slot = Math.min(field, width);
@@ -178,39 +180,33 @@ final class Part {
         }
       } else {
         starts[slot] = next;
-        next = fieldEnd(bytes, next);
+        next = end(bytes, next, delimiters);
+        while (bytes[next] < '\n' && bytes[next] != delimiter && bytes[next] != 0) {
+          next = end(bytes, next + 1, delimiters);
+        }
         ends[slot] = next;
       }
-      byte found = bytes[next];
-      if (found == '\n') {
-        return line(place, next, field + 1);
-      }
-      if (found == 0) {
-        isStuck = true;
+      if (bytes[next] != delimiter) {
+        if (bytes[next] == '\n') {
+          return line(place, next, field + 1);
+        }
+        isStuck = true; // NUL
         return -1;
       }
       next++;
     }
   }
 
-  /** Returns where the next delimiter, newline or NUL stands. */
-  private int fieldEnd(byte[] bytes, int place) {
-    final byte delimiter = layout.delimiter;
-    final long delimiters = layout.delimiters;
+  /** Returns where the next delimiter, newline or other control character up to it stands. */
+  private static int end(byte[] bytes, int place, long delimiters) {
     int next = place;
     while (true) {
       long word = (long) WORDS.get(bytes, next);
-      long hits = zeroBytes(word ^ delimiters) | word - ABOVE_NEWLINES & ~word & HIGH_BITS;
-      if (hits == 0) {
-        next += Long.BYTES;
-        continue;
+      long ends = zeroBytes(word ^ delimiters) | word - ABOVE_NEWLINES & ~word & HIGH_BITS;
+      if (ends != 0) {
+        return next + (Long.numberOfTrailingZeros(ends) >>> 3);
       }
-      next += Long.numberOfTrailingZeros(hits) >>> 3;
-      byte found = bytes[next];
-      if (found == delimiter || found == '\n' || found == 0) {
-        return next;
-      }
-      next++; // some other control character
+      next += Long.BYTES;
     }
   }
 
