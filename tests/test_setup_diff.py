@@ -65,6 +65,10 @@ def test_ports_of_this_machine_and_passwords_are_no_differences():
 
 
 def test_of_a_run_without_a_record_nothing_is_known():
-    found = setup_differences([run("A")], [run_result("B", run=None)])
-    assert Difference("load: users", "2", "not known") in found
-    assert setup_differences([run_result("A", run=None)], [run_result("B", run=None)]) == ()
+    one, other, bare = run("A"), run("B", versions={"java": "21", "jmeter": "5.6.3"}), run_result("C", run=None)
+    assert setup_differences([one], [bare]) == (Difference("run.json", "there", "none of C"),)
+    assert setup_differences([bare], [bare]) == (Difference("run.json", "none of C", "none of C"),)
+    assert setup_differences([one], [other, bare]) == (
+        Difference("run.json", "there", "none of C"),
+        Difference("version of java", "17.0.15", "21"),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ from harness.plan import SET_BY_THE_RUN
 from harness.record import RunRecord
 from harness.result import RunResult
 
-# Stands for a thing that one side does not have, and for a run without a run.json.
-NONE, UNKNOWN = "none", "not known"
+# Stands for a thing that a run does not have.
+NONE = "none"
 _SECRET = "password"
 # Each run starts its system on a port of its own.
 _LOCAL_PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
@@ -31,26 +31,29 @@ class Difference:
 def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Difference, ...]:
     """Return what the records of the runs do not agree about, in the order of a report's set-up.
 
-    What is each run's own is left out: its name, times, folder and the port of a system started here.
+    What is each run's own is left out: its name, times, folder and the port of a system started here. Where runs have
+    no run.json the first line says so.
     """
-    sides = [[_settings(result.run) for result in side] for side in (base, new)]
-    names = dict.fromkeys(name for side in sides for settings in side for name in settings)
+    sides = [[_settings(result.run) for result in side if result.run] for side in (base, new)]
     found = []
-    for name in names:
-        before, after = (_values(side, name) for side in sides)
-        if before != after:
-            found.append(Difference(name, ", ".join(before), ", ".join(after)))
+    if len(sides[0]) < len(base) or len(sides[1]) < len(new):
+        found.append(Difference("run.json", *(_known(side) for side in (base, new))))
+    if all(sides):
+        for name in dict.fromkeys(name for side in sides for settings in side for name in settings):
+            before, after = (sorted({settings.get(name, NONE) for settings in side}) for side in sides)
+            if before != after:
+                found.append(Difference(name, ", ".join(before), ", ".join(after)))
     return tuple(found)
 
 
-def _values(side: Sequence[Mapping[str, str]], name: str) -> list[str]:
-    """Return the different values of a side, sorted; a run without any record does not know."""
-    return sorted({settings.get(name, NONE) if settings else UNKNOWN for settings in side})
+def _known(side: Sequence[RunResult]) -> str:
+    missing = [result.name for result in side if result.run is None]
+    return f"none of {', '.join(missing)}" if missing else "there"
 
 
-def _settings(run: RunRecord | None) -> dict[str, str]:
-    """Return everything that decides a run by its name; nothing without a record."""
-    return {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)} if run else {}
+def _settings(run: RunRecord) -> dict[str, str]:
+    """Return everything that decides a run by its name."""
+    return {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
 
 
 def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
