@@ -113,6 +113,8 @@ def test_saved_it_stands_with_the_plan_and_links_to_both_reports(compare, report
     assert capsys.readouterr().out == f"OK.\n{saved.relative_to(reports.parent)}\n"
     assert "- baseline: [tiny/run-07_1](run-07_1.md)\n" in saved.read_text(encoding="utf-8")
     assert json.loads(saved.with_suffix(".json").read_text())["verdict"] == "OK"
+    assert "1,395 samples from 50 to 150 ms" in saved.with_suffix(".svg").read_text(encoding="utf-8")
+    assert "](compare-run-07_1-run-07_2.svg)" in saved.read_text(encoding="utf-8")
 
 
 def test_saved_again_the_notes_are_kept_and_the_bytes_are_the_same(compare, reports):

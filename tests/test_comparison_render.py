@@ -1,10 +1,13 @@
 """The report of a comparison, from literal findings."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from harness.render.comparison import Compared, Side, headline, report, signed_percent, to_json
+from harness.render.distribution import overlaid_chart
+from harness.render.gallery import Picture
 from harness.stats.comparison import (
     BATCHES,
     CANNOT_TELL,
@@ -175,3 +178,24 @@ def test_the_json_holds_the_same_in_full_precision():
     assert data["total"]["metrics"][0]["delta_ratio"] == 0.1
     assert data["sources"][0] == {"name": "tiny/run-07_1", "kind": "run", "remarks": []}
     assert data["thresholds"]["p99"] == 0.1
+
+
+def test_two_distributions_stand_over_each_other_as_shares_of_their_own_samples():
+    chart = overlaid_chart("Times", ("baseline: a", {250: 500, 1000: 500}), ("contender: b", {450: 10}))
+    assert "a: 1,000 samples from 250 to 1,000 ms; contender: b: 10 samples from 450 to 450 ms." in chart
+    # Of the 164 px between the axes the baseline's two bars take half each, all of the contender's samples the whole.
+    assert 'class="bar c4" d="M266.4 242v-82h36.5v82zM813.5 242v-82h36.5v82z"' in chart
+    assert 'class="line c1" d="M412.3 242l0-164 36.5 0 0 164"' in chart
+
+
+def test_bars_that_do_not_touch_are_outlined_down_to_0_between():
+    chart = overlaid_chart("Times", ("a", {0: 1}), ("b", {0: 5, 1000: 5}))
+    (steps,) = re.findall(r'class="line c1" d="M84 242l0-82 ([^"]+)"', chart)
+    # Half of the samples: 82 px up, along and down, along the axis, and the same again.
+    assert steps == "63.8 0 0 82 638.3 0 0-81.9 63.9 0 0 81.9"
+
+
+def test_the_chart_stands_in_the_report():
+    chart = overlaid_chart("t", ("a", {1: 2}), ("b", {2: 3}))
+    text = report(compared(label("TOTAL", metric())), "", Picture("compare.svg", chart))
+    assert "\n![t: a: 2 samples from 1 to 1 ms; b: 3 samples from 2 to 2 ms.](compare.svg)\n" in text

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from harness.cli.compare import JSON, MARKDOWN
 from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.histogram import Histogram
 from harness.io.rundir import RUN_NAME, RunDirectory, write_whole
 from harness.io.sources import find_paths, read_result
 from harness.plan import load_plan
 from harness.render import comparison as rendered
 from harness.render.comparison import Compared, Side
+from harness.render.distribution import overlaid_chart
+from harness.render.gallery import Picture
 from harness.render.markdown import notes_of
 from harness.render.selection import parse_pattern
 from harness.result import RunResult
@@ -60,7 +63,7 @@ def compare_runs(options: argparse.Namespace) -> int:
         if options.label is not None
         else (),
     )
-    _write(compared, options, output)
+    _write(compared, options, output, _picture(base, new, output) if output else None)
     if comparison.verdict == INVALID:
         return EXIT_INVALID
     is_bad = comparison.verdict == REGRESSED or (options.sure and comparison.verdict == CANNOT_TELL)
@@ -181,7 +184,25 @@ def _name(found: _Found, reports: Path) -> str:
     return "/".join(found.path.resolve().parts[-2:]) if is_in_reports else os.path.relpath(found.path)
 
 
-def _write(compared: Compared, options: argparse.Namespace, output: Path | None) -> None:
+def _picture(base: Sequence[_Found], new: Sequence[_Found], output: Path) -> Picture | None:
+    """Return the chart of how the response times of both sides are distributed; None where a side has no samples."""
+    names, sides = [], []
+    for side, role in ((base, "baseline"), (new, "contender")):
+        totals = [found.result.total for found in side]
+        histograms = [total.histogram for total in totals if total and total.histogram]
+        if not histograms or len(histograms) < len(side):
+            return None
+        together = Histogram()
+        for histogram in histograms:
+            together.merge(histogram.counts)
+        names.append(f"{role}: {side[0].result.name}" + (f" and {len(side) - 1} more" if len(side) > 1 else ""))
+        sides.append(together.counts)
+    title = "Distribution of response times"
+    chart = overlaid_chart(title, (names[0], sides[0]), (names[1], sides[1]))
+    return Picture(output.with_suffix(".svg").name, chart)
+
+
+def _write(compared: Compared, options: argparse.Namespace, output: Path | None, picture: Picture | None) -> None:
     data = json.dumps(rendered.to_json(compared), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
@@ -190,7 +211,12 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None)
         return
     if options.format == MARKDOWN:
         notes = notes_of(output.read_text(encoding="utf-8")) if output.is_file() else None
-        write_whole(output, rendered.report(compared, notes or ""))
+        chart = output.with_suffix(".svg")
+        if picture:
+            write_whole(chart, picture.svg)
+        else:
+            chart.unlink(missing_ok=True)  # of an earlier comparison
+        write_whole(output, rendered.report(compared, notes or "", picture))
     if options.format == JSON or options.save:
         write_whole(output.with_suffix(".json") if options.save else output, data)
     print(f"{rendered.headline(compared.comparison)}\n{os.path.relpath(output)}")

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness import units
+from harness.render.gallery import Picture
 from harness.render.markdown import NOTES_BEGIN, NOTES_END
 from harness.render.tables import cell, one_line, table
 from harness.render.template import filled
@@ -70,8 +71,8 @@ def headline(comparison: Comparison) -> str:
     return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
 
 
-def report(compared: Compared, notes: str, picture: str = "") -> str:
-    """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` the image's Markdown."""
+def report(compared: Compared, notes: str, picture: Picture | None = None) -> str:
+    """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` stands beside it."""
     comparison = compared.comparison
     footnotes = _Footnotes()
     total = _metric_table(comparison.total, footnotes) if comparison.total else ""
@@ -93,7 +94,7 @@ def report(compared: Compared, notes: str, picture: str = "") -> str:
         caveats=[cell(caveat) for caveat in comparison.caveats],
         alpha=units.number_text(compared.thresholds.alpha),
         footnotes=footnotes.lines,
-        picture=picture,
+        picture=f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,

@@ -1,4 +1,4 @@
-"""The chart of how response times are distributed, as SVG text: a histogram with marks at the percentiles."""
+"""Charts of how response times are distributed, as SVG text: a histogram with marks, and two over each other."""
 
 from __future__ import annotations
 
@@ -63,6 +63,49 @@ def distribution_chart(
     said = "".join(f", {name} {svg.figure(value_ms)} ms" for name, value_ms in marks)
     words = f"{total:,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms{said}."
     return svg.document(title, f"% of samples per {scale.bar_words}", words, svg.HEIGHT, body)
+
+
+def overlaid_chart(title: str, base: tuple[str, Mapping[int, int]], new: tuple[str, Mapping[int, int]]) -> str:
+    """Return two histograms of (elapsed_ms, sample count) over each other, by name: the first filled, then an outline.
+
+    Heights are % of all samples of their own side, so that a longer run does not stand above a shorter one.
+    """
+    sides = [
+        (name, sorted((value_ms, count) for value_ms, count in counts.items() if count)) for name, counts in (base, new)
+    ]
+    together = sorted(pair for _, pairs in sides for pair in pairs)
+    scale = _logarithmic(together) if _is_far_tailed(together) else _linear(together)
+    filled, outlined = (_bars(pairs, scale, sum(count for _, count in pairs)) for _, pairs in sides)
+    keys = [
+        svg.box_key(sides[0][0], f"bar c{svg.CONTEXT}"),
+        svg.line_key(sides[1][0], svg.WARNING, ""),
+    ]
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    heights = [height for _, _, height in (*filled, *outlined)]
+    bottom = max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX)
+    plot = Plot(scale.axis, value_axis(heights), legend_end + 12, bottom)
+    body = [
+        rows,
+        plot.axes("response time, ms, logarithmic" if scale.axis.is_log else "response time, ms"),
+        plot.bars(filled, svg.CONTEXT, _LEAST_BAR_PX),
+        plot.line(_outline(outlined), svg.WARNING, ""),
+    ]
+    words = "; ".join(
+        f"{name}: {sum(count for _, count in pairs):,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms"
+        for name, pairs in sides
+    )
+    return svg.document(title, f"% of samples per {scale.bar_words}", f"{words}.", bottom + svg.FOOT_PX, body)
+
+
+def _outline(bars: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
+    """Return the line around bars: down to 0 where there is none."""
+    points: list[tuple[float, float]] = []
+    for start, end, height in bars:
+        if not points or points[-1][0] != start:
+            points += [(points[-1][0], 0.0)] if points else []
+            points.append((start, 0.0))
+        points += [(start, height), (end, height)]
+    return [*points, (bars[-1][1], 0.0)]
 
 
 def _pairs(counts: Mapping[int, int] | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
