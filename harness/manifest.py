@@ -64,18 +64,25 @@ def load_manifest(folder: Path) -> Manifest:
 
 
 def load_configured(
-    systems_dir: Path, name: str, settings_by_system: Mapping[str, Mapping[str, Any]], where: str
+    systems_dir: Path, name: str, settings_by_system: Mapping[str, Table], where: str, of_plan: Table
 ) -> tuple[Manifest, Settings]:
-    """Return the manifest of a system and its settings; `where` names the profile that gives the settings.
+    """Return the manifest of a system and its settings: the plan's `of_plan`, and those of the profile `where`.
 
-    UsageError when a system or setting is unknown: a misspelt one would leave the default sizes in force.
+    UsageError when a system or setting is unknown, as a misspelt one would leave the default sizes in force, and when
+    the profile contradicts the plan, whose name would promise something else then.
     """
     names = system_names(systems_dir)
     for given in settings_by_system:
         if given not in names:
             raise UsageError(f"{where}: there is no system {given}", there_is(given, names))
-    manifest = load_manifest(systems_dir / name)
-    return manifest, manifest.resolve_settings(settings_by_system.get(name, {}))
+    manifest, of_profile = load_manifest(systems_dir / name), settings_by_system.get(name, {})
+    for key, value in of_plan.items():
+        if of_profile.get(key, value) != value:
+            raise UsageError(
+                f"{where} [system.{name}]: {key} = {of_profile[key]!r}, and the plan has {value!r}",
+                "remove it from the profile, or choose another plan",
+            )
+    return manifest, manifest.resolve_settings({**of_profile, **of_plan})
 
 
 def _manifest(document: Table, folder: Path, where: str) -> Manifest:

@@ -106,6 +106,7 @@ class Plan:
     properties: Mapping[str, str]
     once_labels: tuple[str, ...]
     dumps: tuple[Dump, ...]
+    embedded_settings: Mapping[str, Any]
     embedded_properties: Mapping[str, str]
     embedded_note: str
     secrets: tuple[str, ...]
@@ -134,12 +135,12 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     check_keys(data, _KEYS, where)
     if changes:
         data = _changed(data, changes)
-    for key in ("title", "shape", "system", "load"):
+    for key in ("title", "shape", "load"):
         if key not in data:
             raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a whole plan")
     labels, embedded = data.get("labels", {}), data.get("embedded", {})
     check_keys(labels, {"once": list}, f"{where} [labels]")
-    check_keys(embedded, {"properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
+    check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
     secrets = _texts(data.get("secrets", []), f"{where} secrets")
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
     shape_path = plans_dir / data["shape"]
@@ -148,13 +149,14 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         name=name,
         title=data["title"],
         shape_path=shape_path,
-        system=data["system"],
+        system=data.get("system", ""),
         load=_load(data["load"], f"{where} [load]"),
         goal=_goal(data.get("goal", {}), f"{where} [goal]"),
         thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
         properties=_properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"]),
         once_labels=_texts(labels.get("once", []), f"{where} [labels] once"),
         dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),
+        embedded_settings=embedded.get("settings", {}),
         embedded_properties=_properties(
             embedded.get("properties", {}), known, f"{where} [embedded.properties]", data["shape"]
         ),

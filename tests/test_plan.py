@@ -71,6 +71,7 @@ label = "threads"
 file = "metrics.json"
 path = ["gauges", "threads.count"]
 [embedded]
+settings = { cache = true }
 properties = { config = "key=1" }
 note = "A stand-in."
 """
@@ -80,6 +81,7 @@ note = "A stand-in."
     assert plan.properties == {"method.plugin": "stripe", "amount": "10"}
     assert plan.once_labels == ("Log In",)
     assert plan.dumps == (Dump("threads", "metrics.json", ("gauges", "threads.count")),)
+    assert plan.embedded_settings == {"cache": True}
     assert plan.embedded_properties == {"config": "key=1"}
     assert plan.embedded_note == "A stand-in."
 
@@ -101,7 +103,7 @@ def test_a_missing_shape_is_named(plans: Path) -> None:
         load_plan(plans, "shop")
 
 
-@pytest.mark.parametrize("key", ["title", "shape", "system", "[load]"])
+@pytest.mark.parametrize("key", ["title", "shape", "[load]"])
 def test_what_a_plan_must_say_is_missing(plans: Path, key: str) -> None:
     lines = PLAN.split("[load]")[0] if key == "[load]" else "\n".join(x for x in PLAN.split("\n") if key not in x)
     (plans / "shop.toml").write_text(lines, encoding="utf-8")

@@ -21,13 +21,16 @@ DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
 
 @dataclass(frozen=True)
 class Asked:
-    """What all runs of a command share: plan, profile, and the target or the system to start; port 0 is any."""
+    """What all runs of a command share: plan, profile, and the target or the system to start; port 0 is any.
+
+    `manifest` is None for a plan that has no system, and always a target.
+    """
 
     plan: Plan
     profile: Profile
     target: Target | None
     port: int
-    manifest: Manifest
+    manifest: Manifest | None
     settings: Settings
     build: Path
     secrets: Mapping[str, str] = field(repr=False)
@@ -73,9 +76,8 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
     found = load_plan(home / "plans", plan, profile.plan_changes.get(plan))
     if target and port:
         raise UsageError(f"TARGET={target} and PORT={port} exclude each other", "give one")
-    manifest, settings = load_configured(
-        home / "systems", found.system, profile.system_settings, f"env/{profile.name}.toml"
-    )
+    is_target_only = target and not found.system
+    manifest, settings = (None, {}) if is_target_only else configured_system(home, found, profile)
     return Asked(
         plan=found,
         profile=profile,
@@ -86,6 +88,14 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
         build=build,
         secrets=find_secrets(found.secrets, {} if target else found.embedded_secrets, home),
     )
+
+
+def configured_system(home: Path, plan: Plan, profile: Profile) -> tuple[Manifest, Settings]:
+    """Return the system that the plan starts, and its settings; UsageError for a plan that only drives targets."""
+    if not plan.system:
+        raise UsageError(f"PLAN={plan.name} has no system to start", "give TARGET=http://host:port of one that runs")
+    where = f"env/{profile.name}.toml"
+    return load_configured(home / "systems", plan.system, profile.system_settings, where, plan.embedded_settings)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:

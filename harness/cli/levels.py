@@ -136,7 +136,7 @@ class Levels:
         for reason in record.stop_reasons:
             self._place.say(f"warm-up: {reason}")
         if self._system and not self._system.is_up:
-            raise StartError(f"{self._asked.manifest.title}: died while it was warmed up", "see the lines above")
+            raise StartError(f"{self._system.manifest.title}: died while it was warmed up", "see the lines above")
 
     def _spec(self, load: ClosedLoad | OpenLoad, note: str, command: str) -> RunSpec:
         asked = self._asked

@@ -75,6 +75,7 @@ def ready_jmeter(asked: Asked, reports: Path) -> JMeterHome:
 
 def system_of(asked: Asked, logs: Path, place: Workplace) -> Supervisor:
     """Return the system that was asked for, not started yet; its logs go to `logs`."""
+    assert asked.manifest is not None  # a plan without a system has a target
     return Supervisor(
         asked.manifest,
         asked.settings,

@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.arguments import configured_system
 from harness.errors import EXIT_OK, StartError
 from harness.io import toolchain
 from harness.io.interrupts import Interrupts
 from harness.io.supervisor import Supervisor
-from harness.manifest import load_configured
 from harness.plan import load_plan
 from harness.spec import load_profile, parse_port
 
@@ -44,9 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     plan = load_plan(options.home / "plans", options.plan)
     profile = load_profile(options.home / "env", options.env)
-    manifest, settings = load_configured(
-        options.home / "systems", plan.system, profile.system_settings, f"env/{profile.name}.toml"
-    )
+    manifest, settings = configured_system(options.home, plan, profile)
     ports = {"http": parse_port(options.port)} if options.port else {}
     toolchain.java_version()
     with (

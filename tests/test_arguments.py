@@ -1,0 +1,51 @@
+"""What plan, profile and target come to: which system is started, with which settings, or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.arguments import asked_of
+from harness.errors import UsageError
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_the_settings_of_plan_and_profile_are_the_systems(home: Path) -> None:
+    change(home / "systems" / "tiny" / "system.toml", "[settings]\n", '[settings]\ncache = "off"\nsize = 1\n')
+    (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { cache = "on" }\n')
+    (home / "env" / "local.toml").open("a").write("[system.tiny]\nsize = 2\n")
+    asked = asked_of(home, home, "tiny", "local", None, None)
+    assert asked.settings == {"cache": "on", "size": 2, "python": "python3"}
+
+
+def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> None:
+    (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { python = "python3" }\n')
+    (home / "env" / "local.toml").open("a").write('[system.tiny]\npython = "pypy"\n')
+    with pytest.raises(UsageError) as error:
+        asked_of(home, home, "tiny", "local", None, None)
+    assert str(error.value) == (
+        "env/local.toml [system.tiny]: python = 'pypy', and the plan has 'python3'; "
+        "remove it from the profile, or choose another plan"
+    )
+
+
+def test_a_setting_that_the_system_does_not_have_is_refused(home: Path) -> None:
+    (home / "plans" / "tiny.toml").open("a").write("[embedded]\nsettings = { pyton = 1 }\n")
+    with pytest.raises(UsageError, match=r"system tiny: unknown setting 'pyton'; did you mean python\?"):
+        asked_of(home, home, "tiny", "local", None, None)
+
+
+def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
+    change(home / "plans" / "tiny.toml", 'system = "tiny"\n', "")
+    with pytest.raises(UsageError) as error:
+        asked_of(home, home, "tiny", "local", None, None)
+    assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
+    asked = asked_of(home, home, "tiny", "local", "http://shop:8290/stocks", None)
+    assert asked.target is not None
+    assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://shop:8290/stocks")
