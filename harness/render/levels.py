@@ -56,6 +56,8 @@ def goal_text(goal: Goal) -> str:
         parts.append(f"average up to {units.ms_text(goal.average_ms)} ms")
     if goal.p90_ms is not None:
         parts.append(f"90 % line up to {units.ms_text(goal.p90_ms)} ms")
+    if goal.each_average_ms is not None:
+        parts.append(f"each label's average up to {units.ms_text(goal.each_average_ms)} ms")
     if goal.error_ratio is not None:
         parts.append(f"errors up to {units.percent_text(goal.error_ratio)} %")
     return ", ".join(parts)
