@@ -102,6 +102,18 @@ def test_errors_differ_in_percentage_points_and_have_no_change_from_none():
     assert "| 0.50 points | ~ [^1] |" in text
 
 
+def test_a_metric_that_was_not_judged_has_neither_interval_nor_p():
+    few = metric("99", verdict=CANNOT_TELL, adjusted_p_value=None, reason="fewer than 5,000 samples", least_ratio=0.5)
+    text = report(compared(label("TOTAL", few)), "")
+    assert "| 99 % ms | 100 | 110 | +10.00 |  |  |  | 20 + 20 batches | 5.00 % | ~ [^1] |" in text
+    assert text.endswith("\n[^1]: fewer than 5,000 samples.\n")
+
+
+def test_an_interval_that_knows_no_end_is_cut_off():
+    wide = metric(verdict=CANNOT_TELL, low_ratio=-0.5, high_ratio=6e8)
+    assert "| -50.00 to >+1000 |" in report(compared(label("TOTAL", wide)), "")
+
+
 def test_where_nothing_can_be_said_a_footnote_says_why_and_what_it_would_take():
     unsure = metric(verdict=CANNOT_TELL, reason="the interval reaches beyond 5 %", least_ratio=0.083, further_runs=4)
     text = report(compared(label("TOTAL", unsure, replace(unsure, metric="50"))), "")

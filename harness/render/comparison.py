@@ -32,7 +32,10 @@ from harness.thresholds import Thresholds
 
 FORMAT_VERSION = 1
 UNKNOWN = "~"
-_RUN_ID = re.compile(r"[A-Za-z0-9][\w.-]*/run-\d+_\d+")
+# An interval that ends farther out says no more than that nothing is known.
+_MOST_RATIO = 10.0
+# Within a word an underscore marks nothing up, and a run's name reads better without the backslash.
+_WITHIN_WORD = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
 _BETTER, _WORSE = "better", "worse"
 
 
@@ -81,20 +84,20 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         "comparison.md.j2",
         command=compared.command,
         title=f"{_names(comparison.base)} → {_names(comparison.new)}",
-        headline=cell(headline(comparison)),
+        headline=_inline(headline(comparison)),
         base=[_link(side) for side in compared.base],
         new=[_link(side) for side in compared.new],
         setting_table=_setting_table(compared.settings),
         total_table=total,
         label_table=_label_table(comparison.labels) if comparison.labels else "",
-        regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
-        only_base=[cell(label) for label in comparison.only_base],
-        only_new=[cell(label) for label in comparison.only_new],
-        remarks=[cell(remark) for remark in compared.remarks],
-        caveats=[cell(caveat) for caveat in comparison.caveats],
+        regressed=[(_inline(label.label), _metric_table(label, footnotes)) for label in in_full],
+        only_base=[_inline(label) for label in comparison.only_base],
+        only_new=[_inline(label) for label in comparison.only_new],
+        remarks=[_inline(remark) for remark in compared.remarks],
+        caveats=[_inline(caveat) for caveat in comparison.caveats],
         alpha=units.number_text(compared.thresholds.alpha),
         footnotes=footnotes.lines,
-        picture=f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
+        picture=f"![{_inline(picture.alternative)}]({quote(picture.name)})" if picture else "",
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
@@ -118,20 +121,20 @@ def to_json(compared: Compared) -> dict[str, Any]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return _name(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    return _inline(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
-def _name(name: str) -> str:
-    """Return a run's name as it is, for its underscore marks nothing up; that of a file could."""
-    return name if _RUN_ID.fullmatch(name) else cell(name)
+def _inline(text: str) -> str:
+    """Return text as Markdown shows it, on one line."""
+    return _WITHIN_WORD.sub("_", cell(text))
 
 
 def _link(side: Side) -> str:
-    return f"[{_name(side.name)}]({quote(side.link)})" if side.link else _name(side.name)
+    return f"[{_inline(side.name)}]({quote(side.link)})" if side.link else _inline(side.name)
 
 
 def _setting_table(settings: Sequence[Difference]) -> str:
-    rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
+    rows = [[_inline(setting.name), _inline(setting.base), _inline(setting.new)] for setting in settings]
     return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
 
 
@@ -148,7 +151,7 @@ class _Footnotes:
     @property
     def lines(self) -> list[str]:
         """The footnotes themselves, as Markdown."""
-        return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
+        return [f"[^{number}]: {_inline(text)}" for text, number in self.numbers.items()]
 
 
 def _metric_table(label: LabelComparison, footnotes: _Footnotes) -> str:
@@ -167,7 +170,7 @@ def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
         metric_text(metric.metric, metric.new),
         signed_percent(metric.delta_ratio),
         _interval_text(metric),
-        _p_text(metric.p_value),
+        _p_text(metric.p_value) if _is_judged(metric) else "",
         _p_text(metric.adjusted_p_value),
         f"{metric.base_n} + {metric.new_n} {metric.unit}" if metric.unit else "",
         _threshold_text(metric),
@@ -195,10 +198,17 @@ def signed_percent(ratio: float | None) -> str:
 
 
 def _interval_text(metric: MetricComparison) -> str:
-    if metric.low_ratio is None or metric.high_ratio is None:
+    if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
         return ""
-    points = " points" if metric.metric == ERRORS else ""
-    return f"{signed_percent(metric.low_ratio)} to {signed_percent(metric.high_ratio)}{points}"
+    if metric.metric == ERRORS:
+        return f"{signed_percent(metric.low_ratio)} to {signed_percent(metric.high_ratio)} points"
+    high = signed_percent(metric.high_ratio) if metric.high_ratio <= _MOST_RATIO else f">{_MOST_RATIO * 100:+.0f}"
+    return f"{signed_percent(metric.low_ratio)} to {high}"
+
+
+def _is_judged(metric: MetricComparison) -> bool:
+    """Return whether the p-value was held against alpha; where there were too few samples, it says nothing."""
+    return metric.adjusted_p_value is not None
 
 
 def _p_text(value: float | None) -> str:
@@ -222,7 +232,7 @@ def _reason(metric: MetricComparison) -> str:
     if metric.verdict != CANNOT_TELL:
         return ""
     parts = [metric.reason.rstrip(".") or "the interval holds both a change that matters and none"]
-    if metric.least_ratio is not None and metric.adjusted_p_value is not None:
+    if metric.least_ratio is not None and _is_judged(metric):
         what = "points" if metric.metric == ERRORS else "%"
         parts.append(f"a change of {units.percent_text(metric.least_ratio)} {what} would be seen in four of five cases")
     if metric.further_runs:
@@ -246,7 +256,7 @@ def _label_table(labels: Sequence[LabelComparison]) -> str:
     for label in labels:
         by_name = {metric.metric: metric for metric in label.metrics}
         counts = _arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))
-        rows.append([cell(label.label), counts, *(_change_cell(by_name.get(name)) for name in shown)])
+        rows.append([_inline(label.label), counts, *(_change_cell(by_name.get(name)) for name in shown)])
     return table(("label", "samples", *(metric_title(name) for name in shown)), rows)
 
 
