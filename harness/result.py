@@ -58,7 +58,7 @@ class LabelResult:
 class RunResult:
     """What is known of one run: the load in its window.
 
-    `kind` says what it was read from; a bare JTL has no record, nor has a Markdown report, which has a verdict only when
+    `kind` says what it was read from; a bare JTL has no record, nor has a Markdown report, which has a verdict if
     it is ours. `remarks` say what was corrected or left blank in reading it. `origin_s` is when the load began (s since
     1970). `whole` is the TOTAL over all of the run where the window left something out: goals for errors are held
     against that.
