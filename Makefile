@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity system report compare summary history test test-fast lint bench clean
+.PHONY: help setup run sweep capacity system report compare summary history site test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml
 PLAN ?= killbill-stripe
@@ -59,8 +59,9 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 
 # What sweep and capacity take beside their levels.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
-  $(call option,duration,$(DURATION)) $(call option,loops,$(LOOPS)) $(call option,target,$(TARGET)) \
-  $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
+  $(call option,duration,$(DURATION)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) \
+  $(call option,target,$(TARGET)) $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) \
+  $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(value NOTE)) \
   $(call option,reports,$(REPORTS))
 
@@ -90,6 +91,9 @@ history: ## write the figures of PLAN over time with a chart: REPORTS/PLAN/histo
 	@$(python) aggregate.py history '$(REPORTS)' --save $(call option,plan,$(PLAN)) $(call option,label,$(value LABEL)) \
 	  $(call option,metric,$(METRIC)) $(call option,users,$(USERS)) $(call option,last,$(LAST))
 
+site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
+	@$(python) aggregate.py site '$(REPORTS)'
+
 test: test-fast ## all tests, with real JMeters and real systems (minutes)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -m real
 
@@ -101,7 +105,7 @@ lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-bench: ## measure the aggregator beside other readers, and the start of a run (BENCH=aggregate, BENCH=run: one of them)
+bench: ## measure the aggregator beside other readers, the start of a run, comparisons (BENCH=aggregate, run, compare)
 	@$(python) scripts/bench $(BENCH)
 
 clean: ## remove .venv and build/; reports stay

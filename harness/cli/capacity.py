@@ -10,6 +10,7 @@ from harness import units
 from harness.cli.arguments import Asked
 from harness.cli.levels import level_load
 from harness.cli.sweeping import (
+    SETTINGS,
     SoFar,
     Step,
     add_sweep_options,
@@ -29,7 +30,7 @@ from harness.stats.sweep_record import CAPACITY, SweepRecord
 _FIRST, _MOST = "1", "400"
 _TIME_MAX_MS = 3_600_000
 _WARM_UP_USERS = 10
-_SETTINGS = ("p90", "average", "errors", "from", "most", "fresh", "ramp", "duration", "loops", "warmup", "target")
+_SETTINGS = ("p90", "average", "errors", "from", "most", *SETTINGS)
 _EPILOG = """\
 examples:
   scripts/capacity --plan killbill-stripe                            (within the plan's own goal)

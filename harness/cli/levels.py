@@ -17,6 +17,7 @@ from harness.io.jcmd import dump_recordings
 from harness.io.jfr import write_heap
 from harness.io.log_stretch import copy_stretch, log_ends
 from harness.io.rundir import RunDirectory, reserve
+from harness.io.secrets import mask_secrets
 from harness.io.supervisor import Supervisor
 from harness.io.sweep_files import SweepFiles
 from harness.record import RunRecord
@@ -33,6 +34,7 @@ def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | Ope
             ramp=None if sweep.ramp_s is None else units.number_text(sweep.ramp_s),
             duration=None if sweep.duration_s is None else units.number_text(sweep.duration_s),
             loops=None if sweep.loops is None else str(sweep.loops),
+            requests=None if sweep.requests is None else str(sweep.requests),
         ),
         asked.plan.load,
     )
@@ -101,6 +103,7 @@ class Levels:
         recordings = system.recordings
         with contextlib.suppress(OSError):  # the report says which logs are missing
             copy_stretch(self._logs, ends, directory.system_logs, recordings.values())
+            mask_secrets(directory.system_logs, self._asked.secrets.values())
         copies = {process: directory.system_logs / path.name for process, path in recordings.items()}
         environment = self._place.guardian.environment
         trouble = dump_recordings(system.processes, copies, environment)
@@ -158,7 +161,7 @@ def _start_text(sweep: SweepRecord) -> str:
 
 def _run_command(sweep: SweepRecord, users: int) -> str:
     """Return the command that measures the level alone."""
-    lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops}
+    lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
     values = {"plan": sweep.plan, "users": str(users), **texts, "target": sweep.target, "env": sweep.profile}
     return make_command("run", values)

@@ -9,11 +9,20 @@ from dataclasses import replace
 from harness import units
 from harness.cli.arguments import Asked
 from harness.cli.levels import level_load
-from harness.cli.sweeping import SoFar, Step, add_sweep_options, is_invalid, new_record, run_sweep, sweep_command
+from harness.cli.sweeping import (
+    SETTINGS,
+    SoFar,
+    Step,
+    add_sweep_options,
+    is_invalid,
+    new_record,
+    run_sweep,
+    sweep_command,
+)
 from harness.errors import UsageError
 from harness.render.levels import run_line
 from harness.result import RunResult
-from harness.spec import USERS_MAX
+from harness.spec import USERS_MAX, OpenLoad
 from harness.stats.sweep_record import SWEEP, SweepRecord
 from harness.stats.time_left import time_left_s
 
@@ -21,7 +30,7 @@ _REPEAT_MAX = 100
 # JMeter's start, its last samples and the report; with FRESH the start of the system.
 _FIRST_GUESS_S = 8.0
 _START_S = 20.0
-_SETTINGS = ("users", "repeat", "fresh", "ramp", "duration", "loops", "warmup", "target")
+_SETTINGS = ("users", "repeat", *SETTINGS)
 _EPILOG = """\
 examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
@@ -90,7 +99,11 @@ class _Levels:
 
     def __init__(self, record: SweepRecord, asked: Asked) -> None:
         loads = {users: level_load(asked, record, users) for users in record.users}
-        self._planned_s = {users: load.duration_s for users, load in loads.items()}
+        # A load that requests end takes as long as those before it did, though users differ.
+        self._planned_s = {
+            users: load.duration_s if isinstance(load, OpenLoad) or load.requests is None else None
+            for users, load in loads.items()
+        }
 
     def next_step(self, so_far: SoFar) -> Step | None:
         """Return the first that is not measured."""

@@ -45,6 +45,8 @@ from harness.verdict import INVALID
 
 # A sweep whose levels are all INVALID measures nothing: the plan, the target or the machine is to be looked at.
 _INVALID_IN_A_ROW = 3
+# The settings that every kind of sweep has.
+SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "warmup", "target")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
@@ -103,7 +105,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
         ramp_s=units.parse_duration_s(options.ramp, "RAMP") if options.ramp else None,
         duration_s=units.parse_duration_s(options.duration, "DURATION") if options.duration else None,
-        loops=units.parse_whole_number(options.loops, "LOOPS", 1, specs.LOOPS_MAX) if options.loops else None,
+        loops=_whole_number(options.loops, "LOOPS", specs.LOOPS_MAX),
         target=asked.target.url if asked.target else None,
         note=options.note,
         goal=None,
@@ -114,7 +116,12 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         under_way=None,
         broken_off=(),
         git_commit=machine.git_facts(toolchain.ROOT)[0],
+        requests=_whole_number(options.requests, "REQUESTS", specs.REQUESTS_MAX),
     )
+
+
+def _whole_number(text: str | None, name: str, most: int) -> int | None:
+    return units.parse_whole_number(text, name, 1, most) if text else None
 
 
 def _warm_up_s(text: str) -> float:

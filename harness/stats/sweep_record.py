@@ -28,8 +28,8 @@ class SweepRecord:
     """sweep-<series>.json; its runs are run-<series>_1 and following, of the same plan.
 
     `users` are the levels of a sweep in their order, measured `repeat` times in rounds; a search for the capacity has
-    none: it goes from `first_users` and never above `most_users`, within `goal`. A ramp, duration or loops of None are
-    the plan's, and so is a `goal` of None. `runs` are the measured levels, INVALID ones too; `under_way` is the run
+    none: it goes from `first_users` and never above `most_users`, within `goal`. A ramp, duration, loops, requests or
+    goal of None are the plan's. `runs` are the measured levels, INVALID ones too; `under_way` is the run
     that goes on, or that a killed harness left; `broken_off` are interrupted runs, whose levels are measured again.
     `stop_reason` says why a sweep stopped by itself before its end.
     """
@@ -58,6 +58,7 @@ class SweepRecord:
     broken_off: tuple[SweepRun, ...]
     git_commit: str | None
     stop_reason: str = ""
+    requests: int | None = None
 
     @property
     def id(self) -> str:
@@ -89,7 +90,8 @@ class SweepRecord:
         """All that was asked: a command that asks the same goes on with an unfinished sweep."""
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
-            self.duration_s, self.loops, self.target, self.note, self.goal, self.first_users, self.most_users,
+            self.duration_s, self.loops, self.requests, self.target, self.note, self.goal, self.first_users,
+            self.most_users,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
