@@ -117,6 +117,8 @@ def _load(sweep: Sweep) -> str:
     loops = [float(load.loops) for load in loads if load.loops is not None]
     parts.append(_span(durations, "{} s in all") if durations else "")
     parts.append(_span(loops, "{} loops each") if loops else "")
+    requests = [float(load.requests) for load in loads if load.requests is not None]
+    parts.append(_span(requests, "or about {} samples, whichever is first") if requests else "")
     think = [load.think_time_s for load in loads]
     parts.append(_span(think, "think time {} s") if any(think) else "")
     return ", ".join(part for part in parts if part)
@@ -131,13 +133,10 @@ def _order(sweep: Sweep) -> str:
     record = sweep.record
     assert record is not None
     if record.kind == CAPACITY:
-        text = "a search, in the steps below"
-    elif record.repeat > 1:
-        text = f"{record.repeat} rounds over all levels, so that drift falls on every level alike"
-    else:
-        text = "one run per level, in the order of the levels given"
-    kept = "the system was started anew for each run" if record.fresh else "the system was kept up between the runs"
-    return f"{text}; {kept}" if record.target is None else text
+        return "a search, in the steps below"
+    if record.repeat > 1:
+        return f"{record.repeat} rounds over all levels, so that drift falls on every level alike"
+    return "one run per level, in the order of the levels given"
 
 
 def knows(levels: Sequence[Level], figure: str) -> bool:

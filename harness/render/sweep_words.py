@@ -27,7 +27,7 @@ _LEVELS_NAMED = 12
 
 def users_text(levels: Iterable[int]) -> str:
     """Return numbers of users: 1, 5 and 10 users."""
-    listed = [str(users) for users in levels]
+    listed = [str(users) for users in levels] or ["no"]
     named = listed[:_LEVELS_NAMED] + (["…"] if len(listed) > _LEVELS_NAMED else [])
     joined = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     return f"{joined} user{'' if listed == ['1'] else 's'}"
