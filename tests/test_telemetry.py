@@ -1,4 +1,7 @@
 import os
+import signal
+import subprocess
+import sys
 import time
 
 from harness.io.telemetry import TelemetryWriter
@@ -34,15 +37,23 @@ def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_l
     assert (jmeter.seconds[:2], jmeter.rss_bytes[1], jmeter.seconds[-1]) == ((1.5, 5.5), 6, 1497.5)
 
 
-def test_a_busy_process_is_measured_with_about_one_core(tmp_path):
+def test_a_busy_process_and_one_with_a_busy_child_are_measured_with_about_one_core(tmp_path):
     path = tmp_path / "telemetry.csv"
-    with TelemetryWriter(path, {"jmeter": os.getpid(), "gone": 2**22 - 1}):
+    busy = f"{sys.executable} -c 'while True: pass'"
+    with (
+        subprocess.Popen(["sh", "-c", f"{busy} & wait"], start_new_session=True) as shell,
+        TelemetryWriter(path, {"nginx": shell.pid, "gone": 2**22 - 1}),
+    ):
         end_s = time.monotonic() + 2.3
         while time.monotonic() < end_s:
             sum(range(1000))
+        os.killpg(shell.pid, signal.SIGKILL)
     uses, _ = read_telemetry(path.read_text().splitlines(), (0, 2**63), (0, 2**63))
     found = {usage.process: usage for usage in uses}
-    assert set(found) == {"jmeter", "harness", "host"}
-    assert 0.3 < found["jmeter"].cpu_cores_max <= 1.3
-    assert found["jmeter"].rss_bytes_min > 1_000_000
-    assert found["jmeter"].thread_count_max >= 2
+    assert set(found) == {"nginx", "harness", "host"}
+    assert 0.3 < found["harness"].cpu_cores_max <= 1.3
+    assert found["harness"].rss_bytes_min > 1_000_000
+    assert found["harness"].thread_count_max >= 2
+    # The shell waits and uses nothing; the busy process that it started is counted with it.
+    assert 0.2 < found["nginx"].cpu_cores_max <= 1.3
+    assert found["nginx"].thread_count_max == 2

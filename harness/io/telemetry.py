@@ -1,7 +1,8 @@
-"""Writes CPU, memory and threads of processes once a second while a run goes on."""
+"""Writes CPU, memory and threads of processes, each with its descendants, once a second while a run goes on."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -14,6 +15,8 @@ import psutil
 from harness.telemetry import COLUMNS, HARNESS, HOST
 
 _PERIOD_S = 1.0
+# Looking for descendants reads every process of the machine: it is done at the start and each so many seconds.
+_FAMILY_PERIOD = 10
 
 
 class TelemetryWriter:
@@ -22,7 +25,9 @@ class TelemetryWriter:
     def __init__(self, path: Path, pids: Mapping[str, int]) -> None:
         self._path = path
         self._processes: dict[str, psutil.Process] = {}
-        self._cpu_s: dict[str, float] = {}
+        self._families: dict[str, list[psutil.Process]] = {}
+        self._family_age = 0
+        self._cpu_s: dict[str | int, float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
         for name, pid in {HARNESS: os.getpid(), **pids}.items():
@@ -58,20 +63,49 @@ class TelemetryWriter:
         times = psutil.cpu_times()
         busy_s = sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
         memory = psutil.virtual_memory()
+        used_s = self._used_s(HOST, busy_s)
         rows: list[tuple[object, ...]] = [
-            (now_ms, HOST, self._cores(HOST, busy_s, passed_s), memory.total - memory.available, "")
+            (now_ms, HOST, _cores_text(used_s, passed_s), memory.total - memory.available, "")
         ]
+        self._find_families()
         for name, process in self._processes.items():
             try:
-                with process.oneshot():
-                    cpu = process.cpu_times()
-                    cores = self._cores(name, cpu.user + cpu.system, passed_s)
-                    rows.append((now_ms, name, cores, process.memory_info().rss, str(process.num_threads())))
+                used_s, rss_bytes, thread_count = self._use(process)
             except psutil.Error:
                 continue  # it has ended: no row is the honest row
+            for member in self._families[name]:
+                with contextlib.suppress(psutil.Error):  # a worker that has ended
+                    of_member = self._use(member)
+                    used_s, rss_bytes = used_s + of_member[0], rss_bytes + of_member[1]
+                    thread_count += of_member[2]
+            rows.append((now_ms, name, _cores_text(used_s, passed_s), rss_bytes, str(thread_count)))
         return rows
 
-    def _cores(self, name: str, cpu_s: float, passed_s: float) -> str:
-        used_s = cpu_s - self._cpu_s.get(name, cpu_s)
-        self._cpu_s[name] = cpu_s
-        return f"{max(0.0, used_s / passed_s):.3f}"
+    def _find_families(self) -> None:
+        """Find the descendants of each process, such as nginx's workers; all are descendants of the harness itself."""
+        if self._family_age % _FAMILY_PERIOD == 0:
+            for name, process in self._processes.items():
+                self._families[name] = []
+                if name != HARNESS:
+                    with contextlib.suppress(psutil.Error):
+                        self._families[name] = process.children(recursive=True)
+        self._family_age += 1
+
+    def _use(self, process: psutil.Process) -> tuple[float, int, int]:
+        """Return CPU seconds since the last look, resident bytes and threads."""
+        with process.oneshot():
+            cpu = process.cpu_times()
+            return (
+                self._used_s(process.pid, cpu.user + cpu.system),
+                process.memory_info().rss,
+                process.num_threads(),
+            )
+
+    def _used_s(self, whose: str | int, cpu_s: float) -> float:
+        used_s = cpu_s - self._cpu_s.get(whose, cpu_s)
+        self._cpu_s[whose] = cpu_s
+        return used_s
+
+
+def _cores_text(used_s: float, passed_s: float) -> str:
+    return f"{max(0.0, used_s / passed_s):.3f}"
