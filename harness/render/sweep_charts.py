@@ -67,7 +67,8 @@ def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]
         plateau=(plateau.from_users, plateau.to_users) if plateau else None,
         invalid=tuple(level.users for level in levels if level.invalid),
     )
-    first, last = (levels[0].users, levels[-1].users) if levels else (0, 0)
+    counted = [level.users for level in levels if level.figures.rate_per_s is not None]
+    first, last = (counted[0], counted[-1]) if counted else (0, 0)
     steps = [first + (last - first) * place / _CURVE_POINTS for place in range(_CURVE_POINTS + 1)]
     follows = fit is not None and fit.follows
     rate = Marks(
