@@ -87,3 +87,9 @@ def test_a_relative_change_is_one_of_logarithms():
     # 2 % on each side: ln 1.1 ± t(18; 0.975) * 0.02 * sqrt(2) = 0.0953 ± 2.101 * 0.0283.
     found = log_change(Estimate(100.0, 2.0, 9.0, 10), Estimate(110.0, 2.2, 9.0, 10)).as_ratio()
     assert (found.low, found.high) == (pytest.approx(0.0366, abs=2e-4), pytest.approx(0.1673, abs=2e-4))
+
+
+def test_an_interval_without_end_has_one():
+    # Errors of many times the figure, as a percentile has that stands before a wide gap.
+    found = log_change(Estimate(10.0, 30_000.0, 2.0, 10), Estimate(10.0, 30_000.0, 2.0, 10)).as_ratio()
+    assert (found.low, found.high) == (pytest.approx(-1.0), pytest.approx(math.exp(20.0), rel=1e-6))

@@ -93,9 +93,9 @@ def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
     noisy = (90.0, 95.0, 100.0, 105.0, 110.0)
     found = compare(runs("A", noisy), runs("B", noisy), LIMITS)
     one = average(found)
-    # The logarithms scatter by 0.0793, and the threshold is ln 1.05 = 0.0488 away: (t + t) * 0.0793 * sqrt(2 pi / 3 n)
-    # is 0.0490 at n = 44 (1.988 + 0.846) and 0.0485 at n = 45, 40 more than there are.
-    assert (one.verdict, one.further_runs, found.further_runs) == (CANNOT_TELL, 40, 40)
+    # The logarithms scatter by 0.0793, and the threshold is 0.05 away: (t + t) * 0.0793 * sqrt(2 pi / 3 n) is 0.0502 at
+    # n = 42 (1.9893 + 0.8462) and 0.0496 at n = 43, 38 more than there are.
+    assert (one.verdict, one.further_runs, found.further_runs) == (CANNOT_TELL, 38, 38)
     # (t(8; 0.975) + t(8; 0.8)) * 0.0793 * sqrt(2 pi / 15): exp(3.195 * 0.0793 * 0.6472) - 1.
     assert one.least_ratio == pytest.approx(0.178, abs=0.001)
 

@@ -6,7 +6,6 @@ bad side; it is OK when no part of the interval lies there; else the runs CANNOT
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -193,10 +192,8 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
         return least - 1
     if shift.low is None:
         return max(least - min(finding.base_n, finding.new_n), 1)
-    limit = -threshold if finding.metric == THROUGHPUT else threshold
-    distance = (
-        abs(shift.estimate - limit) if finding.metric == ERRORS else abs(math.log1p(shift.estimate) - math.log1p(limit))
-    )
+    # Of a change as small as a threshold the ratio and the difference of logarithms are about the same.
+    distance = abs(shift.estimate - (-threshold if finding.metric == THROUGHPUT else threshold))
     needed = planning.runs_needed(finding.deviation, distance, least)
     return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 CONFIDENCE = 0.95
 # The share of cases in which the least change that is named would be seen.
 POWER = 0.80
+# Half a billion times as much, or as little. Of an interval that reaches further nothing is lost.
+_DIFFERENCE_MOST = 20.0
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,12 @@ class Shift:
         """Return a difference of logarithms as (new - base) / base."""
         return replace(
             self,
-            estimate=math.expm1(self.estimate),
-            low=None if self.low is None else math.expm1(self.low),
-            high=None if self.high is None else math.expm1(self.high),
-            least=None if self.least is None else math.expm1(self.least),
+            estimate=_ratio(self.estimate),
+            low=None if self.low is None else _ratio(self.low),
+            high=None if self.high is None else _ratio(self.high),
+            least=None if self.least is None else _ratio(self.least),
         )
+
+
+def _ratio(difference: float) -> float:
+    return math.expm1(min(max(difference, -_DIFFERENCE_MOST), _DIFFERENCE_MOST))
