@@ -132,6 +132,7 @@ def same(tally, other):
     assert list(tally.labels) == list(other.labels)
     assert (tally.codes, tally.kinds, tally.first_ms) == (other.codes, other.kinds, other.first_ms)
     assert (tally.requests, tally.transactions) == (other.requests, other.transactions)
+    assert tally.batches == other.batches
 
 
 # Three blocks for the inner loop, the others with `make test`.
@@ -148,7 +149,7 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
         path = tmp_path / f"{seed}.jtl"
         path.write_bytes(data)
         window_ms = (1_700_000_050_000, 1_700_000_200_000) if seed % 4 == 0 else None
-        scope = Scope(("Search",), 3, window_ms)
+        scope = Scope(("Search",), 3, window_ms, batch_count=20 if seed % 8 == 0 else 0)
         try:
             expected, expected_dropped = plain(data, scope)
         except UsageError as error:

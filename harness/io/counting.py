@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from harness.batches import BatchCounts
 from harness.figures import LabelCounts
 from harness.histogram import Histogram
 from harness.jtl import READ_COLUMNS, Dropped, Layout, Records, RowReader
@@ -76,7 +77,9 @@ def count_file(
         "-cp",
         str(classes),
         "CountJtl",
-        *map(str, (path, size, threads, from_ms, to_ms, part_bytes, str(scope.with_timeline).lower())),
+        *map(str, (path, size, threads, from_ms, to_ms, part_bytes)),
+        str(scope.with_timeline).lower(),
+        str(scope.batch_count or 1),
     ]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -242,14 +245,21 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
     keys, *columns = frames.table(_SUM_COUNT + 2)
     entries = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
-        label = labels[key >> 3]
+        place, batch = divmod(key >> 3, tally.batch_count or 1)
+        label = labels[place]
         entry = (group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
-        entries.append(entry)
+        entries.append((entry, batch))
         first[entry] = min(offset, first.get(entry, offset))
-        tally.counts(*entry).merge(_label_counts(sums, missing))
+        counts = _label_counts(sums, missing)
+        tally.counts(*entry).merge(counts)
+        if tally.batch_count:
+            tally.batch(entry, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):
-        tally.counts(*entries[number]).histogram.merge(histogram.counts)
+        entry, batch = entries[number]
+        tally.counts(*entry).histogram.merge(histogram.counts)
+        if tally.batch_count:
+            tally.batch(entry, batch).histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         tally.add_code(labels[key >> 32], codes[key & _LOW], sample_count, error_count)
     for pulse in (tally.requests, tally.transactions):

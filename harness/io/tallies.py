@@ -130,8 +130,6 @@ def _counted(
 
     `path` is where its text stands, which need not be that of `file`.
     """
-    if scope.batch_count:
-        return None
     try:
         java = java_context().get("java")
         classes = ensure_counter() if java else None

@@ -21,12 +21,13 @@ import java.util.concurrent.Future;
  * within a quoted text is made again where the part before it ended.
  *
  * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part
- * in bytes, and whether times are counted by when they were taken, too (true or false). Standard input has one line to
- * begin with, and one for each time that the count got stuck: where to go on (offset, lines before it) and the format in
- * force there (delimiter, number of columns, the place of each role or -1, as in Layout). Standard output has frames,
- * each begun by a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures, S stuck (offset,
- * lines), D done (the counts). Numbers are big-endian. An end without D is a failure; its exit code is 3 when memory was
- * not enough, 4 when the file could not be read to its size or nobody reads what is written.
+ * in bytes, whether times are counted by when they were taken, too (true or false), and in how many batches the window
+ * is counted (1: as a whole). Standard input has one line to begin with, and one for each time that the count got stuck:
+ * where to go on (offset, lines before it) and the format in force there (delimiter, number of columns, the place of
+ * each role or -1, as in Layout). Standard output has frames, each begun by a letter: P progress (offset, rows), O an odd
+ * row (offset, line, bytes), F failures, S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end
+ * without D is a failure; its exit code is 3 when memory was not enough, 4 when the file could not be read to its size or
+ * nobody reads what is written.
  */
 public final class CountJtl {
   private static final int OUT_OF_MEMORY = 3;
@@ -41,6 +42,7 @@ public final class CountJtl {
   private final long fromMs;
   private final long toMs;
   private int partBytes;
+  private final int batchCount;
   private final Whole whole;
   // Not System.out, which swallows errors: when whoever asked is gone, so are we.
   private final DataOutputStream out =
@@ -55,7 +57,8 @@ public final class CountJtl {
     fromMs = Long.parseLong(arguments[3]);
     toMs = Long.parseLong(arguments[4]);
     partBytes = Integer.parseInt(arguments[5]);
-    whole = new Whole(Boolean.parseBoolean(arguments[6]));
+    batchCount = Integer.parseInt(arguments[7]);
+    whole = new Whole(Boolean.parseBoolean(arguments[6]), batchCount);
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -107,7 +110,7 @@ public final class CountJtl {
     offset = Long.parseLong(words[0]);
     lines = Long.parseLong(words[1]);
     int[] places = Arrays.stream(words, 4, words.length).mapToInt(Integer::parseInt).toArray();
-    return new Layout((byte) Integer.parseInt(words[2]), Integer.parseInt(words[3]), places, fromMs, toMs);
+    return new Layout((byte) Integer.parseInt(words[2]), Integer.parseInt(words[3]), places, fromMs, toMs, batchCount);
   }
 
   /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must go on. */
@@ -120,7 +123,7 @@ public final class CountJtl {
         long from = start;
         long stop = lineEnd(start + partBytes);
         int[] halvings = whole.halvings();
-        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, new Tally(halvings)))));
+        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, new Tally(halvings, batchCount)))));
         start = stop;
       }
       Cut cut = waiting.removeFirst();

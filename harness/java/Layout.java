@@ -40,14 +40,16 @@ final class Layout {
   final int missing;
   final long fromMs;
   final long toMs;
+  final int batchCount;
 
   /** `places` has the place of each role, -1 where there is no such column. */
-  Layout(byte delimiter, int width, int[] places, long fromMs, long toMs) {
+  Layout(byte delimiter, int width, int[] places, long fromMs, long toMs, int batchCount) {
     this.delimiter = delimiter;
     delimiters = delimiter * 0x0101010101010101L;
     this.width = width;
     this.fromMs = fromMs;
     this.toMs = toMs;
+    this.batchCount = batchCount;
     start = places[START];
     elapsed = places[ELAPSED];
     label = places[LABEL];
@@ -68,5 +70,10 @@ final class Layout {
             | (places[SENT] < 0 ? Tally.SENT : 0)
             | (places[LATENCY] < 0 ? Tally.LATENCY : 0)
             | (places[CONNECT] < 0 ? Tally.CONNECT : 0);
+  }
+
+  /** Returns the batch in which a sample counts that ends within the window: 0 to batchCount - 1. */
+  int batch(long endMs) {
+    return batchCount == 1 ? 0 : (int) ((endMs - fromMs) * batchCount / (toMs - fromMs));
   }
 }

@@ -345,7 +345,7 @@ final class Part {
       cause = name(tally.causes, hasFailure ? layout.failure : layout.message);
     }
     int kind = threadGroup() << 1 | (isTransaction() ? 1 : 0);
-    tally.add(row, label, code, kind, cause, base + place, layout.missing);
+    tally.add(row, label, code, kind, layout.batch(endMs), cause, base + place, layout.missing);
     return next;
   }
 

@@ -40,6 +40,7 @@ final class Tally {
   final Table[] buckets = {new Table(), new Table()};
   final Times[] bucketTimes = {new Times(), new Times()};
   final int[] halvings;
+  private final int batchCount;
 
   // Where the last rows were counted: the next one is often like them.
   private int[] entryByKind = new int[64];
@@ -51,8 +52,9 @@ final class Tally {
   private final int[] lastBucketRow = new int[2];
 
   /** Buckets of kind k are 2^halvings[k] seconds wide; there are none with null. */
-  Tally(int[] halvings) {
+  Tally(int[] halvings, int batchCount) {
     this.halvings = halvings;
+    this.batchCount = batchCount;
   }
 
   static final int ENTRY_COLUMNS = 10;
@@ -70,7 +72,7 @@ final class Tally {
   }
 
   /** Counts a row, its numbers by their role; `missing` has the bits of the columns that the file does not have. */
-  void add(long[] row, int label, int code, int kind, int cause, long offset, int missing) {
+  void add(long[] row, int label, int code, int kind, int batch, int cause, long offset, int missing) {
     long startMs = row[Layout.START];
     long elapsedMs = row[Layout.ELAPSED];
     long sampleCount = row[Layout.SAMPLES];
@@ -78,7 +80,7 @@ final class Tally {
     long eachMs = sampleCount == 1 ? elapsedMs : elapsedMs / sampleCount;
     rowCount++;
     firstMs = Math.min(firstMs, startMs);
-    int entry = entry(label << KIND_BITS | kind);
+    int entry = entry(label * batchCount + batch << KIND_BITS | kind);
     entries.add(0, entry, elapsedMs);
     entries.add(1, entry, errorCount);
     entries.add(2, entry, row[Layout.RECEIVED]);

@@ -11,6 +11,7 @@ final class Whole {
 
   long rowCount;
   private final boolean hasBuckets;
+  private final int batchCount;
   private long firstMs = Long.MAX_VALUE;
   private final Names labels = new Names();
   private final Names codes = new Names();
@@ -21,9 +22,10 @@ final class Whole {
   private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   private final int[] halvings = {0, 0};
 
-  /** `hasBuckets`: whether times are counted by when they were taken, too. */
-  Whole(boolean hasBuckets) {
+  /** `hasBuckets`: whether times are counted by when they were taken, too; `batchCount`: in how many batches labels are. */
+  Whole(boolean hasBuckets, int batchCount) {
     this.hasBuckets = hasBuckets;
+    this.batchCount = batchCount;
   }
 
   /** Returns how wide buckets are by now; a part that begins may have them as wide. Null when there are none. */
@@ -38,7 +40,11 @@ final class Whole {
     int[] label = numbers(part.labels, labels);
     int[] code = numbers(part.codes, codes);
     LongUnaryOperator entryKey =
-        key -> (long) label[(int) (key >> Tally.KIND_BITS)] << Tally.KIND_BITS | key & Tally.KIND_MASK;
+        key -> {
+          long place = key >> Tally.KIND_BITS;
+          long number = (long) label[(int) (place / batchCount)] * batchCount + place % batchCount;
+          return number << Tally.KIND_BITS | key & Tally.KIND_MASK;
+        };
     entries.merge(part.entries, entryKey);
     part.times.addTo(times, entry -> entries.row(entryKey.applyAsLong(part.entries.key((int) entry))));
     answers.merge(part.answers, key -> (long) label[(int) (key >> 32)] << 32 | code[(int) (key & Tally.LOW)]);
