@@ -30,8 +30,8 @@ from harness.stats.comparison import AVERAGE, ERRORS, THROUGHPUT
 from harness.stats.shift import CONFIDENCE, POWER, Shift
 
 BATCHES_LEAST = 10
-# The slow samples of which a percentile is made must not all come out of a few bad moments: with fewer batches than
-# these behind it a p99 of a queue at 80 % against itself "differs" in one case of seven, with more in one of fourteen.
+# The slow samples that make a percentile must not all come out of a few bad moments: else a p99 of a queue at 80 %
+# "differs" from itself in one case of seven.
 SLOW_BATCHES_LEAST = 5.0
 _AUTOCORRELATION_MOST = 0.9
 _EFFECTIVE_LEAST = 2.0
