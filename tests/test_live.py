@@ -39,6 +39,19 @@ def test_of_a_great_many_new_rows_the_last_ones_are_read_and_all_are_counted(tmp
     assert samples[-1].start_ms == 19_999
 
 
+def test_samples_of_setup_are_not_counted_however_many(tmp_path):
+    path = tmp_path / "samples.jtl"
+    tail = JtlTail(path)
+    rows = "".join(f"{number},1,a,200,setUp: warm-up 1-1,true,1\n" for number in range(20_000))
+    path.write_text(HEADER + "1,1,a,200,setUp 1-1,true,1\n2,2,a,200,Users 1-1,true,1\n")
+    samples, row_count = tail.new_samples()
+    assert ([found.elapsed_ms for found in samples], row_count) == ([2], 1)
+    with path.open("a") as out:
+        out.write(rows + "3,3,a,200,Users 1-1,true,1\n")
+    samples, row_count = tail.new_samples()
+    assert ([found.elapsed_ms for found in samples], row_count) == ([3], 1)
+
+
 def test_a_line_shows_everything_one_wants_to_know():
     figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
     assert line(figures, 61, 100) == (

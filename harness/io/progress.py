@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness import units
+from harness.figures import SETUP
 from harness.jtl import Dropped, Sample, parse
 from harness.live import LiveFigures
 
@@ -22,7 +23,7 @@ _READ_BYTES = 256 * 1024
 
 
 class JtlTail:
-    """Reads the rows that were added to a growing JTL since the last call; of very many the last ones."""
+    """Reads the rows that were added to a growing JTL since the last call, but those of setUp, which may be many."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,10 +48,12 @@ class JtlTail:
         if len(data) <= _READ_BYTES:
             samples = self._samples(data)
             return samples, len(samples)
-        return self._samples(data[data.find(b"\n", len(data) - _READ_BYTES) + 1 :]), data.count(b"\n")
+        row_count = data.count(b"\n") - data.count(SETUP.encode())
+        return self._samples(data[data.find(b"\n", len(data) - _READ_BYTES) + 1 :]), row_count
 
     def _samples(self, data: bytes) -> list[Sample]:
-        return list(parse(io.BytesIO(self._header + data), self._path.name, self._dropped))
+        samples = parse(io.BytesIO(self._header + data), self._path.name, self._dropped)
+        return [sample for sample in samples if SETUP not in sample.thread_name]
 
 
 def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
