@@ -76,9 +76,9 @@ def report_sweeps(options: argparse.Namespace) -> int:
     analyses = [analyse(sweep.levels, goal) for sweep, goal in zip(sweeps, goals, strict=True)]
     compared = len(sweeps) == 2 or options.compare
     comparisons = [compare_sweeps(sweeps[0], other) for other in sweeps[1:]] if compared else []
-    is_own = len(found) == 1 and found[0].report is not None
+    own = sweeps[0].record if len(sweeps) == 1 else None
     # However a sweep was named: its report has the same bytes.
-    command = _command(options, [sweeps[0].name] if is_own else [_relative(name) for name in options.sweep])
+    command = _command(options, [own.id] if own else [_relative(name) for name in options.sweep])
     if options.format == CSV:
         print(sweeps_csv(sweeps), end="")
     elif options.format == JSON:
@@ -86,7 +86,7 @@ def report_sweeps(options: argparse.Namespace) -> int:
     elif options.format == MARKDOWN:
         print(printed_sweeps(found, analyses, comparisons, command), end="")
     else:
-        report = found[0].report if is_own and options.output is None else None
+        report = found[0].report if own and options.output is None else None
         if report is not None:
             write_sweep_report(report, command, goals[0])
         else:
