@@ -35,6 +35,8 @@ from harness.stats.shift import Shift
 from harness.thresholds import Thresholds
 
 _LABELS_NAMED = 5
+# "A change to eleven times as much would be seen" says no more than that nothing is known.
+_LEAST_RATIO_MOST = 10.0
 
 
 def compare(
@@ -156,7 +158,7 @@ def _metric(
         high_ratio=shift.high,
         p_value=shift.p_value,
         adjusted_p_value=adjusted,
-        least_ratio=shift.least,
+        least_ratio=shift.least if shift.least is not None and shift.least <= _LEAST_RATIO_MOST else None,
     )
     if adjusted is None:
         return found
