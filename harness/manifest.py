@@ -37,7 +37,7 @@ _READY_KEYS: dict[str, type | tuple[type, ...]] = {
     "contains": str,
     "deadline_s": _NUMBER,
 }
-_FACT_KEYS = {"value": str, "when": str}
+_FACT_KEYS = {"value": str, "command": list, "when": str}
 
 
 def system_names(systems_dir: Path) -> tuple[str, ...]:
@@ -196,7 +196,9 @@ def _fact(name: str, value: object, where: str) -> Fact:
     check_keys({name: value}, {name: dict}, f"{where} [facts]")
     assert isinstance(value, dict)
     check_keys(value, _FACT_KEYS, f"{where} fact {name}")
-    return Fact(name, _required(value, "value", f"{where} fact {name}"), value.get("when", ""))
+    argv = _words(value, "command", f"{where} fact {name}")
+    text = "" if argv else _required(value, "value", f"{where} fact {name}")
+    return Fact(name, text, value.get("when", ""), argv)
 
 
 def _choices(document: Table, settings: Table, where: str) -> dict[str, tuple[Any, ...]]:

@@ -6,7 +6,7 @@ describes every key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,11 +85,12 @@ class ProcessSpec:
 
 @dataclass(frozen=True)
 class Fact:
-    """One line of a report's set-up: its name and value, both for people."""
+    """One line of a report's set-up for people: its value is a text, or the first line that the command prints."""
 
     name: str
     value: str
     when: str
+    argv: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,11 +165,24 @@ def applies(when: str, context: Context, where: str) -> bool:
         raise UsageError(f"{where}: {error}", f"in the condition {when!r}") from None
 
 
-def render_facts(manifest: Manifest, context: Context) -> tuple[tuple[str, str], ...]:
-    """Return the lines of the report's set-up, in the manifest's order."""
+def render_facts(
+    manifest: Manifest, context: Context, first_line: Callable[[str, tuple[str, ...]], str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the lines of the report's set-up, in the manifest's order.
+
+    `first_line` runs the command of the fact so named and returns what it prints.
+    """
     where = f"system {manifest.name}, facts"
-    chosen = (fact for fact in manifest.facts if applies(fact.when, context, where))
-    return tuple((fact.name, render(fact.value, context, f"{where}: {fact.name}")) for fact in chosen)
+    return tuple(
+        (
+            fact.name,
+            first_line(fact.name, render_argv(fact.argv, context, f"{where}: {fact.name}"))
+            if fact.argv
+            else render(fact.value, context, f"{where}: {fact.name}"),
+        )
+        for fact in manifest.facts
+        if applies(fact.when, context, where)
+    )
 
 
 def there_is(key: str, names: Iterable[str]) -> str:

@@ -136,9 +136,26 @@ def test_a_condition_is_an_expression_over_the_same_names() -> None:
 def test_facts_keep_their_order_and_leave_out_what_does_not_apply() -> None:
     manifest = load_manifest(SYSTEMS / "web")
     context = {"settings": {"mode": "good", "cpus": 0}, "ports": {"http": 8080}}
-    assert render_facts(manifest, context) == (("Mode", "good"),)
+    assert render_facts(manifest, context, no_command) == (("Mode", "good"),)
     context["settings"]["cpus"] = 1
-    assert render_facts(manifest, context) == (("Mode", "good"), ("Port", "8080"))
+    assert render_facts(manifest, context, no_command) == (("Mode", "good"), ("Port", "8080"))
+
+
+def no_command(name: str, argv: tuple[str, ...]) -> str:
+    raise AssertionError(f"{name}: {argv} was run")
+
+
+def test_a_fact_may_be_what_a_command_prints(tmp_path: Path) -> None:
+    text = PROCESS + '[facts]\nversion = { command = ["{{ artifacts }}/nginx", "-v"] }'
+    manifest = manifest_of(tmp_path, MINIMAL + text)
+    ran = []
+
+    def first_line(name: str, argv: tuple[str, ...]) -> str:
+        ran.append((name, *argv))
+        return "nginx/1.31.3"
+
+    assert render_facts(manifest, {"artifacts": "/a"}, first_line) == (("version", "nginx/1.31.3"),)
+    assert ran == [("version", "/a/nginx", "-v")]
 
 
 @pytest.mark.parametrize("name", system_names(ROOT / "systems"))

@@ -174,7 +174,16 @@ class Supervisor:
         for placement in self.manifest.placements:
             if self._applies(placement.when, f"{placement.source}"):
                 self._put(placement, self._work)
-        self._facts = render_facts(self.manifest, self._context)
+        self._facts = render_facts(self.manifest, self._context, self._first_line)
+
+    def _first_line(self, fact: str, argv: tuple[str, ...]) -> str:
+        """Return the first line that a command prints; UsageError when its program is not there."""
+        log = self._log_dir / f"fact-{fact.replace(' ', '-')}.log"
+        assert self._work is not None
+        child.run_or_fail(
+            child.Launch(f"{self.manifest.name}: {fact}", argv, self._work, self._guard().environment, log)
+        )
+        return log.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
 
     def _choose_ports(self) -> dict[str, int]:
         unknown = sorted(self._fixed_ports.keys() - self.manifest.ports.keys())
