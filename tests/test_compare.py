@@ -1,6 +1,8 @@
 """Verdicts on two runs and on groups of runs, from literal figures."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
+from random import Random
 
 import pytest
 
@@ -352,3 +354,24 @@ def test_without_a_total_the_labels_decide():
     unlike = [run_result(f"B_{place}", label_result("Void", ms)) for place, ms in enumerate(QUIET)]
     found = compare(base, unlike, LIMITS)
     assert (found.verdict, found.reasons) == (CANNOT_TELL, ("nothing could be judged",))
+
+
+def test_whatever_the_figures_are_there_is_a_finite_answer_and_a_reason():
+    random = Random(1)
+    for number in range(40):
+        sides = []
+        for _ in range(2):
+            most_ms = random.choice([0, 1, 3, 100_000])
+            stretches = [[random.randint(0, most_ms) for _ in range(random.randint(8, 60))] for _ in range(10)]
+            errors = [random.randint(0, 8) if random.random() < 0.3 else 0 for _ in stretches]
+            sides.append(batched(stretches, errors=errors))
+        one, other = (
+            [run_result(f"{name}{place}", total=side, run=None) for place in range(1 + number % 2 * 4)]
+            for name, side in zip("AB", sides, strict=True)
+        )
+        found = compare(one, other, Thresholds(throughput=1.0))
+        json.dumps(asdict(found), allow_nan=False)
+        assert found.total is not None
+        for judged in found.total.metrics:
+            assert judged.reason or judged.verdict != CANNOT_TELL
+            assert judged.low_ratio is None or judged.low_ratio <= (judged.high_ratio or 0.0)
