@@ -42,10 +42,10 @@ def results_table(results: Sequence[Result]) -> str:
     return table(_COLUMNS, rows)
 
 
-def aims_table(aims: Sequence[Aim]) -> str:
-    """Return the table of the aims, each met or NOT met."""
+def aims_table(aims: Sequence[Aim], what: str = "aggregate.py on") -> str:
+    """Return the table of the aims, each met or NOT met; `what` is the head of their column."""
     rows = [[aim.what, cell(aim.measured), aim.wanted, "met" if aim.is_met else "NOT met"] for aim in aims]
-    return table(("aggregate.py on", "measured", "aim", ""), rows)
+    return table((what, "measured", "aim", ""), rows)
 
 
 def seconds_text(values_s: Sequence[float], decimals: int = 2) -> str:

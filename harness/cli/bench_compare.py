@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy
 
-from harness.bench.tables import seconds_text
+from harness.bench.results import Aim
+from harness.bench.tables import aims_table, seconds_text
 from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.io import bench_file, toolchain
 from harness.io.guardian import Guardian
@@ -56,14 +57,11 @@ def bench(options: argparse.Namespace) -> int:
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     random = numpy.random.default_rng(_SEED)
     aims = [*_false_alarms(random, repetitions), *_power(random, repetitions), *_time(repeat)]
-    print(table(("comparing", "measured", "aim", ""), [[*aim[:3], "met" if aim[3] else "NOT met"] for aim in aims]))
-    return EXIT_OK if all(aim[3] for aim in aims) else EXIT_REGRESSED
+    print(aims_table(aims, "comparing"))
+    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
 
 
-_Aim = tuple[str, str, str, bool]
-
-
-def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[_Aim]:
+def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
     """Print how often runs of the same queue are called different, and yield what is wanted of it."""
     rows: list[list[str]] = []
     naive: list[float] = []
@@ -86,19 +84,19 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
     print(table(heads, rows), end="\n\n", flush=True)
     # By chance alone some of so many rates lie above what they are rates of.
     chance = 3 * math.sqrt(_ALARMS_MOST * (1 - _ALARMS_MOST) / repetitions)
-    yield (
+    yield Aim(
         "requests as observations: least rate of false alarms, %",
         _percent(min(naive)),
         f"> {_percent(_NAIVE_LEAST, 0)}",
         min(naive) > _NAIVE_LEAST,
     )
-    yield (
+    yield Aim(
         f"groups of 5, 8 and 10 runs: greatest of {len(groups)} rates of false alarms, %",
         _percent(max(groups)),
         f"≤ 5, and {_percent(chance)} for chance",
         max(groups) <= _ALARMS_MOST + chance,
     )
-    yield (
+    yield Aim(
         f"groups of 5, 8 and 10 runs: mean of {len(groups)} rates of false alarms, %",
         _percent(sum(groups) / len(groups)),
         "≤ 5",
@@ -106,7 +104,7 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
     )
 
 
-def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[_Aim]:
+def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
     """Print how often groups of runs show a change of their average, and yield what is wanted of it."""
     rows: list[list[str]] = []
     differences: list[float] = []
@@ -131,7 +129,7 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[_Aim]:
     print(f"**Changed: % of {repetitions:,} comparisons that see it**\n")
     print(table((*heads, *verdicts), rows), end="\n\n", flush=True)
     chance = 3 * 0.5 / math.sqrt(repetitions)
-    yield (
+    yield Aim(
         "power: greatest distance from what is expected, points",
         _percent(max(differences)),
         f"≤ {_percent(chance)}",
@@ -139,7 +137,7 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[_Aim]:
     )
 
 
-def _time(repeat: int) -> Iterator[_Aim]:
+def _time(repeat: int) -> Iterator[Aim]:
     """Yield the seconds that a whole compare of the JSON of two runs of 1M samples takes."""
     with lock(toolchain.BUILD / "bench.lock", "the bench", _say), tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
@@ -157,7 +155,7 @@ def _time(repeat: int) -> Iterator[_Aim]:
                 if measured.exit_code not in (EXIT_OK, EXIT_REGRESSED, EXIT_INVALID):
                     raise StartError("aggregate.py compare failed", "", (folder / ERR_NAME).read_text())
                 walls_s.append(measured.wall_s)
-    yield (
+    yield Aim(
         "two runs of 1M samples from their JSON, whole process, s",
         seconds_text(walls_s),
         f"< {_COMPARE_END_S:.0f}",
