@@ -44,6 +44,7 @@ class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
+    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone.
     """
 
     format_version: int
@@ -78,6 +79,7 @@ class RunRecord:
     dump_figures: tuple[tuple[str, str], ...] = ()
     exception_logs: tuple[str, ...] = ()
     heap_unknown: tuple[tuple[str, str], ...] = ()
+    kept_up: bool = False
 
     @property
     def id(self) -> str:

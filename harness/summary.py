@@ -33,7 +33,8 @@ _POINTS_LEAST = 20
 class Observed:
     """What was seen beside the samples: use of the machine, the heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses are those within the window, series those of the whole run; exceptions are of the whole life of the system.
+    Uses are those within the window, series those of the whole run; exceptions are of the whole life of the system, of
+    one that is kept up over several runs those of the run.
     `missing_logs` should have been read for exceptions and were not there.
     """
 

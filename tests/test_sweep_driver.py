@@ -103,9 +103,13 @@ def test_a_sweep_that_is_stopped_in_its_second_level_goes_on_with_it(start, fini
     assert len(list(reports.glob("run-*.md"))) == 4  # the warm-ups left none
     last = run_json(tmp_path / "reports", "run-01_4")
     assert (last["load"]["users"], last["command"]) == (4, "make run PLAN=tiny USERS=4 DURATION=3")
-    assert ["sweep", "system kept up over the levels, 2 s of warm-up"] in last["system_facts"]
+    assert ["warm-up", "2 s before the first level of the sweep"] in last["system_facts"]
+    assert last["kept_up"] is True
+    assert (reports / "run-01_4" / "system" / "web.log").read_text() == ""  # its start was before the run
     assert last["note"] == "before the fix\n\nA level of [sweep-01](sweep-01.md)."
-    assert "| web |" in (reports / "run-01_4.md").read_text()
+    text = (reports / "run-01_4.md").read_text()
+    assert "| web |" in text
+    assert "- system: tiny, started here, kept up over several runs\n" in text
     report = (reports / "sweep-01.md").read_text()
     assert "before the fix" in report
     assert str(tmp_path) not in report
@@ -170,7 +174,7 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
     assert (out.count(": ready after"), out.count("warm-up, not counted")) == (4, 4)
     assert "level 3 of 4, 2 users, round 2 of 2; about " in out
     log = tmp_path / "reports" / "tiny" / "run-01_4" / "system" / "web.log"
-    assert log.read_text() == ""  # that it became ready was logged before the run
+    assert '"GET / HTTP/1.1" 200' in log.read_text()  # from its start: it was asked whether it is ready
     assert sweep_json(tmp_path)["command"] == "make sweep PLAN=tiny USERS=2,1 REPEAT=2 FRESH=1 DURATION=1 WARMUP=1"
 
 

@@ -86,10 +86,11 @@ class Levels:
     ) -> RunRecord:
         spec = self._spec(level_load(self._asked, sweep, users), _note(sweep), _run_command(sweep, users))
         system = self._system
-        record = begin(spec, directory, system, self._place, (("sweep", _start_text(sweep)),))
+        record = begin(spec, directory, system, self._place, (("warm-up", _warm_up_text(sweep)),))
+        record = replace(record, kept_up=system is not None and not sweep.fresh)
         with self._place.interrupts.held():
             began(directory.name)
-            ends = log_ends(self._logs) if system else {}
+            ends = log_ends(self._logs) if record.kept_up else {}
             record = measure(spec, directory, record, system, self._place)
             if system:
                 record = replace(record, heap_unknown=self._observe(system, directory, ends))
@@ -151,12 +152,12 @@ def _note(sweep: SweepRecord) -> str:
     return f"{sweep.note}\n\n{link}" if sweep.note else link
 
 
-def _start_text(sweep: SweepRecord) -> str:
-    """Return the line of a run's set-up that says in which state the system was."""
-    warm = f"{units.duration_text(sweep.warm_up_s)} of warm-up" if sweep.warm_up_s else "no warm-up"
-    if sweep.target:
-        return f"{warm} before the first level"
-    return f"system started for this level, {warm}" if sweep.fresh else f"system kept up over the levels, {warm}"
+def _warm_up_text(sweep: SweepRecord) -> str:
+    """Return the line of a run's set-up that says how the system was warmed up before."""
+    if not sweep.warm_up_s:
+        return "none"
+    when = "before this level" if sweep.fresh else "before the first level of the sweep"
+    return f"{units.duration_text(sweep.warm_up_s)} {when}"
 
 
 def _run_command(sweep: SweepRecord, users: int) -> str:

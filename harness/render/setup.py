@@ -9,7 +9,8 @@ from harness.record import OPEN, LoadRecord, RunRecord
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
     host, versions = run.host, run.versions
-    target = f"{run.system}, started here for the run" if run.is_embedded else f"{run.target}, which was running"
+    kept = ", kept up over several runs" if run.kept_up else " for the run"
+    target = f"{run.system}, started here{kept}" if run.is_embedded else f"{run.target}, which was running"
     lines = [
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),
