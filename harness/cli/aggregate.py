@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.compare import add_compare
-from harness.cli.overview import add_history, add_summary, write_summary
+from harness.cli.overview import add_history, add_site, add_summary, write_summary
 from harness.cli.sweeps import add_sweep, report_sweeps
 from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
@@ -24,6 +24,7 @@ examples:
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users the goal allows; plateau, cliff, charts
   ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
   ./aggregate.py history --plan killbill-stripe --metric p90    figures over time; history --help shows what more it can
+  ./aggregate.py site                                           writes build/site: all reports as HTML, no server needed
 
 exit codes: 0 fine; 1 regressed; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|compare|sweep|summary|history")
+    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|compare|sweep|summary|history|site")
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
     report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     add_sweep(verbs)
     add_summary(verbs)
     add_history(verbs)
+    add_site(verbs)
     return result
 
 
@@ -76,6 +78,10 @@ def main(arguments: Sequence[str]) -> int:
             from harness.cli.history import print_history  # here, because pandas takes its time to load
 
             return print_history(options)
+        if options.verb == "site":
+            from harness.cli.site import make_site  # here, because only the site needs to read Markdown
+
+            return make_site(options)
         return _report(options.run)
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from harness.errors import EXIT_OK
-from harness.io.toolchain import ROOT
+from harness.io.toolchain import BUILD, ROOT
 
 MARKDOWN, CSV, JSON = "markdown", "csv", "json"
 _HISTORY_EPILOG = """\
@@ -15,7 +15,7 @@ examples:
   ./aggregate.py history --plan killbill-stripe                         TOTAL of every run, its average
   ./aggregate.py history --plan killbill-stripe --users 50 --metric p90 --last 20
   ./aggregate.py history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
-  ./aggregate.py history --plan killbill-stripe --save      reports/killbill-stripe/history-TOTAL-average.md and its chart
+  ./aggregate.py history --plan killbill-stripe --save          history-TOTAL-average.md in its reports
 
 Runs that differ in load, profile or machine stand apart. Runs that are not VALID are listed and take no part.
 
@@ -54,6 +54,18 @@ def add_history(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     where.add_argument(
         "--save", action="store_true", help="the same, into the plan's reports: history-TOTAL-average.md"
     )
+
+
+def add_site(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `site` and its options."""
+    verb = verbs.add_parser(
+        "site",
+        help="all reports as HTML pages that need no server",
+        description="Write all reports as a static HTML site: a list with filters, charts to zoom, two runs side by "
+        "side. It opens from the disk, and can be put on any web server.",
+    )
+    add_reports(verb)
+    verb.add_argument("--output", type=Path, default=BUILD / "site", help="the folder to write; default: build/site")
 
 
 def add_reports(verb: argparse.ArgumentParser) -> None:

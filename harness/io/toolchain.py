@@ -115,6 +115,26 @@ def ensure_jmeter() -> Path:
     return home
 
 
+def ensure_charts() -> Path:
+    """Return the folder with the site's chart library and its licences, fetched first if their stamp is old."""
+    source, home = ROOT / "harness" / "render" / "site" / "pom.xml", BUILD / "site-charts"
+    stamp = stamp_of([source])
+    if has_stamp(_stamp_file(home, "charts"), stamp):
+        return home
+    with lock(BUILD / "site-charts.lock", "chart library", _say):
+        if not has_stamp(_stamp_file(home, "charts"), stamp):
+            check_maven()
+            draft = BUILD / "site-charts.new"
+            shutil.rmtree(draft, ignore_errors=True)
+            with _step("the site's chart library from Maven Central", "site-charts.log") as log:
+                command = ["mvn", "-B", "-f", str(source), f"-Dcharts.home={draft}", "package"]
+                _run(command, log, "check the network or Maven's settings")
+            _stamp_file(draft, "charts").write_text(stamp)
+            shutil.rmtree(home, ignore_errors=True)
+            draft.rename(home)
+    return home
+
+
 def ensure_counter() -> Path | None:
     """Return the folder with the classes that count large JTLs, compiled first if their stamp is old.
 

@@ -74,6 +74,25 @@ def gallery(summary: RunSummary) -> Gallery:
     )
 
 
+def middles_s(timeline: Timeline, origin_s: int) -> list[float]:
+    """Return the middle of each stretch of a timeline, in seconds after the load began."""
+    first_s = timeline.start_s - origin_s + timeline.bucket_s / 2
+    return [first_s + timeline.bucket_s * place for place in range(len(timeline.sample_count))]
+
+
+def rates_per_s(timeline: Timeline, origin_s: int, run_s: int) -> tuple[float | None, ...]:
+    """Return the samples per second of each stretch of a timeline.
+
+    None for the first and the last stretch where the run covers them only in part: there a rate would be too low.
+    """
+    width_s = timeline.bucket_s
+    starts = [timeline.start_s - origin_s + width_s * place for place in range(len(timeline.sample_count))]
+    return tuple(
+        count / width_s if start >= 0 and start + width_s < run_s else None
+        for start, count in zip(starts, timeline.sample_count, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class _Frame:
     """What the charts over time have in common: the stretch counted, the length of the run, its first second."""
@@ -84,13 +103,8 @@ class _Frame:
 
     def over_time(self, timeline: Timeline) -> tuple[Picture, ...]:
         width_s = timeline.bucket_s
-        starts = [timeline.start_s - self.origin_s + width_s * place for place in range(len(timeline.sample_count))]
-        middles = [start + width_s / 2 for start in starts]
-        # The run covers its first and its last stretch only in part: there a rate would be too low.
-        whole = [start >= 0 and start + width_s < self.run_s for start in starts]
-        rates = [
-            count / width_s if is_whole else None for count, is_whole in zip(timeline.sample_count, whole, strict=True)
-        ]
+        middles = middles_s(timeline, self.origin_s)
+        rates = rates_per_s(timeline, self.origin_s, self.run_s)
         known = [(middle, rate) for middle, rate in zip(middles, rates, strict=True) if rate is not None]
         pictures = [
             Picture(

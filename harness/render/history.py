@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,12 +12,11 @@ from harness import units
 from harness.render import svg
 from harness.render.axes import Axis, value_axis
 from harness.render.gallery import Picture
-from harness.render.overview import start_text
+from harness.render.overview import FIGURES, percentile_figure, start_text
 from harness.render.setup import load_text
 from harness.render.svg import Plot
 from harness.render.tables import cell, table
 from harness.render.template import filled
-from harness.result import LabelResult
 from harness.stats.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
 from harness.stats.history import Conditions, History, Line, Point
 
@@ -77,30 +76,30 @@ def _machine(conditions: Conditions) -> str:
     return f"Profile {conditions.profile}; {machine}; {system}."
 
 
-_COLUMNS: tuple[tuple[str, Callable[[LabelResult], str]], ...] = (
-    ("samples", lambda figures: "" if figures.sample_count is None else str(figures.sample_count)),
-    ("req/s", lambda figures: units.rate_text(figures.rate_per_s)),
-    ("average ms", lambda figures: units.ms_text(figures.average_ms)),
-    ("median ms", lambda figures: units.ms_text(figures.percentiles_ms.get("50"))),
-    ("90 % ms", lambda figures: units.ms_text(figures.percentiles_ms.get("90"))),
-    ("95 % ms", lambda figures: units.ms_text(figures.percentiles_ms.get("95"))),
-    ("errors %", lambda figures: units.percent_text(figures.error_ratio)),
-)
+_COLUMNS = (*FIGURES[:-1], percentile_figure("95", "95 % ms"), FIGURES[-1])
 
 
 def _table(line: Line, metric: str, runs_folder: str | None) -> str:
     """Return the table of a line, the newest run first."""
     extra = metric_title(metric)
-    more = [] if any(title == extra for title, _ in _COLUMNS) else [extra]
+    more = [] if any(column.title == extra for column in _COLUMNS) else [extra]
     unit = "points" if metric == ERRORS else "%"
-    titles = ("run", "verdict", "started UTC", "commit", *(title for title, _ in _COLUMNS), *more, f"change {unit}")
+    titles = (
+        "run",
+        "verdict",
+        "started UTC",
+        "commit",
+        *(column.title for column in _COLUMNS),
+        *more,
+        f"change {unit}",
+    )
     rows = [
         [
             point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
             point.verdict,
             start_text(point.started_at),
             (point.git_commit or "")[:12],
-            *(text(point.figures) if point.figures else "" for _, text in _COLUMNS),
+            *(column.text(column.value(point.figures)) if point.figures else "" for column in _COLUMNS),
             *([units.ms_text(point.value)] if more else []),
             change_text(point.change_ratio),
         ]

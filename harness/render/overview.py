@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness import units
@@ -15,12 +16,33 @@ from harness.render.template import filled
 from harness.result import LabelResult
 from harness.verdict import Verdict
 
-COLUMNS = (
-    "run", "verdict", "started UTC", "users", "profile", "samples", "req/s", "average ms", "median ms", "90 % ms",
-    "errors %",
-)  # fmt: skip
-_TEXT_COLUMNS = 5
 _KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A column of figures in a list of runs: its head, what it says of a label, and how that is printed."""
+
+    title: str
+    value: Callable[[LabelResult], float | None]
+    text: Callable[[float | None], str]
+
+
+def percentile_figure(percentile: str, title: str) -> Figure:
+    """Return the column of a percentile."""
+    return Figure(title, lambda figures: figures.percentiles_ms.get(percentile), units.ms_text)
+
+
+FIGURES = (
+    Figure("samples", lambda figures: figures.sample_count, lambda count: "" if count is None else f"{count:.0f}"),
+    Figure("req/s", lambda figures: figures.rate_per_s, units.rate_text),
+    Figure("average ms", lambda figures: figures.average_ms, units.ms_text),
+    percentile_figure("50", "median ms"),
+    percentile_figure("90", "90 % ms"),
+    Figure("errors %", lambda figures: figures.error_ratio, units.percent_text),
+)
+_FACTS = ("run", "verdict", "started UTC", "users", "profile")
+_HEADS = (*_FACTS, *(figure.title for figure in FIGURES))
 # The target of a Markdown link that is relative: no scheme, no anchor, no root.
 _RELATIVE = re.compile(r"(\]\()(?![a-zA-Z][\w+.-]*:|[#/])")
 
@@ -72,7 +94,7 @@ def _shelf(shelf: PlanShelf) -> dict[str, object]:
                     for entry in series.entries
                     if (first := first_line(entry.notes))
                 ],
-                "table": table(COLUMNS, [_row(entry) for entry in series.entries], _TEXT_COLUMNS),
+                "table": table(_HEADS, [_row(entry) for entry in series.entries], len(_FACTS)),
                 "problems": [f"{_run_link(entry)}: {cell(entry.problem)}" for entry in series.entries if entry.problem],
             }
             for series in shelf.series
@@ -81,7 +103,12 @@ def _shelf(shelf: PlanShelf) -> dict[str, object]:
 
 
 def _row(entry: Entry) -> list[str]:
-    return [_run_link(entry), cell(verdict_text(entry)), *(cell(text) for text in facts(entry)), *figures(entry)]
+    return [
+        _run_link(entry),
+        cell(verdict_text(entry)),
+        *(cell(text) for text in facts(entry)),
+        *(text for _, text in figures(entry)),
+    ]
 
 
 def facts(entry: Entry) -> list[str]:
@@ -90,20 +117,11 @@ def facts(entry: Entry) -> list[str]:
     return [start_text(entry.started_at), users_text(run.load) if run else "", run.profile if run else ""]
 
 
-def figures(entry: Entry) -> list[str]:
-    """Return the figures of a run's TOTAL in print, in the order of the columns; empty where there are none."""
+def figures(entry: Entry) -> list[tuple[float | None, str]]:
+    """Return the figures of a run's TOTAL, each as it is and in print; None and empty where it is not known."""
     total = entry.result.total if entry.result else None
-    return [text(total) if total else "" for text in _FIGURES]
-
-
-_FIGURES: tuple[Callable[[LabelResult], str], ...] = (
-    lambda total: "" if total.sample_count is None else str(total.sample_count),
-    lambda total: units.rate_text(total.rate_per_s),
-    lambda total: units.ms_text(total.average_ms),
-    lambda total: units.ms_text(total.percentiles_ms.get("50")),
-    lambda total: units.ms_text(total.percentiles_ms.get("90")),
-    lambda total: units.percent_text(total.error_ratio),
-)
+    values = [figure.value(total) if total else None for figure in FIGURES]
+    return [(value, figure.text(value)) for figure, value in zip(FIGURES, values, strict=True)]
 
 
 def start_text(started_at: str) -> str:

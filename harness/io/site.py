@@ -1,0 +1,123 @@
+"""Writes the static site: pages, data, scripts and the chart library, into a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.catalogue import Catalogue, Entry, runs_of
+from harness.errors import HarnessError, UsageError
+from harness.io.catalogue import read_catalogue
+from harness.io.overview import summary_notes
+from harness.io.rundir import RunDirectory
+from harness.render.gallery import gallery
+from harness.render.markdown import report
+from harness.render.site.courses import Course, courses_of
+from harness.render.site.pages import ASSETS, Page, Site, data_path, run_data
+from harness.summary import FORMAT_VERSION, RunSummary
+
+# Says that a folder is a site and may be replaced by a newer one.
+_MARK = ".load-test-site"
+_IMAGE_SUFFIXES = (".svg", ".png")
+
+
+def write_site(reports_dir: Path, output: Path, charts: Path) -> Catalogue:
+    """Write the site of all that is in `reports_dir` to `output` and return what that is.
+
+    `charts` has the chart library. A site that is there is replaced whole, so that nothing of it is left over; a folder
+    with anything else in it is refused.
+    """
+    if output.exists() and not (output / _MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(f"{output}: holds something else than a site", "name a folder that is new or empty")
+    catalogue = read_catalogue(reports_dir)
+    draft = output.with_name(f".{output.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        (draft / _MARK).touch()
+        _write_assets(draft, charts)
+        _write_pages(catalogue, reports_dir, draft)
+        shutil.rmtree(output, ignore_errors=True)
+        draft.rename(output)
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written ({error.strerror})", "make room, or name another") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return catalogue
+
+
+def _write_pages(catalogue: Catalogue, reports_dir: Path, target: Path) -> None:
+    images = frozenset(
+        path.relative_to(reports_dir).as_posix()
+        for suffix in _IMAGE_SUFFIXES
+        for path in (*reports_dir.glob(f"*/*{suffix}"), *reports_dir.glob(f"*/*/*{suffix}"))
+    )
+    site = Site(catalogue, images)
+    _write(site.index(summary_notes(reports_dir)), reports_dir, target)
+    _write(site.compare(), reports_dir, target)
+    for document in catalogue.documents:
+        markdown = (reports_dir / document.path).read_text(encoding="utf-8", errors="replace")
+        _write(site.document(document, markdown), reports_dir, target)
+    for plan in {entry.plan for entry in catalogue.entries}:
+        runs = runs_of(catalogue.entries, plan)
+        names = ["", *(entry.id for entry in runs), ""]
+        for place, entry in enumerate(runs):
+            _write_run(site, entry, (names[place], names[place + 2]), reports_dir, target)
+
+
+def _write_run(site: Site, entry: Entry, neighbours: tuple[str, str], reports_dir: Path, target: Path) -> None:
+    directory = RunDirectory(reports_dir / entry.plan / entry.name)
+    data = _data(directory) if entry.result and directory.summary_json.is_file() else None
+    courses: Sequence[Course] = ()
+    if data is not None:
+        try:
+            courses = courses_of(data, entry.id)
+        except (HarnessError, KeyError, TypeError, ValueError):
+            courses = ()  # the figures are there, what charts are made of is not
+    if entry.result:
+        _write_text(target / data_path(entry.id), run_data(entry, entry.result, courses))
+    _write(site.run(entry, _markdown(directory, data), courses, neighbours), reports_dir, target)
+
+
+def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
+    """Return a run's report; made of its JSON where the file is not there."""
+    if directory.report.is_file():
+        return directory.report.read_text(encoding="utf-8", errors="replace")
+    if data is None or data["format_version"] != FORMAT_VERSION:
+        return f"# {directory.plan}/{directory.name}\n"
+    summary = RunSummary.from_json(data)
+    return report(summary, gallery(summary), summary.run.note if summary.run else "", directory.name)
+
+
+def _data(directory: RunDirectory) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(directory.summary_json.read_bytes())
+    return data
+
+
+def _write(page: Page, reports_dir: Path, target: Path) -> None:
+    _write_text(target / page.path, page.html)
+    for image in page.images:
+        path = target / image
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(reports_dir / image, path)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_assets(target: Path, charts: Path) -> None:
+    folder = target / ASSETS
+    folder.mkdir()
+    for asset in (resources.files("harness.render.site") / "assets").iterdir():
+        (folder / asset.name).write_bytes(asset.read_bytes())
+    for path in sorted(charts.rglob("*.min.js")):
+        shutil.copyfile(path, folder / path.name)
+        # …/<library>/<version>/dist/<library>.min.js and …/<library>/<version>/LICENSE.md
+        library = path.parents[1]
+        shutil.copyfile(library / "LICENSE.md", folder / f"{library.parent.name}-LICENSE.md")

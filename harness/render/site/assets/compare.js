@@ -1,0 +1,195 @@
+// Two runs side by side: what differs in the set-up, the figures with their change, the courses one over the other.
+"use strict";
+
+const form = document.getElementById("choose");
+const place = document.getElementById("comparison");
+const known = new Set([...form.elements.base.options].map((option) => option.value));
+
+const metrics = [ // name, value, decimals, factor, whether more is worse (null: neither)
+  ["samples", (one) => one.sample_count, 0, 1, null],
+  ["req/s", (one) => one.rate_per_s, 2, 1, false],
+  ["average ms", (one) => one.average_ms, 0, 1, true],
+  ["median ms", (one) => one.percentiles_ms["50"], 0, 1, true],
+  ["75 % ms", (one) => one.percentiles_ms["75"], 0, 1, true],
+  ["90 % ms", (one) => one.percentiles_ms["90"], 0, 1, true],
+  ["95 % ms", (one) => one.percentiles_ms["95"], 0, 1, true],
+  ["99 % ms", (one) => one.percentiles_ms["99"], 0, 1, true],
+  ["max ms", (one) => one.max_ms, 0, 1, true],
+  ["errors %", (one) => one.error_ratio, 2, 100, true],
+];
+const perLabel = ["average ms", "90 % ms", "req/s", "errors %"].map((name) => metrics.find(([other]) => other === name));
+
+function load(id) {
+  if (runs[id]) return Promise.resolve(runs[id]);
+  return new Promise((resolve, reject) => {
+    const source = `data/${id.split("/").map(encodeURIComponent).join("/")}.js`;
+    const script = element("script", { src: source });
+    script.onload = () => (runs[id] ? resolve(runs[id]) : reject(new Error(`${id}: its data cannot be read`)));
+    script.onerror = () => reject(new Error(`${id}: its data are not there`));
+    document.head.append(script);
+  });
+}
+
+function text(value, decimals, factor) {
+  return value == null ? "" : (value * factor).toFixed(decimals);
+}
+
+function change([name, valueOf, , factor, moreIsWorse], base, new_) {
+  const [before, after] = [base && valueOf(base), new_ && valueOf(new_)];
+  if (before == null || after == null) return cell("");
+  const isErrors = name.startsWith("errors");
+  if (!isErrors && before === 0) return cell("");
+  const difference = isErrors ? (after - before) * factor : ((after - before) / before) * 100;
+  const made = cell(`${difference >= 0 ? "+" : "−"}${Math.abs(difference).toFixed(2)}`);
+  made.classList.add("delta");
+  if (moreIsWorse !== null && Math.abs(difference) >= (isErrors ? 0.5 : 5)) {
+    made.classList.add((difference > 0) === moreIsWorse ? "worse" : "better");
+  }
+  return made;
+}
+
+function cell(words, isHead = false) {
+  const made = element(isHead ? "th" : "td", { textContent: words, className: isHead ? "" : "figure" });
+  if (isHead) made.scope = "row";
+  return made;
+}
+
+function tableOf(heads, lines, name, over = []) {
+  const head = element("tr", {}, ...heads.map((words, column) => element("th", {
+    textContent: words, scope: "col", className: column ? "figure" : "",
+  })));
+  const body = lines.map((cells) => element("tr", {}, ...cells));
+  const groups = element("tr", {}, ...over.map((words, column) => element("th", {
+    textContent: words, className: "over", colSpan: column ? 3 : 1,
+  })));
+  const made = element("table", {}, element("thead", {}, ...(over.length ? [groups] : []), head),
+    element("tbody", {}, ...body));
+  const scroll = element("div", { className: "scroll", tabIndex: 0 }, made);
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", name);
+  return scroll;
+}
+
+function section(title, ...children) {
+  return element("section", {}, element("h2", { textContent: title }), ...children);
+}
+
+function headOf(run, side) {
+  return element("li", {}, element("span", { className: `swatch ${side}` }),
+    element("a", { href: run.page, textContent: run.id }), `: ${run.verdict} Started ${run.started} UTC; ${run.load}.`);
+}
+
+function setupOf(base, new_) {
+  const [before, after] = [base, new_].map((run) => new Map(run.setup));
+  const names = [...new Set([...before.keys(), ...after.keys()])];
+  const different = names.filter((name) => before.get(name) !== after.get(name) && !["started", "took"].includes(name));
+  if (!different.length) return section("Set-up", element("p", { textContent: "Nothing differs." }));
+  const lines = different.map((name) => [cell(name, true), ...[before, after].map((one) => {
+    const made = cell(one.get(name) ?? "");
+    made.className = "";
+    return made;
+  })]);
+  const children = [tableOf(["", base.id, new_.id], lines, "set-up")];
+  if (different.some((name) => ["plan", "load"].includes(name))) {
+    children.unshift(element("p", { className: "problem", textContent: "These runs differ in plan or load: their figures cannot be held against each other." }));
+  }
+  return section("What differs in the set-up", ...children);
+}
+
+function figuresOf(base, new_) {
+  const total = metrics.map((metric) => {
+    const [name, valueOf, decimals, factor] = metric;
+    const values = [base.total, new_.total].map((one) => cell(one ? text(valueOf(one), decimals, factor) : ""));
+    return [cell(name, true), ...values, change(metric, base.total, new_.total)];
+  });
+  const labels = [...new Set([...base.labels, ...new_.labels].map((one) => one.label))];
+  const lines = labels.map((label) => {
+    const [before, after] = [base, new_].map((run) => run.labels.find((one) => one.label === label));
+    const cells = perLabel.flatMap((metric) => {
+      const [, valueOf, decimals, factor] = metric;
+      const values = [before, after].map((one) => cell(one ? text(valueOf(one), decimals, factor) : ""));
+      return [...values, change(metric, before, after)];
+    });
+    return [cell(label, true), ...cells];
+  });
+  const heads = perLabel.flatMap(([name]) => ["base", "new", name.startsWith("errors") ? "points" : "%"]);
+  const over = ["", ...perLabel.map(([name]) => name)];
+  return section(
+    "TOTAL of the load",
+    tableOf(["", base.id, new_.id, "change %"], total, "TOTAL of the load"),
+    element("p", {}, "Of errors the change is in percentage points. Colours begin at 5 %, of errors at 0.5 points, and say nothing of noise; what does: ",
+      element("code", { textContent: `./aggregate.py compare ${base.id} ${new_.id}` })),
+    element("h3", { textContent: "Labels" }),
+    tableOf(["label", ...heads], lines, "labels", over),
+  );
+}
+
+// A small chart for each line that either run has, with both runs in it.
+function chartsOf(base, new_) {
+  const wanted = new Map();
+  [base, new_].forEach((run, side) => {
+    for (const chart of run.charts) {
+      for (const line of chart.lines) {
+        const key = `${chart.key} ${line.name}`;
+        const isAlone = chart.lines.length === 1;
+        if (!wanted.has(key)) {
+          wanted.set(key, { key: chart.key, title: isAlone ? chart.title : `${chart.title}: ${line.name}`, unit: chart.unit, xUnit: chart.xUnit, lines: [] });
+        }
+        wanted.get(key).lines.push({ ...line, name: run.id, colour: side, dash: side });
+      }
+    }
+  });
+  return [...wanted.values()];
+}
+
+function caveatsOf(run) {
+  const items = run.caveats.map((caveat) => element("li", { textContent: caveat }));
+  return [element("h3", { textContent: run.id }), items.length ? element("ul", {}, ...items) : element("p", { textContent: "None." })];
+}
+
+async function render() {
+  const { base: first, new: second } = form.elements;
+  const ids = [first.value, second.value];
+  forget();
+  place.replaceChildren();
+  document.title = ids.every(Boolean) ? ids.join(" and ") : "Two runs side by side";
+  if (!ids.every(Boolean)) return;
+  try {
+    const [base, new_] = await Promise.all(ids.map(load));
+    if (ids[0] !== first.value || ids[1] !== second.value) return; // another choice was made meanwhile
+    const charts = chartsOf(base, new_);
+    const extent = extents(charts, [base.end, new_.end]);
+    const figures = charts.map(() => element("figure", { className: "chart" }));
+    place.replaceChildren(
+      element("ul", {}, headOf(base, "base"), headOf(new_, "new")),
+      setupOf(base, new_),
+      figuresOf(base, new_),
+      section("Courses", element("div", { className: "pair" }, ...figures)),
+      section("Caveats", ...caveatsOf(base), ...caveatsOf(new_)),
+    );
+    charts.forEach((chart, at) => drawChart(figures[at], { ...chart, extent: extent(chart), band: null }));
+  } catch (error) {
+    place.replaceChildren(element("p", { className: "problem", textContent: error.message }));
+  }
+}
+
+function follow() {
+  const ids = location.hash.slice(1).split("&").map(decodeURIComponent);
+  form.elements.base.value = known.has(ids[0]) ? ids[0] : "";
+  form.elements.new.value = known.has(ids[1]) ? ids[1] : "";
+  render();
+}
+
+form.hidden = false;
+form.addEventListener("change", () => {
+  const ids = [form.elements.base.value, form.elements.new.value];
+  history.replaceState(null, "", `#${ids.map(encodeURIComponent).join("&")}`);
+  render();
+});
+form.elements.swap.addEventListener("click", () => {
+  const { base, new: other } = form.elements;
+  [base.value, other.value] = [other.value, base.value];
+  form.dispatchEvent(new Event("change"));
+});
+addEventListener("hashchange", follow);
+follow();

@@ -1,0 +1,74 @@
+// The list of runs: filters, sorting, and two runs chosen to be laid side by side.
+"use strict";
+
+const table = document.getElementById("runs");
+const rows = [...table.tBodies[0].rows];
+const form = document.getElementById("filters");
+
+function filter() {
+  const { plan, state, users, text } = form.elements;
+  const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
+  for (const row of rows) {
+    const content = row.textContent.toLowerCase();
+    const isShown = (!plan.value || row.dataset.plan === plan.value)
+      && (!state.value || row.dataset.state === state.value)
+      && (!users.value || row.dataset.users === users.value)
+      && words.every((word) => content.includes(word));
+    row.hidden = !isShown;
+    count += isShown ? 1 : 0;
+  }
+  document.getElementById("shown").textContent = `${count} of ${rows.length} shown`;
+}
+
+function sortBy(head, column) {
+  const isNumber = head.dataset.kind === "number";
+  const isRising = head.getAttribute("aria-sort") === "descending" || (!head.ariaSort && !isNumber);
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", isRising ? "ascending" : "descending");
+  const keyOf = (row) => {
+    const cell = row.cells[column];
+    const text = cell.dataset.value ?? cell.textContent.trim();
+    return isNumber && text !== "" ? Number(text) : text;
+  };
+  const keyed = rows.map((row) => [keyOf(row), row]);
+  keyed.sort(([one], [other]) => {
+    if (one === other) return 0;
+    if (one === "" || other === "") return one === "" ? 1 : -1; // what is not known stands last, either way
+    return (one < other ? -1 : 1) * (isRising ? 1 : -1);
+  });
+  table.tBodies[0].append(...keyed.map(([, row]) => row));
+}
+
+[...table.tHead.rows[0].cells].forEach((head, column) => {
+  if (!head.dataset.kind) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = head.textContent;
+  button.addEventListener("click", () => sortBy(head, column));
+  head.replaceChildren(button);
+});
+
+let chosen = [];
+const choice = document.getElementById("choice");
+
+function choose(box) {
+  chosen = chosen.filter((id) => id !== box.value);
+  if (box.checked) chosen = [...chosen, box.value].slice(-2);
+  for (const other of table.querySelectorAll(".choose input")) other.checked = chosen.includes(other.value);
+  const inTime = rows.map((row) => row.querySelector(".choose input:checked")).filter(Boolean)
+    .sort((one, other) => (one.dataset.started < other.dataset.started ? -1 : 1)).map((other) => other.value);
+  choice.hidden = chosen.length === 0;
+  choice.querySelector("span").textContent = chosen.length === 1 ? `${chosen[0]} and …?` : inTime.join(" and ");
+  const link = choice.querySelector("a");
+  link.hidden = chosen.length < 2;
+  link.href = `compare.html#${inTime.map(encodeURIComponent).join("&")}`;
+}
+
+for (const cell of table.querySelectorAll(".choose")) cell.hidden = false;
+for (const box of table.querySelectorAll(".choose input")) box.addEventListener("change", () => choose(box));
+form.hidden = false;
+form.addEventListener("input", filter);
+form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("reset", () => setTimeout(filter)); // after the fields are empty
+addEventListener("pageshow", filter); // a browser that goes back fills the fields in again
