@@ -250,6 +250,17 @@ def test_a_port_that_is_taken_is_refused_and_nothing_is_left(run, tmp_path):
     assert not list((tmp_path / "reports").rglob("run-*"))
 
 
+def test_more_users_than_open_files_are_refused_with_the_command_that_raises_the_limit(home, tmp_path):
+    command = f"ulimit -n 1200; exec {sys.executable} {ROOT}/scripts/run --plan tiny --home {home} --users 500"
+    done = subprocess.run(
+        ["sh", "-c", f"{command} --reports {tmp_path}/reports"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "500 users want 1500 open files, and the limit is 1200; raise it for this shell: " in done.stderr
+    assert "prlimit --pid $$ --nofile=1500:1500" in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
 def test_a_jmeter_home_without_jmeter_is_refused(run, tmp_path):
     done = run(JMETER_HOME=str(tmp_path))
     assert done.returncode == 2

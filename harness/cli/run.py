@@ -16,11 +16,12 @@ from harness.cli.measuring import Workplace, begin, measure, ready_jmeter, shown
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.jfr import write_heap
+from harness.io.open_files import allow_open_files
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory, reserve
 from harness.render.setup import load_text
 from harness.render.terminal import closing_text
-from harness.spec import RunSpec
+from harness.spec import ClosedLoad, RunSpec
 
 _EPILOG = """\
 examples:
@@ -78,6 +79,8 @@ def main(arguments: Sequence[str]) -> int:
     refuse_empty(options)
     asked = asked_of(options.home, options.build, options.plan, options.env, options.target, options.port)
     spec = resolve(options, asked)
+    if isinstance(spec.load, ClosedLoad):
+        allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(asked, options.reports)
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian(uuid4().hex)))
