@@ -35,8 +35,10 @@ _ROWS = 1_000_000
 _UTILISATIONS = (0.5, 0.8, 0.9)
 _GROUP_SIZES = (5, 8, 10)
 _RUN_NOISE_CV = 0.03
-# Noise of runs, change, and the power that theory and others' simulations give for 5, 8 and 10 runs a side.
+# Noise of runs, change, and the power that others found for 5, 8 and 10 runs a side.
 _POWER = ((0.03, 0.05, (0.52, 0.85, 0.91)), (0.05, 0.10, (0.69, 0.95, 0.98)))
+# Those were simulated, too, and are given in whole points.
+_POWER_GIVEN_WITHIN = 0.02
 _SHIFTS_SEEN = (0.10, 0.20)
 _ALARMS_MOST = 0.05
 _NAIVE_LEAST = 0.30
@@ -128,7 +130,7 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
     verdicts = (f"REGRESSED at {_percent(shift, 0)} %" for shift in _SHIFTS_SEEN)
     print(f"**Changed: % of {repetitions:,} comparisons that see it**\n")
     print(table((*heads, *verdicts), rows), end="\n\n", flush=True)
-    chance = 3 * 0.5 / math.sqrt(repetitions)
+    chance = 3 * 0.5 / math.sqrt(repetitions) + _POWER_GIVEN_WITHIN
     yield Aim(
         "power: greatest distance from what is expected, points",
         _percent(max(differences)),
