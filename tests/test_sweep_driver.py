@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -163,6 +164,12 @@ def test_three_invalid_levels_in_a_row_stop_a_sweep_with_the_reason(finished, ta
     code, out = finished(*command)  # the cause is removed: what is left is measured, what was INVALID stays so
     assert code == 3, out
     assert [users for users, _, _ in measured(tmp_path)] == [1, 2, 3, 4]
+    for number in (1, 2, 3):  # but when it is removed
+        shutil.rmtree(tmp_path / "reports" / "tiny" / f"run-01_{number}")
+        (tmp_path / "reports" / "tiny" / f"run-01_{number}.json").unlink()
+    code, out = finished("sweep", "--resume", "01")
+    assert code == 0, out
+    assert measured(tmp_path) == [(4, 1, "run-01_4"), (1, 1, "run-01_5"), (2, 1, "run-01_6"), (3, 1, "run-01_7")]
 
 
 @pytest.mark.real

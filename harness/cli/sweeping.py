@@ -295,8 +295,15 @@ def _resumed(options: argparse.Namespace, given: Sequence[str]) -> SweepFiles | 
 
 
 def _taken_up(files: SweepFiles, place: Workplace) -> SweepRecord:
-    """Return the record of an unfinished sweep, made to agree with its runs: a killed harness left one under way."""
+    """Return the record of an unfinished sweep, made to agree with its runs.
+
+    A killed harness left one under way; what somebody removed, such as an INVALID run, is measured again.
+    """
     record = replace(files.read(), stop_reason="")
+    there = tuple(run for run in record.runs if files.run(run.run).is_there)
+    if there != record.runs:
+        record = replace(record, runs=there, state=RUNNING)
+        files.write(record)
     if record.under_way:
         left, directory = record.under_way, files.run(record.under_way.run)
         data = directory.read_run()

@@ -93,6 +93,11 @@ class RunDirectory:
         """The Markdown report, beside the directory."""
         return self.path.with_name(self.path.name + ".md")
 
+    @property
+    def is_there(self) -> bool:
+        """Whether anything is left from which its figures can be read."""
+        return self.run_json.is_file() or self.summary_json.is_file()
+
     def write_run(self, facts: Mapping[str, Any]) -> None:
         """Write run.json; a reader sees the old or the new one, never half of it."""
         write_whole(self.run_json, json_text(facts))
