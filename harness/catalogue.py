@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from harness.window import Window
 # Format 2 says the same of a run as a whole; what format 3 added stands within the labels.
 OLDEST_VERSION = 2
 SWEEP, COMPARISON, HISTORY = "sweep", "comparison", "history"
+_NUMBERS = (
+    "sample_count", "error_count", "error_ratio", "average_ms", "min_ms", "max_ms", "rate_per_s",
+    "received_bytes_per_s",
+)  # fmt: skip
 _LIST_MARK = re.compile(r"\A(?:(?:#{1,6}|>|[-*+]|\d+[.)])\s+)+")
 _DIGITS = re.compile(r"(\d+)")
 
@@ -172,18 +177,18 @@ def outline(data: Mapping[str, Any], where: str) -> RunResult:
 
 
 def _label(data: Mapping[str, Any]) -> LabelResult:
+    """Return the figures of a label; ValueError or TypeError where one is no number: a list prints figures of many."""
     return LabelResult(
-        label=data["label"],
-        sample_count=data["sample_count"],
-        error_count=data["error_count"],
-        error_ratio=data["error_ratio"],
-        average_ms=data["average_ms"],
-        percentiles_ms=data["percentiles_ms"],
-        min_ms=data["min_ms"],
-        max_ms=data["max_ms"],
-        rate_per_s=data["rate_per_s"],
-        received_bytes_per_s=data["received_bytes_per_s"],
+        label=str(data["label"]),
+        percentiles_ms={text: _number(value) for text, value in data["percentiles_ms"].items()},
+        **{key: None if data[key] is None else _number(data[key]) for key in _NUMBERS},
     )
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{value} is no figure")
+    return value
 
 
 def first_line(notes: str) -> str:

@@ -2,18 +2,18 @@
 
 import json
 import re
-import subprocess
-import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from harness.catalogue import runs_of
+from harness.cli.aggregate import main
+from harness.errors import UsageError
 from harness.io.catalogue import read_catalogue
 from harness.record import HostRecord
 from harness.render.history import history_chart, history_csv, history_report
 from harness.stats.history import history
-from tests.conftest import ROOT
 from tests.report_folder import add_run, run_folder
 
 
@@ -127,8 +127,6 @@ def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
 def test_a_chart_of_a_hundred_runs_names_few_of_them_and_the_last(tmp_path):
     days(tmp_path, 99)
     (line,) = history_of(tmp_path).lines
-    from dataclasses import replace
-
     points = tuple(replace(line.points[0], run=f"run-07_{place}") for place in range(1, 101))
     names = re.findall(r">(run-07_\d+)</text>", history_chart(replace(line, points=points), "TOTAL", "average"))
     assert len(names) <= 9
@@ -143,30 +141,23 @@ def test_csv_has_full_precision_and_quotes_what_it_must(tmp_path):
     assert lines[2].endswith(",average,200.0,100.0,1.0")
 
 
-def aggregate(*arguments):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "aggregate.py"), *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-
-
 def test_the_front_door_writes_markdown_with_its_chart_and_removes_charts_of_before(tmp_path):
     days(tmp_path, 99, 199)
     page = tmp_path / "tiny" / "history-TOTAL-p90.md"
     stale = tmp_path / "tiny" / "history-TOTAL-p90-2.svg"
     stale.write_text("<svg/>")
-    done = aggregate("history", tmp_path, "--plan", "tiny", "--metric", "p90", "--save")
-    assert done.returncode == 0, done.stderr
+    assert main(["history", str(tmp_path), "--plan", "tiny", "--metric", "p90", "--save"]) == 0
     assert "(history-TOTAL-p90.svg)" in page.read_text()
     assert "[run-07_2](run-07_2.md)" in page.read_text()
     assert (tmp_path / "tiny" / "history-TOTAL-p90.svg").exists()
     assert not stale.exists()
 
 
-def test_json_on_standard_output_says_what_was_left_out(tmp_path):
+def test_json_on_standard_output_says_what_was_left_out(tmp_path, capsys):
     days(tmp_path, 99)
     run_folder(tmp_path, "tiny/run-07_9")
-    done = aggregate("history", tmp_path, "--plan", "tiny", "--format", "json")
-    data = json.loads(done.stdout)
+    assert main(["history", str(tmp_path), "--plan", "tiny", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
     assert [run["value"] for run in data["runs"]] == [100]
     assert data["left_out"] == [
         {"run": "run-07_9", "reason": "no report was made of it yet; ./aggregate.py report tiny/run-07_9"}
@@ -185,10 +176,7 @@ def test_json_on_standard_output_says_what_was_left_out(tmp_path):
     ],
 )
 def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, message):
-    from harness.cli import aggregate as verbs
-    from harness.errors import UsageError
-
     days(tmp_path, 99)
     with pytest.raises(UsageError) as error:
-        verbs.main(["history", str(tmp_path), *arguments])
+        main(["history", str(tmp_path), *arguments])
     assert message in str(error.value)

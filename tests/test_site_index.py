@@ -143,6 +143,17 @@ def test_a_report_of_2015_that_is_markdown_alone_has_its_figures_and_no_verdict(
     )
 
 
+def test_a_figure_that_is_no_number_is_a_broken_json_and_ends_nothing(tmp_path):
+    for number, value in enumerate(("fast", True, float("nan")), start=1):
+        run = add_run(tmp_path, f"tiny/run-07_{number}")
+        data = json.loads(run.summary_json.read_text())
+        data["groups"][0]["total"]["average_ms"] = value
+        run.summary_json.write_text(json.dumps(data))
+    text = summary_of(tmp_path)
+    assert "3 runs: 3 without figures." in text
+    assert text.count("its JSON is not a run's") == 3
+
+
 def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", failures=20)
     add_run(tmp_path, "tiny/run-07_2", elapsed_ms=1500)
