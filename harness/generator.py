@@ -16,6 +16,9 @@ LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
 PLAN_NAME = "effective.jmx"
 DUMP_DIR = "."
+# JMeter 5.6 warns here once a sample that a Cookie Manager "superseded" itself, whenever a plan loops: harmless, and one
+# line a request (https://github.com/apache/jmeter/issues/6235).
+_QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 
 
 def target_properties(target: Target) -> dict[str, str]:
@@ -55,7 +58,7 @@ def jmeter_command(home: Path, settings: Path, properties: Mapping[str, str], st
     JMeter listens on the UDP port `stop_port` for the stop word; it would try the next ones if that were taken.
     """
     command = [str(home / "bin" / "jmeter"), "-n", "-t", PLAN_NAME, "-l", SAMPLES_NAME, "-j", LOG_NAME]
-    command += ["-q", str(settings)]
+    command += ["-q", str(settings), f"-L{_QUIET}"]
     command += [f"-J{name}={value}" for name, value in properties.items()]
     return [*command, f"-Jjmeterengine.nongui.port={stop_port}", f"-Jjmeterengine.nongui.maxport={stop_port}"]
 
