@@ -16,8 +16,8 @@ LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
 PLAN_NAME = "effective.jmx"
 DUMP_DIR = "."
-# JMeter 5.6 warns here once a sample that a Cookie Manager "superseded" itself, whenever a plan loops: harmless, and one
-# line a request (https://github.com/apache/jmeter/issues/6235).
+# JMeter 5.6 warns here that a Cookie Manager "superseded" itself, whenever a plan loops: harmless, and one line a
+# request (https://github.com/apache/jmeter/issues/6235).
 _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 
 
