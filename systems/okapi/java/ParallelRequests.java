@@ -1,0 +1,55 @@
+import com.github.tomakehurst.wiremock.core.Options;
+import com.github.tomakehurst.wiremock.http.AdminRequestHandler;
+import com.github.tomakehurst.wiremock.http.HttpServer;
+import com.github.tomakehurst.wiremock.http.HttpServerFactory;
+import com.github.tomakehurst.wiremock.http.StubRequestHandler;
+import com.github.tomakehurst.wiremock.jetty11.Jetty11HttpServer;
+import java.io.IOException;
+import java.util.concurrent.Semaphore;
+import wiremock.jakarta.servlet.ServletException;
+import wiremock.jakarta.servlet.http.HttpServletRequest;
+import wiremock.jakarta.servlet.http.HttpServletResponse;
+import wiremock.org.eclipse.jetty.server.Request;
+import wiremock.org.eclipse.jetty.server.handler.HandlerWrapper;
+
+/**
+ * A WireMock extension that works on so many requests at a time as the system property parallel.requests says; the
+ * others wait in the order in which they came. --container-threads would not do: how many threads of it serve requests
+ * depends on the machine, and kept connections would be served before waiting ones.
+ */
+public final class ParallelRequests implements HttpServerFactory {
+    @Override
+    public HttpServer buildHttpServer(Options options, AdminRequestHandler admin, StubRequestHandler stubs) {
+        return new Jetty11HttpServer(options, admin, stubs) {
+            @Override
+            public void start() {
+                jettyServer.insertHandler(new Queue(Integer.getInteger("parallel.requests")));
+                super.start();
+            }
+        };
+    }
+
+    /** Holds a request's place until its answer is written: WireMock sleeps through its delay in the request's thread. */
+    private static final class Queue extends HandlerWrapper {
+        private final Semaphore places;
+
+        Queue(int count) {
+            places = new Semaphore(count, true);
+        }
+
+        @Override
+        public void handle(String target, Request base, HttpServletRequest request, HttpServletResponse response)
+                throws IOException, ServletException {
+            if (target.startsWith("/__admin")) {
+                super.handle(target, base, request, response);
+                return;
+            }
+            places.acquireUninterruptibly();
+            try {
+                super.handle(target, base, request, response);
+            } finally {
+                places.release();
+            }
+        }
+    }
+}
