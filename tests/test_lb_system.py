@@ -1,0 +1,111 @@
+"""The Netty back-ends behind each real balancer: whose turn it is, how connections are used, what is answered."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+import psutil
+import pytest
+
+from harness.errors import UsageError
+from harness.io.supervisor import Supervisor
+from harness.manifest import load_manifest
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.real
+
+MANIFEST = load_manifest(ROOT / "systems" / "lb")
+HAPROXY = pytest.mark.skipif(shutil.which("haproxy") is None, reason="haproxy is not on PATH")
+BALANCERS = ("nginx", "nginx-seed", "jvm", pytest.param("haproxy", marks=HAPROXY))
+
+
+class Client:
+    """One kept connection."""
+
+    def __init__(self, url: str) -> None:
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+
+    def ask(self, path: str, method: str = "GET") -> tuple[int, bytes, str]:
+        """Return status, body, and the number of the back-end that answered."""
+        self.connection.request(method, path)
+        answer = self.connection.getresponse()
+        return answer.status, answer.read(), answer.headers["X-Backend"]
+
+    def counts(self) -> dict[str, Any]:
+        """What the back-ends have counted."""
+        return json.loads(self.ask("/stats")[1])
+
+
+@contextmanager
+def started(logs: Path, **settings: Any) -> Iterator[tuple[Supervisor, Client]]:
+    """The system with these settings, and a client of its address."""
+    resolved = MANIFEST.resolve_settings(settings)
+    with Supervisor(MANIFEST, resolved, build_dir=ROOT / "build", log_dir=logs) as system:
+        system.prepare()
+        system.start()
+        client = Client(system.target_url)
+        yield system, client
+        client.connection.close()
+
+
+@pytest.mark.parametrize("balancer", BALANCERS)
+def test_each_back_end_has_its_turn_and_nothing_is_left(balancer: str, tmp_path: Path) -> None:
+    with started(tmp_path, balancer=balancer) as (system, client):
+        client.ask("/stats/reset", "POST")
+        turns = [int(client.ask("/stocks")[2]) for _ in range(50)]
+        counts = client.counts()
+        pids = list(system.processes.values())
+        facts = dict(system.facts)
+    first = turns[0]
+    assert turns == [(first - 1 + place) % 5 + 1 for place in range(50)]
+    assert (counts["requests"], counts["most_apart"], counts["total"]) == ([10] * 5, 0, 50)
+    assert counts["shares"] == "10 (20.0 %), 10 (20.0 %), 10 (20.0 %), 10 (20.0 %), 10 (20.0 %)"
+    if balancer == "nginx-seed":
+        # Each of the requests, the last one for the counts among them, opened a connection.
+        assert counts["connection_total"] == 51
+    else:
+        assert counts["connection_total"] <= 5
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert ("nginx/" in facts.get("nginx", "")) == balancer.startswith("nginx")
+
+
+def test_without_a_balancer_the_first_back_end_answers_with_fifteen_quotes(tmp_path: Path) -> None:
+    with started(tmp_path, balancer="direct") as (system, client):
+        status, body, backend = client.ask("/")
+        assert (status, len(body), backend) == (200, 987, "1")
+        quotes = ElementTree.fromstring(body)
+        assert (quotes.tag, len(quotes)) == ("quotes", 15)
+        assert quotes[0].attrib == {"name": "LT000", "last": "010.00", "diff": "-0.52", "vol": "00100"}
+        assert client.counts()["requests"] == [1, 0, 0, 0, 0]
+        assert list(system.processes) == ["backends"]
+
+
+def test_delay_size_and_status_are_those_of_the_settings(tmp_path: Path) -> None:
+    settings = {"balancer": "direct", "delay_ms": 100, "body_bytes": 100_000, "status": 503}
+    with started(tmp_path, **settings) as (_, client):
+        client.connection.connect()
+        client.connection.sock.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            client.ask("/")
+        client.connection.close()
+        status, body, _ = client.ask("/")
+        assert (status, len(body)) == (503, 100_000)
+        assert body.endswith(b"</quotes>\n")
+        assert client.ask("/stats")[0] == 200
+
+
+@pytest.mark.skipif(shutil.which("haproxy") is not None, reason="haproxy is on PATH")
+def test_a_haproxy_that_is_not_there_is_said_before_anything_is_started(tmp_path: Path) -> None:
+    message = r"cannot start haproxy .* install it or put it on PATH"
+    with pytest.raises(UsageError, match=message), started(tmp_path, balancer="haproxy"):
+        pass
+    assert not (tmp_path / "backends.log").exists()
