@@ -30,7 +30,14 @@ from harness.io.drive import Outcome, drive
 from harness.io.dumps import read_figures
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
-from harness.io.jmeter import JMeter, JMeterHome, free_udp_port, reason_from_logs
+from harness.io.jmeter import (
+    JMeter,
+    JMeterHome,
+    free_udp_port,
+    has_dead_thread,
+    reason_from_logs,
+    words_of_plan,
+)
 from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
 from harness.io.rundir import RunDirectory, check_space
@@ -132,7 +139,7 @@ def measure(
         took_s=round(time.monotonic() - started_s, 1),
         exit_codes={GENERATOR: outcome.exit_code},
         interrupted=outcome.interrupted,
-        stop_reasons=outcome.reasons + _reason_of_silence(directory, outcome),
+        stop_reasons=outcome.reasons + _reasons_from_log(directory, outcome),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
     )
     directory.write_run(record.to_json())
@@ -219,10 +226,18 @@ def _drive(
         process.stop(0.0, 0.0)  # nothing to do, unless an error of ours left it running
 
 
-def _reason_of_silence(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
-    """Return what jmeter.log says where JMeter took no sample or ended badly; nothing where there is nothing to say."""
+def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
+    """Return what jmeter.log says of a run that is not what was asked for; nothing where there is nothing to say.
+
+    That is what the plan itself says, else, where JMeter took no sample, lost a user or ended badly, its own errors.
+    """
+    if outcome.interrupted:
+        return ()
+    words = words_of_plan(directory.path, LOG_NAME)
+    if words:
+        return tuple(f"the plan says: {text}" for text in words)
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
-    if outcome.interrupted or (has_samples and not outcome.exit_code):
+    if has_samples and not outcome.exit_code and not has_dead_thread(directory.path, LOG_NAME):
         return ()
     reason = reason_from_logs(directory.path, LOG_NAME)
     return (f"jmeter.log: {reason}",) if reason else ()

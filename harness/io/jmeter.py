@@ -18,6 +18,9 @@ from harness.io.ports import LOOPBACK
 _ASK_AGAIN_S = 0.5
 _REASONS_KEPT = 3
 _ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
+# What a plan writes with ${__log(…,ERROR)}: the thread's name, then the words.
+_PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
+_DEAD_THREAD = " ERROR o.a.j.t.JMeterThread: Test failed!"
 _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
 
 
@@ -96,12 +99,26 @@ def free_udp_port() -> int:
         return port
 
 
+def words_of_plan(directory: Path, log_name: str) -> tuple[str, ...]:
+    """Return what the plan itself logged as errors: why it did not do what was asked of it; each of them once."""
+    said = (match[1].strip() for line in _log_lines(directory / log_name) if (match := _PLAN_LINE.search(line)))
+    return tuple(dict.fromkeys(said))[:_REASONS_KEPT]
+
+
+def has_dead_thread(directory: Path, log_name: str) -> bool:
+    """Return whether an exception ended a thread, and with it a user, before the time."""
+    return any(_DEAD_THREAD in line for line in _log_lines(directory / log_name))
+
+
 def reason_from_logs(directory: Path, log_name: str) -> str:
     """Return what JMeter itself says went wrong: errors and exceptions of jmeter.log, else the end of its console."""
-    log, console = directory / log_name, directory / CONSOLE_NAME
-    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
+    console, lines = directory / CONSOLE_NAME, _log_lines(directory / log_name)
     said = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
     if not said and console.is_file():
         said = [line for line in console.read_text(errors="replace").splitlines() if line.strip()][-_REASONS_KEPT:]
     reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in said)
     return "; ".join(list(reasons)[:_REASONS_KEPT])
+
+
+def _log_lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines() if log.is_file() else []
