@@ -93,7 +93,7 @@ class Dump:
 class Plan:
     """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here.
 
-    `secrets` are names of environment variables that JMeter reads; the embedded ones are a stand-in's well-known values.
+    `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.stats.sweep import Figures, Level, LevelRun, Sweep, levels_of
+from harness.stats.sweep_record import FINISHED, SWEEP, SweepRecord, SweepRun
 from harness.verdict import INVALID, Verdict
 
 # ThruZero: a web site of JSF pages, throughput per s over users.
@@ -48,3 +49,31 @@ def sweep(name: str, figures: dict[int, Figures]) -> Sweep:
 def repeated(users: int, runs: Sequence[LevelRun]) -> Level:
     """Return one level of several runs."""
     return levels_of((users, run) for run in runs)[0]
+
+
+# A finished sweep of three levels.
+SWEEP_RECORD = SweepRecord(
+    format_version=1,
+    name="sweep-07",
+    kind=SWEEP,
+    plan="tiny",
+    profile="local",
+    command="make sweep PLAN=tiny USERS=1,2,4",
+    users=(1, 2, 4),
+    repeat=1,
+    fresh=False,
+    warm_up_s=30.0,
+    ramp_s=None,
+    duration_s=20.0,
+    loops=None,
+    target=None,
+    note="why we looked",
+    goal=None,
+    first_users=None,
+    most_users=None,
+    state=FINISHED,
+    runs=(SweepRun(1, 1, "run-07_1"), SweepRun(2, 1, "run-07_2"), SweepRun(4, 1, "run-07_3")),
+    under_way=None,
+    broken_off=(),
+    git_commit=None,
+)

@@ -4,15 +4,18 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from harness.cli.aggregate import main
-from harness.errors import UsageError
+from harness.errors import EXIT_REGRESSED, UsageError
 from harness.io.results import summary_of_run
 from harness.io.rundir import json_text
+from harness.stats.sweep_record import SweepRun
 from tests.conftest import ROOT
 from tests.report_folder import run_folder
+from tests.sweeps import SWEEP_RECORD
 
 CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwidth |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -196,3 +199,31 @@ def test_make_passes_names_and_patterns_on_with_their_quotes():
     assert "--save" in line
     assert line.rstrip().endswith("--sure")
     assert "give BASE=" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def make_sweep(reports, series, least_ms_by_users):
+    runs = []
+    for number, (users, least_ms) in enumerate(least_ms_by_users.items(), start=1):
+        make_run(reports, f"tiny/run-{series}_{number}", least_ms, users=users)
+        shutil.rmtree(reports / "tiny" / f"run-{series}_{number}")
+        runs.append(SweepRun(users, 1, f"run-{series}_{number}"))
+    record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=tuple(least_ms_by_users), runs=tuple(runs))
+    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")
+
+
+def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare, reports, capsys):
+    make_sweep(reports, "11", {1: 50, 2: 50, 4: 50})
+    make_sweep(reports, "12", {1: 50, 2: 150, 8: 50})
+    assert compare("tiny/sweep-11", "tiny/sweep-12", "--save") == EXIT_REGRESSED
+    out = capsys.readouterr().out.splitlines()
+    assert out[2:] == ["1 user: OK", "2 users: REGRESSED", "reports/tiny/compare-sweep-11-sweep-12.md"]
+    text = (reports / "tiny" / "compare-sweep-11-sweep-12.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.94 |")]
+    assert row.endswith("| REGRESSED |")
+    assert "4 users" in text
+    assert "8 users" in text
+
+
+def test_a_sweep_is_not_compared_with_a_run(compare):
+    with pytest.raises(UsageError, match=r"compare: tiny/sweep-11 is a sweep; compare it with one other sweep"):
+        compare("tiny/sweep-11", "tiny/run-07_1")

@@ -118,11 +118,11 @@ def test_runs_without_figures_are_listed_with_the_reason_and_do_not_end_the_page
     assert len(rows_of(text)) == 7
     assert "7 runs: 6 without figures." in text
     for run, why in (
-        (2, "still running, or killed; in the latter case: ./aggregate.py report tiny/run-07\\_2"),
-        (3, "no report was made of it yet; ./aggregate.py report tiny/run-07\\_3"),
-        (4, "its JSON cannot be read; ./aggregate.py report tiny/run-07\\_4"),
+        (2, "still running, or killed; in the latter case: ./aggregate.py report tiny/run-07_2"),
+        (3, "no report was made of it yet; ./aggregate.py report tiny/run-07_3"),
+        (4, "its JSON cannot be read; ./aggregate.py report tiny/run-07_4"),
         (5, "its JSON is of a newer format; use the version of the harness that wrote it"),
-        (6, "its JSON is not a run's; ./aggregate.py report tiny/run-07\\_6"),
+        (6, "its JSON is not a run's; ./aggregate.py report tiny/run-07_6"),
     ):
         line = next(
             line for line in text.splitlines() if line.startswith(("- run-07_", "- [run-07_")) and f"_{run}" in line
@@ -184,7 +184,7 @@ def test_sweeps_stand_with_the_series_of_their_runs_and_comparisons_with_the_pla
     assert "- [sweep-07](tiny/sweep-07.md): 50 users are within the goal.\n" in series
     head = text[: text.index("### run-07")]
     assert "Sweeps:\n\n- [sweep-09](tiny/sweep-09.md)\n" in head
-    assert "Comparisons:\n\n- [compare-run-07\\_1-run-07\\_2](tiny/compare-run-07_1-run-07_2.md): OK.\n" in head
+    assert "Comparisons:\n\n- [compare-run-07_1-run-07_2](tiny/compare-run-07_1-run-07_2.md): OK.\n" in head
     assert "readme" not in text
 
 

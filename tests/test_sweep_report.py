@@ -21,38 +21,13 @@ from harness.render.sweep_charts import sweep_pictures
 from harness.stats.level_tables import parse_csv, parse_markdown
 from harness.stats.sweep import Sweep
 from harness.stats.sweep_analysis import analyse
-from harness.stats.sweep_record import CAPACITY, FINISHED, RUNNING, SWEEP, SweepRecord, SweepRun
+from harness.stats.sweep_record import CAPACITY, RUNNING, SweepRecord, SweepRun
 from harness.summary import summarise
 from tests.factories import closed_load, failed, record, sample, tally_of
-from tests.sweeps import DIRECT, GATEWAY, NGINX, THRUZERO, levels
+from tests.sweeps import DIRECT, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels
 
 SVG = "{http://www.w3.org/2000/svg}"
 GOAL = Goal(p90_ms=1000, error_ratio=0.01)
-SWEEP_RECORD = SweepRecord(
-    format_version=1,
-    name="sweep-07",
-    kind=SWEEP,
-    plan="tiny",
-    profile="local",
-    command="make sweep PLAN=tiny USERS=1,2,4",
-    users=(1, 2, 4),
-    repeat=1,
-    fresh=False,
-    warm_up_s=30.0,
-    ramp_s=None,
-    duration_s=20.0,
-    loops=None,
-    target=None,
-    note="why we looked",
-    goal=None,
-    first_users=None,
-    most_users=None,
-    state=FINISHED,
-    runs=(SweepRun(1, 1, "run-07_1"), SweepRun(2, 1, "run-07_2"), SweepRun(4, 1, "run-07_3")),
-    under_way=None,
-    broken_off=(),
-    git_commit=None,
-)
 
 
 def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bool = False) -> None:
@@ -113,7 +88,7 @@ def test_the_answer_stands_first(reports):
 def test_a_row_per_level_links_the_report_of_its_run(reports):
     head, one, _, four, *_ = table_under(written(reports), "## Levels")
     assert head[:4] == ["users", "samples", "req/s", "average ms"]
-    assert one == ["1", "40", "2.50", "400", "400", "400", "400", "400", "0.00", "yes", r"[run-07\_1](run-07_1.md)"]
+    assert one == ["1", "40", "2.50", "400", "400", "400", "400", "400", "0.00", "yes", r"[run-07_1](run-07_1.md)"]
     assert (four[0], four[-2]) == ("4", "no")
 
 
@@ -146,14 +121,14 @@ def test_a_run_that_cannot_be_read_is_left_out_and_told(reports):
     (reports / "tiny" / "run-07_2.md").unlink()
     text = written(reports)
     assert "- Missing: 2 users." in text
-    assert "- run-07\\_2 (2 users) is left out:" in text
+    assert "- run-07_2 (2 users) is left out:" in text
 
 
 def test_an_invalid_level_is_marked_and_told(reports):
     save_run(reports / "tiny", "run-07_3", 4, 10, is_broken=True)
     text = written(reports)
     assert "at 4 INVALID.**" in text
-    assert table_under(text, "## Levels")[3][-2:] == ["no", r"[run-07\_3](run-07_3.md) INVALID"]
+    assert table_under(text, "## Levels")[3][-2:] == ["no", r"[run-07_3](run-07_3.md) INVALID"]
     assert "- INVALID at 4 users: all 40 samples failed" in text
 
 

@@ -69,20 +69,10 @@ def goal_of(options: argparse.Namespace, plans: Goal) -> Goal:
     """Return the goal to search within: what was given; of times and of errors each the plan's where nothing was."""
     p90_ms = units.parse_whole_number(options.p90, "P90", 1, _TIME_MAX_MS) if options.p90 else None
     average_ms = units.parse_whole_number(options.average, "AVERAGE", 1, _TIME_MAX_MS) if options.average else None
-    error_ratio = _error_ratio(options.errors) if options.errors else plans.error_ratio
+    error_ratio = units.parse_percent_ratio(options.errors, "ERRORS") if options.errors else plans.error_ratio
     if p90_ms is None and average_ms is None:
         return replace(plans, error_ratio=error_ratio)
     return Goal(p90_ms=p90_ms, error_ratio=error_ratio, average_ms=average_ms)
-
-
-def _error_ratio(text: str) -> float:
-    """Return the ratio that 1% or 0.5 % means; without the sign 1 could mean all, and is refused."""
-    number = text.strip().removesuffix("%")
-    if number == text.strip():
-        raise UsageError(f"ERRORS={text}: has no % sign", "give ERRORS=1% for one sample of a hundred")
-    if number.strip() in ("0", "0.0"):
-        return 0.0
-    return units.parse_number(number, "ERRORS", 0.0, 100.0) / 100
 
 
 def main(arguments: Sequence[str]) -> int:

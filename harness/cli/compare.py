@@ -17,6 +17,7 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2 --threshold p95=20% --threshold errors=1%
   ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
+  ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps, level by level
 
 Runs that differ in users, plan or duration are refused, unless --anyway. The changes that matter are those of
 [compare] in the plan's TOML, else 5 %, of 90 % lines and higher 10 %, of errors half a percent of all samples.

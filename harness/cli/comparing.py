@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.cli.compare import JSON, MARKDOWN
+from harness.cli.comparing_sweeps import are_sweeps, compare_two_sweeps
 from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.histogram import Histogram
 from harness.io.rundir import RUN_NAME, RunDirectory, write_whole
@@ -44,9 +45,12 @@ class _Found:
 def compare_runs(options: argparse.Namespace) -> int:
     """Print or write the comparison that the options ask for; return the exit code."""
     base_names, new_names = _sides(options)
+    if are_sweeps([*base_names, *new_names]):
+        return compare_two_sweeps(options, [*base_names, *new_names], lambda plan: _thresholds(options, [plan]))
     base, new = (_read(names, options.reports) for names in (base_names, new_names))
     _refuse_doubles(base, new)
-    thresholds = _thresholds(options, [*new, *base])
+    plans = [found.result.run.plan if found.result.run else found.path.parent.name for found in (*new, *base)]
+    thresholds = _thresholds(options, plans)
     if options.label is not None:
         base, new = _with_labels(options.label, base, new)
     before, after = ([found.result for found in side] for side in (base, new))
@@ -95,9 +99,8 @@ def _refuse_doubles(base: Sequence[_Found], new: Sequence[_Found]) -> None:
         seen.add(path)
 
 
-def _thresholds(options: argparse.Namespace, found: Sequence[_Found]) -> Thresholds:
-    """Return the changes that matter: those of the contender's plan, and in their place what the options say."""
-    plans = [other.result.run.plan if other.result.run else other.path.parent.name for other in found]
+def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds:
+    """Return the changes that matter: those of the first plan that is there, then what the options say."""
     thresholds = Thresholds()
     for plan in plans:
         if (options.home / "plans" / f"{plan}.toml").is_file():

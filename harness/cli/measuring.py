@@ -15,7 +15,7 @@ from rich.console import Console
 
 from harness import spec as specs
 from harness.cli.arguments import Asked
-from harness.errors import StartError
+from harness.errors import HarnessError, StartError
 from harness.generator import (
     DUMP_DIR,
     LOG_NAME,
@@ -38,6 +38,7 @@ from harness.io.jmeter import (
     reason_from_logs,
     words_of_plan,
 )
+from harness.io.overview import SUMMARY_NAME, write_overview
 from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
 from harness.io.rundir import RunDirectory, check_space
@@ -144,6 +145,14 @@ def measure(
     )
     directory.write_run(record.to_json())
     return record
+
+
+def update_overview(reports: Path, say: Callable[[str], None]) -> None:
+    """Write the reports folder's SUMMARY.md again; no run fails because that cannot be done."""
+    try:
+        write_overview(reports)
+    except (HarnessError, OSError) as error:
+        say(f"{SUMMARY_NAME} could not be written again: {error}; make summary does it")
 
 
 def shown(path: Path) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from harness import spec as specs
 from harness.cli.arguments import Asked, add_length, add_places, add_traffic, asked_of, make_command, refuse_empty
-from harness.cli.measuring import Workplace, begin, measure, ready_jmeter, shown, start, system_of
+from harness.cli.measuring import Workplace, begin, measure, ready_jmeter, shown, start, system_of, update_overview
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.jfr import write_heap
@@ -93,6 +93,7 @@ def main(arguments: Sequence[str]) -> int:
         with interrupts.held():
             stack.close()
             summary = write_report(directory)
+            update_overview(options.reports, place.say)
         place.say(closing_text(summary, shown(directory.report)))
         return summary.verdict.exit_code
 

@@ -28,7 +28,7 @@ from harness.cli.arguments import (
     refuse_empty,
 )
 from harness.cli.levels import Levels
-from harness.cli.measuring import Workplace, ready_jmeter, shown
+from harness.cli.measuring import Workplace, ready_jmeter, shown, update_overview
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, StartError, UsageError
 from harness.io import machine, toolchain
 from harness.io.guardian import Guardian
@@ -225,6 +225,7 @@ class _Sweep:
             from harness.render.sweep_words import answer_text
 
             found, analysis = write_sweep_report(self._files.record)
+            update_overview(self._files.record.parent.parent, say)
             say("\n" + self._course.closing(self._so_far))
             if record.kind == SWEEP:
                 say(f"\n{record.id}: {answer_text(found.sweep, analysis)}")

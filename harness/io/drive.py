@@ -40,7 +40,8 @@ def drive(
 ) -> Outcome:
     """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
 
-    After `request_count` samples JMeter is asked to end, which is no interruption. JMeter is given `overrun_s` beyond the duration for its start, its last samples and tearDown.
+    After `request_count` samples JMeter is asked to end, which is no interruption. It is given `overrun_s` beyond the
+    duration for its start, its last samples and tearDown.
     """
     live = LiveTally()
     started_s = time.monotonic()

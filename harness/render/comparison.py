@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -34,8 +33,6 @@ FORMAT_VERSION = 1
 UNKNOWN = "~"
 # An interval that ends farther out says no more than that nothing is known.
 _MOST_RATIO = 10.0
-# Within a word an underscore marks nothing up, and a run's name reads better without the backslash.
-_WITHIN_WORD = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
 _BETTER, _WORSE = "better", "worse"
 
 
@@ -84,20 +81,20 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         "comparison.md.j2",
         command=compared.command,
         title=f"{_names(comparison.base)} → {_names(comparison.new)}",
-        headline=_inline(headline(comparison)),
+        headline=cell(headline(comparison)),
         base=[_link(side) for side in compared.base],
         new=[_link(side) for side in compared.new],
         setting_table=_setting_table(compared.settings),
         total_table=total,
         label_table=_label_table(comparison.labels) if comparison.labels else "",
-        regressed=[(_inline(label.label), _metric_table(label, footnotes)) for label in in_full],
-        only_base=[_inline(label) for label in comparison.only_base],
-        only_new=[_inline(label) for label in comparison.only_new],
-        remarks=[_inline(remark) for remark in compared.remarks],
-        caveats=[_inline(caveat) for caveat in comparison.caveats],
+        regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
+        only_base=[cell(label) for label in comparison.only_base],
+        only_new=[cell(label) for label in comparison.only_new],
+        remarks=[cell(remark) for remark in compared.remarks],
+        caveats=[cell(caveat) for caveat in comparison.caveats],
         alpha=units.number_text(compared.thresholds.alpha),
         footnotes=footnotes.lines,
-        picture=f"![{_inline(picture.alternative)}]({quote(picture.name)})" if picture else "",
+        picture=f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
@@ -121,20 +118,15 @@ def to_json(compared: Compared) -> dict[str, Any]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return _inline(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-
-
-def _inline(text: str) -> str:
-    """Return text as Markdown shows it, on one line."""
-    return _WITHIN_WORD.sub("_", cell(text))
+    return cell(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _link(side: Side) -> str:
-    return f"[{_inline(side.name)}]({quote(side.link)})" if side.link else _inline(side.name)
+    return f"[{cell(side.name)}]({quote(side.link)})" if side.link else cell(side.name)
 
 
 def _setting_table(settings: Sequence[Difference]) -> str:
-    rows = [[_inline(setting.name), _inline(setting.base), _inline(setting.new)] for setting in settings]
+    rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
     return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
 
 
@@ -151,7 +143,7 @@ class _Footnotes:
     @property
     def lines(self) -> list[str]:
         """The footnotes themselves, as Markdown."""
-        return [f"[^{number}]: {_inline(text)}" for text, number in self.numbers.items()]
+        return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
 
 
 def _metric_table(label: LabelComparison, footnotes: _Footnotes) -> str:
@@ -256,7 +248,7 @@ def _label_table(labels: Sequence[LabelComparison]) -> str:
     for label in labels:
         by_name = {metric.metric: metric for metric in label.metrics}
         counts = _arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))
-        rows.append([_inline(label.label), counts, *(_change_cell(by_name.get(name)) for name in shown)])
+        rows.append([cell(label.label), counts, *(_change_cell(by_name.get(name)) for name in shown)])
     return table(("label", "samples", *(metric_title(name) for name in shown)), rows)
 
 

@@ -53,6 +53,11 @@ def several_sweeps_report(
                 "title": cell(f"{found.new} against {found.base}"),
                 "sentences": [cell(sentence(found, figure)) for figure in found.figures],
                 "table": comparison_table(found),
+                "reasons": [
+                    cell(f"{users_text([level.users])}, {level.verdict}: {level.reason}")
+                    for level in found.verdicts
+                    if level.reason
+                ],
                 "only": [
                     cell(f"Only {name} has {users_text(levels)}.")
                     for name, levels in ((found.base, found.only_base), (found.new, found.only_new))
@@ -131,9 +136,15 @@ def comparison_table(found: SweepComparison) -> str:
     for figure in found.figures:
         head = HEADS[figure.figure]
         heads += [f"{cell(found.base)} {head}", f"{cell(found.new)} {head}", "delta %"]
+    verdicts = {level.users: level.verdict for level in found.verdicts}
+    heads += ["verdict"] if verdicts else []
     users = [delta.users for delta in found.figures[0].deltas] if found.figures else []
     rows = [
-        [str(level), *(text for figure in found.figures for text in _delta_cells(figure, place))]
+        [
+            str(level),
+            *(text for figure in found.figures for text in _delta_cells(figure, place)),
+            *([verdicts.get(level, "~")] if verdicts else []),
+        ]
         for place, level in enumerate(users)
     ]
     return table(heads, rows)

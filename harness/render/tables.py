@@ -15,8 +15,8 @@ GROUP_TITLES = {
     SETUP: "setUp",
     TEARDOWN: "tearDown",
 }
-# What Markdown or GitHub would take for mark-up; & only where it begins the name of a character.
-_SPECIAL = re.compile(r"([\\`*_~$\[\]<>|]|&(?=#?\w+;))")
+# What Markdown or GitHub would take for mark-up; & only where it begins the name of a character, _ but within a word.
+_SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
 # Characters that move the cursor or turn the direction of writing: a label may not rewrite what stands around it.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # The least widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".

@@ -70,7 +70,8 @@ def _invalid(result: RunResult) -> Iterator[str]:
     if result.verdict and result.verdict.state not in (VALID, INTERRUPTED):
         yield f"{result.name} is {result.verdict.state}: {'; '.join(result.verdict.reasons)}"
         return
-    ratio = result.total.error_ratio if result.total else None
+    whole = result.whole or result.total  # as the plan's goal has it
+    ratio = whole.error_ratio if whole else None
     goal = result.run.goal.error_ratio if result.run else None
     limit = MOSTLY_ERRORS_RATIO if goal is None else goal
     if ratio is not None and ratio > limit:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from harness import units
 from harness.goal import Goal
-from harness.stats.sweep import Level
+from harness.stats.sweep import Figures, Level
 from harness.stats.usl import Fit, fit
 
 # How far throughput may lie below the best and still belong to the plateau; how far it must fall for a cliff.
@@ -185,15 +185,28 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
 
 
 def outcome(level: Level, goal: Goal) -> Outcome:
-    """Return whether a level is within the goal; one with an INVALID run is not."""
-    if level.invalid:
-        whole = len(level.invalid) == len(level.runs)
-        return Outcome(False, ("INVALID" if whole else f"{len(level.invalid)} of {len(level.runs)} runs INVALID",))
-    if not level.counted:
+    """Return whether a level is within the goal: more than half of its runs are, and one that is INVALID is not."""
+    if not level.counted and not level.invalid:
         return Outcome(None, ("interrupted",))
+    found = [_of_figures(run.figures, goal) for run in level.counted]
+    run_count = len(found) + len(level.invalid)
+    if 2 * sum(run.is_within is True for run in found) > run_count:
+        return Outcome(True)
+    if level.invalid:
+        return Outcome(False, ("INVALID" if not found else f"{len(level.invalid)} of {run_count} runs INVALID",))
+    if any(run.is_within is None for run in found):
+        return next(run for run in found if run.is_within is None)
+    of_medians = _of_figures(level.figures, goal)
+    if of_medians.reasons:
+        return of_medians
+    missed_count = sum(run.is_within is False for run in found)
+    return Outcome(False, (f"{missed_count} of {run_count} runs missed",))
+
+
+def _of_figures(figures: Figures, goal: Goal) -> Outcome:
     missed, unknown = [], []
     for name, limit, (what, unit) in goal_parts(goal):
-        value: float | None = getattr(level.figures, name)
+        value: float | None = getattr(figures, name)
         if value is None:
             unknown.append(f"the {what} is not known")
         elif value > limit:

@@ -49,14 +49,27 @@ class FigureComparison:
 
 
 @dataclass(frozen=True)
+class LevelVerdict:
+    """What the comparison of a level's runs came to, and why."""
+
+    users: int
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class SweepComparison:
-    """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone."""
+    """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone.
+
+    `verdicts` are there when the runs of the levels were compared, too.
+    """
 
     base: str
     new: str
     figures: tuple[FigureComparison, ...]
     only_base: tuple[int, ...]
     only_new: tuple[int, ...]
+    verdicts: tuple[LevelVerdict, ...] = ()
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:

@@ -1,0 +1,92 @@
+"""Compares two sweeps, level by level: `aggregate.py compare sweep-01 sweep-02`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness import units
+from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.io.rundir import SWEEP_NAME
+from harness.io.sources import read_result
+from harness.io.sweeps import FoundSweep, find_sweeps, printed_sweeps, write_sweeps
+from harness.render.sweep_machine import sweeps_json
+from harness.result import RunResult
+from harness.stats.compare import compare
+from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.stats.sweep_analysis import analyse
+from harness.stats.sweep_compare import LevelVerdict, SweepComparison, compare_sweeps, sentence
+from harness.thresholds import Thresholds
+
+# The worst level says what the whole is.
+_WORST_FIRST = (INVALID, REGRESSED, CANNOT_TELL, OK)
+
+
+def are_sweeps(names: Sequence[str]) -> bool:
+    """Return whether both of two names are those of sweeps; UsageError when a sweep stands beside something else."""
+    sweeps = [name for name in names if SWEEP_NAME.fullmatch(Path(name).name.removesuffix(".json").removesuffix(".md"))]
+    if sweeps and (len(sweeps) != 2 or len(names) != 2):
+        raise UsageError(f"compare: {sweeps[0]} is a sweep", "compare it with one other sweep, level by level")
+    return bool(sweeps)
+
+
+def compare_two_sweeps(
+    options: argparse.Namespace, names: Sequence[str], thresholds_of: Callable[[str], Thresholds]
+) -> int:
+    """Print or write the comparison of two sweeps; return the exit code. `thresholds_of` takes the plan's name."""
+    found = find_sweeps(names, options.reports)
+    base, new = found
+    comparison = compare_sweeps(base.sweep, new.sweep)
+    plan = new.sweep.record.plan if new.sweep.record else ""
+    verdicts = _verdicts(base, new, thresholds_of(plan), options.anyway)
+    comparison = replace(comparison, verdicts=verdicts)
+    analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
+    command = shlex.join(["./aggregate.py", "compare", base.sweep.name, new.sweep.name])
+    output: Path | None = options.output
+    if output is None and options.save and new.report is not None:
+        output = new.report.with_name(f"compare-{_short(base, new)}-{new.report.stem}.md")
+    if options.format == "json":
+        print(sweeps_json([one.sweep for one in found], analyses, [comparison]), end="")
+    elif output is None:
+        print(printed_sweeps(found, analyses, [comparison], command), end="")
+    else:
+        write_sweeps(found, analyses, [comparison], output, command)
+        print("\n".join([*_lines(comparison), os.path.relpath(output)]))
+    worst = next((name for name in _WORST_FIRST if any(level.verdict == name for level in verdicts)), CANNOT_TELL)
+    if worst == INVALID:
+        return EXIT_INVALID
+    return EXIT_REGRESSED if worst == REGRESSED or (options.sure and worst == CANNOT_TELL) else EXIT_OK
+
+
+def _verdicts(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, anyway: bool) -> tuple[LevelVerdict, ...]:
+    """Return the verdict on the runs of each level that both sweeps have."""
+    old, young = _results(base), _results(new)
+    found = []
+    for users in sorted(old.keys() & young.keys()):
+        comparison = compare(old[users], young[users], thresholds, anyway)
+        found.append(LevelVerdict(users, comparison.verdict, "; ".join(comparison.reasons)))
+    return tuple(found)
+
+
+def _results(found: FoundSweep) -> dict[int, list[RunResult]]:
+    """Return the results of a sweep's runs by users; of those that could not be read none."""
+    results: dict[int, list[RunResult]] = {}
+    for level in found.sweep.levels:
+        results[level.users] = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
+    return results
+
+
+def _short(base: FoundSweep, new: FoundSweep) -> str:
+    """Return the baseline's name as part of a file's name, with its plan where that is another."""
+    assert base.report is not None and new.report is not None
+    folder = base.report.parent
+    return base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
+
+
+def _lines(comparison: SweepComparison) -> list[str]:
+    lines = [sentence(comparison, figure) for figure in comparison.figures if figure.figure in ("average_ms", "p90_ms")]
+    return [*lines, *(f"{units.plural(level.users, 'user')}: {level.verdict}" for level in comparison.verdicts)]
