@@ -21,6 +21,7 @@ ENV ?= local
 ## SERIES=7                  series in the run's name, run-07_1 … (default: the last one used)
 ## NOTE="why this run"       text for the report's notes block
 ## USERS=1,5,10,25           levels of `make sweep`; REPEAT=3 measures each three times, in rounds
+## LEVEL_DURATION=80 LEVEL_REQUESTS=1000000  sweep, capacity: DURATION and REQUESTS of each level
 ## FRESH=1                   sweep, capacity: start the system anew for each level
 ## WARMUP=30s                sweep, capacity: a run before the first level that is not counted; 0 for none
 ## RESUME=07                 sweep, capacity: go on with sweep-07 (the same command does it too); NEW=1 begins another
@@ -30,7 +31,7 @@ ENV ?= local
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
 ## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
 ## LAST=20                   only the newest runs
-## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs, patterns as run-07_*, files; several with blanks between
+## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs (several with blanks between, patterns as run-07_*, files), or two sweeps
 ## THRESHOLD="p95=20%"       the least change that matters, instead of the plan's
 ## ANYWAY=1, SURE=1          compare though users, plan or duration differ; fail also when nothing can be told
 ## REPORTS=reports           where reports go
@@ -55,13 +56,14 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
-	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) $(call option,reports,$(REPORTS))
+	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) \
+  $(call option,reports,$(REPORTS))
 
 # What sweep and capacity take beside their levels.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
-  $(call option,duration,$(DURATION)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) \
-  $(call option,target,$(TARGET)) $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) \
-  $(call option,resume,$(RESUME)) \
+  $(call option,duration,$(or $(LEVEL_DURATION),$(DURATION))) $(call option,loops,$(LOOPS)) \
+  $(call option,requests,$(or $(LEVEL_REQUESTS),$(REQUESTS))) $(call option,target,$(TARGET)) \
+  $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(value NOTE)) \
   $(call option,reports,$(REPORTS))
 
