@@ -52,7 +52,7 @@ def lint(jmx: Path) -> tuple[str, ...]:
     nodes = list(plan.walk())
     findings: list[str] = []
     variables = _variables(plan)
-    for check in (_listeners, _codes, _extractors, _hosts):
+    for check in (_listeners, _codes, _extractors, _hosts, _sub_results):
         findings += check(nodes)
     findings += _labels(nodes, variables)
     findings += _load_numbers(nodes, variables)
@@ -119,6 +119,19 @@ def _hosts(nodes: list[Node]) -> Iterator[str]:
             fixed = value and "${" not in value if name.endswith("domain") else re.match(r"https?://[^$]", value)
             if fixed:
                 yield f"{node.name}: the host is fixed ({value}), so that TARGET would be ignored"
+
+
+def _sub_results(nodes: list[Node]) -> Iterator[str]:
+    """Yield the samplers of which JMeter writes a row for every hop or file beside their own.
+
+    That cannot be switched off for them alone: jmeter.save.saveservice.subresults=false also drops the requests of
+    Transaction Controllers that generate a parent sample (tried with JMeter 5.6.3).
+    """
+    for node in nodes:
+        if node.value("HTTPSampler.follow_redirects") == "true":
+            yield f"{node.name}: follows redirects, each of which becomes a row: assert its code instead"
+        if node.value("HTTPSampler.image_parser") == "true":
+            yield f"{node.name}: retrieves embedded resources, each of which becomes a row: give them a sampler"
 
 
 def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:

@@ -141,6 +141,7 @@ def test_a_fit_plan_has_no_findings(save: Save) -> None:
 
 
 EXTRACTOR = '<{kind} testname="id">{props}</{kind}><hashTree/>'
+FLAG = '<boolProp name="HTTPSampler.{}">true</boolProp></HTTP'
 LISTENER = '<{kind} testname="Tree"/><hashTree/>'
 
 
@@ -172,6 +173,8 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
             "id: an extractor without a default",
         ),
         (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
+        (plan(sampler("A").replace("</HTTP", FLAG.format("follow_redirects"))), "A: follows redirects"),
+        (plan(sampler("A").replace("</HTTP", FLAG.format("image_parser"))), "A: retrieves embedded resources"),
         (plan(sampler("A", path="http://example.com/x")), "A: the host is fixed (http://example.com/x)"),
         (
             plan(sampler("A"), group=LOAD_GROUP.replace("${__P(ramp_s,1)}", "25")),
