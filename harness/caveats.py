@@ -188,12 +188,15 @@ def _of_run(evidence: Evidence) -> Iterator[Caveat]:
     if run.load.model == OPEN:
         return  # users come and go within a second: how many were active cannot be read off the samples
     if law and evidence.load and _is_off(law, evidence.load):
+        accounted_ms = evidence.load.average_ms + run.load.think_time_s * units.MS_PER_S
+        round_ms = law.active_users * law.over_s / evidence.load.sample_count * units.MS_PER_S
         yield Caveat(
             LITTLES_LAW,
             f"Little's law is off in the seconds that are counted: {law.active_users:.1f} users were active on "
-            f"average, the samples account for {law.busy_users:.1f}. The generator, not the system, may have been "
-            "measured: look at its CPU, at pauses in the plan that its think_time_s does not tell of, or drive from a "
-            "machine of its own.",
+            f"average, the samples account for {law.busy_users:.1f}. Users ÷ throughput is "
+            f"{units.ms_text(round_ms)} ms, mean response and think time {units.ms_text(accounted_ms)} "
+            "ms: the generator, not the system, may have been measured. Look at its CPU, at pauses in the plan that "
+            "its think_time_s does not tell of, or drive from a machine of its own.",
         )
     if run.load.users and evidence.peak_users is not None and evidence.peak_users < run.load.users:
         yield Caveat(

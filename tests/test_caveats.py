@@ -42,7 +42,15 @@ def test_a_starved_client_breaks_littles_law_and_the_report_says_what_to_look_at
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
     text = caveats_of(samples, record())["littles-law"]
     assert "in the seconds that are counted: 2.0 users were active on average, the samples account for 0.0" in text
-    assert "look at its CPU" in text
+    # 50 samples of two users in 49.01 s: each came round every 2 · 49.01 / 50 s.
+    assert "Users ÷ throughput is 1960 ms, mean response and think time 10 ms" in text
+    assert "Look at its CPU" in text
+
+
+def test_answers_in_less_than_a_millisecond_break_littles_law_too():
+    samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
+    text = caveats_of(samples, record())["littles-law"]
+    assert "Users ÷ throughput is 1960 ms, mean response and think time 0 ms" in text
 
 
 def test_a_think_time_that_the_plan_tells_of_is_no_breach_of_littles_law():
