@@ -39,6 +39,14 @@ def test_a_goal_may_be_set_for_the_average_of_each_label():
     assert met.goals_met == ("each of 3 labels within 3000 ms on average",)
 
 
+def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
+    samples = [sample("A", elapsed_ms=500)] * 9 + [failed("B", elapsed_ms=1)] * 2 + [sample("B", elapsed_ms=1)]
+    verdict = summary_of(samples, record(goal=Goal(None, None, each_average_ms=1000))).verdict
+    assert verdict.goals_missed == (
+        "1 of 2 labels above 1000 ms on average or mostly failed, the slowest is B with 1 ms",
+    )
+
+
 def test_a_run_in_which_all_samples_failed_is_invalid_however_fast():
     verdict = summary_of([failed(elapsed_ms=1)] * 10, record()).verdict
     assert (verdict.state, verdict.exit_code) == ("INVALID", 3)
