@@ -102,6 +102,6 @@ def kb_text(byte_rate_per_s: float | None) -> str:
     return "" if byte_rate_per_s is None else f"{byte_rate_per_s / BYTES_PER_KB:.2f}"
 
 
-def mb_text(size_bytes: float | None) -> str:
-    """Return bytes as whole MB (1 MB = 1024 * 1024 bytes)."""
-    return "" if size_bytes is None else f"{size_bytes / BYTES_PER_MB:.0f}"
+def mb_text(size_bytes: float | None, decimals: int = 0) -> str:
+    """Return bytes as MB (1 MB = 1024 * 1024 bytes), whole ones by default."""
+    return "" if size_bytes is None else f"{size_bytes / BYTES_PER_MB:.{decimals}f}"

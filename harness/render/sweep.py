@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote
 
 from harness import units
+from harness.caveats import LITTLES_LAW
 from harness.goal import Goal
 from harness.render.gallery import Picture
 from harness.render.levels import goal_text
 from harness.render.markdown import NOTES_BEGIN, NOTES_END
 from harness.render.setup import setup_lines
+from harness.render.sweep_processes import growth_note, growth_section, process_table
 from harness.render.sweep_words import answer_text, differing, doubts, findings, users_text
 from harness.render.tables import cell, one_line, table
 from harness.render.template import filled
@@ -41,6 +43,7 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     ("90 % ms", "p90_ms", units.ms_text),
     ("95 % ms", "p95_ms", units.ms_text),
     ("slowest label ms", "slowest_label_ms", units.ms_text),
+    ("users ÷ req/s ms", "cycle_ms", units.ms_text),
     ("errors %", "error_ratio", units.percent_text),
     ("generator CPU %", "generator_cpu_cores", _cores),
     ("system CPU %", "system_cpu_cores", _cores),
@@ -76,6 +79,9 @@ def sweep_report(
         range_table=_range_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
         images=[image(picture, folder) for picture in pictures],
+        process_table=process_table(sweep.levels),
+        growth=growth_section(sweep),
+        growth_note=growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
@@ -153,6 +159,7 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     is_asked = {
         "success_rate_per_s": _has_errors(levels),
         "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
+        "cycle_ms": any(LITTLES_LAW in run.caveat_codes for run in sweep.runs),
     }
     columns = [
         (head, figure, show) for head, figure, show in COLUMNS if knows(levels, figure) and is_asked.get(figure, True)

@@ -16,6 +16,7 @@ from harness.record import RunRecord
 from harness.result import RunResult
 from harness.stats.sweep_record import SweepRecord
 from harness.telemetry import GENERATOR, HARNESS, HOST, Usage
+from harness.units import MS_PER_S
 from harness.verdict import INTERRUPTED, INVALID, Verdict
 
 
@@ -24,7 +25,8 @@ class Figures:
     """What is known of a run or of a level; None where the source does not say.
 
     All are of the seconds that are counted, but errors: these are of the whole run, as a plan's goal has them.
-    `slowest_label_ms` is the greatest average of a label.
+    `slowest_label_ms` is the greatest average of a label; `cycle_ms` is users ÷ throughput, the time from one request
+    of a user to the next.
     """
 
     sample_count: int | None = None
@@ -35,6 +37,7 @@ class Figures:
     p90_ms: float | None = None
     p95_ms: float | None = None
     slowest_label_ms: float | None = None
+    cycle_ms: float | None = None
     error_count: int | None = None
     error_ratio: float | None = None
     generator_cpu_cores: float | None = None
@@ -52,13 +55,14 @@ _COUNTS = ("sample_count", "error_count")
 
 @dataclass(frozen=True)
 class LevelRun:
-    """One run at a level; of published figures there is no verdict, no record and no caveat."""
+    """One run at a level; of published figures there is no verdict, no record, no caveat and no use of resources."""
 
     name: str
     figures: Figures
     verdict: Verdict | None = None
     record: RunRecord | None = None
     caveat_codes: tuple[str, ...] = ()
+    usages: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,19 @@ def level_run(result: RunResult) -> LevelRun:
             slowest_label_ms=max(
                 (label.average_ms for label in result.labels if label.average_ms is not None), default=None
             ),
+            cycle_ms=_cycle_ms(result.run, total.rate_per_s),
             error_count=whole.error_count,
             error_ratio=whole.error_ratio,
             generator_cpu_cores=generator,
             system_cpu_cores=system,
         )
-    return LevelRun(result.name, figures, result.verdict, result.run, tuple(caveat.code for caveat in result.caveats))
+    codes = tuple(caveat.code for caveat in result.caveats)
+    return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages)
+
+
+def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
+    users = run.load.users if run else None
+    return users * MS_PER_S / rate_per_s if users and rate_per_s else None
 
 
 def _cpu_cores(usages: Iterable[Usage]) -> tuple[float | None, float | None]:
