@@ -132,6 +132,19 @@ def test_an_invalid_level_is_marked_and_told(reports):
     assert "- INVALID at 4 users: all 40 samples failed" in text
 
 
+def test_where_littles_law_is_off_users_divided_by_throughput_stand_beside_the_mean(reports):
+    assert "users ÷ req/s ms" not in table_under(written(reports), "## Levels")[0]
+    # 40 answers of 10 ms, one a second: two users who were somewhere else for the rest of two seconds each.
+    starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(40)]
+    run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
+    summary = summarise(tally_of(starved), Dropped(), run.id, run)
+    (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
+    head, *rows = table_under(written(reports), "## Levels")
+    place = head.index("users ÷ req/s ms")
+    # 40 samples in 39.01 s: 2 · 39.01 s ÷ 40.
+    assert [row[place] for row in rows][1] == "1950"
+
+
 def test_repeats_show_what_they_lie_between(reports):
     save_run(reports / "tiny", "run-07_4", 2, 900)
     text = written(reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, SweepRun(2, 2, "run-07_4")), repeat=2))
