@@ -43,3 +43,11 @@ def test_secrets_are_masked_wherever_they_stand_also_as_part_of_an_address(tmp_p
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
         "app.log", "empty", "jmeter.log", "samples.jtl",
     ]  # fmt: skip
+
+
+def test_a_secret_with_quotes_is_masked_in_json_and_in_the_quoted_fields_of_a_jtl_too(tmp_path):
+    (tmp_path / "samples.jtl").write_text('1,2,"said: pa""ss\\word",200\n1,2,"{""p"": ""pa\\""ss\\\\word""}",200\n')
+    (tmp_path / "answer.json").write_text('{"p": "pa\\"ss\\\\word"}\n')
+    assert mask_secrets(tmp_path, ['pa"ss\\word']) == ("answer.json", "samples.jtl")
+    assert (tmp_path / "samples.jtl").read_text() == '1,2,"said: •••",200\n1,2,"{""p"": ""•••""}",200\n'
+    assert (tmp_path / "answer.json").read_text() == '{"p": "•••"}\n'

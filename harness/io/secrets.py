@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 from collections.abc import Iterable, Mapping
@@ -43,13 +44,19 @@ def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> 
 
 def mask_secrets(folder: Path, values: Iterable[str]) -> tuple[str, ...]:
     """Put ••• in the place of every one of the values in the files of a folder; return the names of those changed."""
-    spellings = {text.encode() for value in values for text in (value, quote(value, safe=""))}
+    spellings = {spelling.encode() for value in values for spelling in _spellings(value)}
     changed = []
     for path in sorted(folder.rglob("*")) if spellings else []:
         if path.is_file() and not path.is_symlink() and _holds(path, spellings):
             _rewrite(path, sorted(spellings, key=len, reverse=True))
             changed.append(path.relative_to(folder).as_posix())
     return tuple(changed)
+
+
+def _spellings(value: str) -> set[str]:
+    """Return how a value may stand in a file: as it is, in an address, in JSON, and each of these quoted in a JTL."""
+    plain = {value, quote(value, safe=""), json.dumps(value, ensure_ascii=False)[1:-1]}
+    return plain | {text.replace('"', '""') for text in plain}
 
 
 def _holds(path: Path, spellings: Iterable[bytes]) -> bool:
