@@ -6,7 +6,7 @@
 MAKEFLAGS += --no-builtin-rules
 .PHONY: help setup run sweep capacity system report compare summary history site test test-fast lint bench clean
 
-## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml
+## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
 ## USERS=50                  concurrent users, closed model (default: the plan's)
 ## RATE=20                   new users per second, open model, instead of USERS
@@ -14,7 +14,7 @@ PLAN ?= killbill-stripe
 ## DURATION=100s             length of the load: 100, 100s, 15m, 4h (default: the plan's)
 ## LOOPS=10                  loops per user, instead of DURATION
 ## REQUESTS=1000000          the load ends after about so many samples, if not before
-## ENV=local                 profile env/<ENV>.toml: local, local-mariadb, t2.medium, t2.small
+## ENV=local                 profile env/<ENV>.toml, see below
 ENV ?= local
 ## TARGET=http://host:8080   a system that runs already, instead of one started here
 ## PORT=8080                 port of the system started here (default: a free one)
@@ -40,6 +40,8 @@ REPORTS ?= reports
 python := scripts/python
 # $(call option,users,$(USERS)) is --users '50', quoted for the shell, or nothing when the value is empty.
 option = $(if $(strip $(2)),--$(1) '$(subst ','\'',$(2))')
+# $(call names,plans) is what has a TOML file in plans/.
+names = $(sort $(patsubst $(1)/%.toml,%,$(wildcard $(1)/*.toml)))
 # $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
 quoted = $(foreach name,$(1),'$(subst ','\'',$(name))')
 
@@ -48,6 +50,10 @@ help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 	@echo 'Variables:'
 	@sed -n 's/^## /  /p' $(MAKEFILE_LIST)
+	@echo 'Plans:'
+	@echo '  $(call names,plans)'
+	@echo 'Profiles:'
+	@echo '  $(call names,env)'
 
 setup: ## build .venv and the JMeter home, once; every other target does it when needed
 	@$(python) scripts/setup

@@ -30,6 +30,12 @@ def test_make_alone_explains_targets_and_variables():
         assert word in text
 
 
+@pytest.mark.parametrize("folder", ["plans", "env"])
+def test_make_alone_names_every_plan_and_profile(folder):
+    names = {path.name.removesuffix(".toml") for path in (ROOT / folder).glob("*.toml")}
+    assert names <= set(make().stdout.split())
+
+
 def test_make_passes_every_variable_on_with_its_quotes():
     line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
     assert "--users '5'" in line

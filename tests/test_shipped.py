@@ -1,0 +1,52 @@
+"""All that lies in plans/, env/ and systems/ fits together. What is added there is checked without a line here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.cli.arguments import asked_of
+from harness.manifest import load_manifest, system_names
+from harness.plan import load_plan
+from harness.spec import load_profile
+
+ROOT = Path(__file__).resolve().parent.parent
+SYSTEMS = system_names(ROOT / "systems")
+PLANS = sorted(path.stem for path in (ROOT / "plans").glob("*.toml"))
+PROFILES = sorted(path.name.removesuffix(".toml") for path in (ROOT / "env").glob("*.toml"))
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_plan_fits_the_system_that_it_starts(plan: str) -> None:
+    target = None if load_plan(ROOT / "plans", plan).system else "http://127.0.0.1:8080"
+    asked = asked_of(ROOT, ROOT / "build", plan, "local", target, None)
+    assert (asked.manifest is None) == (target is not None)
+
+
+def test_every_traffic_shape_has_a_plan_and_every_system_one_that_starts_it() -> None:
+    plans = [load_plan(ROOT / "plans", name) for name in PLANS]
+    assert {plan.shape_path for plan in plans} == set((ROOT / "plans").glob("*.jmx"))
+    assert {plan.system for plan in plans} - {""} == set(SYSTEMS)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_is_about_plans_and_systems_that_there_are(name: str) -> None:
+    profile = load_profile(ROOT / "env", name)
+    assert set(profile.system_settings) <= set(SYSTEMS)
+    assert set(profile.plan_changes) <= set(PLANS)
+    for plan, changes in profile.plan_changes.items():
+        load_plan(ROOT / "plans", plan, changes)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_readme_of_a_system_has_every_process_and_every_setting_and_no_other_setting(name: str) -> None:
+    manifest = load_manifest(ROOT / "systems" / name)
+    text = (manifest.folder / "README.md").read_text(encoding="utf-8")
+    assert {*manifest.settings, *(process.name for process in manifest.processes)} <= set(
+        re.findall(r"`([\w-]+)`", text)
+    )
+    table = text.partition("\n## Settings\n")[2].partition("\n## ")[0]
+    first_cells = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    assert {setting for cell in first_cells for setting in re.findall(r"`(.+?)`", cell)} <= set(manifest.settings)
