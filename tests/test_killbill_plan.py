@@ -13,7 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ import pytest
 
 from harness.plan import effective_jmx
 from harness.spec import OpenLoad
+from tests.local_server import serving
 
 pytestmark = pytest.mark.real
 
@@ -129,13 +130,8 @@ class Handler(BaseHTTPRequestHandler):
 def killbill() -> Iterator[FakeKillBill]:
     """A KillBill that listens on a free port of 127.0.0.1."""
     fake = FakeKillBill()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"killbill": fake}))
-    server.daemon_threads = True
-    fake.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield fake
-    server.shutdown()
-    server.server_close()
+    with serving(Handler, killbill=fake) as fake.port:
+        yield fake
 
 
 @dataclass

@@ -6,31 +6,17 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import UsageError
-from harness.stats.sweep_record import RUNNING, SWEEP, SweepRecord, SweepRun
+from harness.stats.sweep_record import RUNNING, SweepRecord, SweepRun
+from tests.sweeps import SWEEP_RECORD
 
-RECORD = SweepRecord(
-    format_version=1,
-    name="sweep-07",
-    kind=SWEEP,
-    plan="tiny",
-    profile="local",
+RECORD = replace(
+    SWEEP_RECORD,
     command="make sweep PLAN=tiny USERS=1,5",
     users=(1, 5),
     repeat=2,
-    fresh=False,
-    warm_up_s=30.0,
-    ramp_s=None,
-    duration_s=20.0,
-    loops=None,
-    target=None,
     note="",
-    goal=None,
-    first_users=None,
-    most_users=None,
     state=RUNNING,
     runs=(),
-    under_way=None,
-    broken_off=(),
     git_commit="0123456789abcdef",
 )
 

@@ -6,11 +6,10 @@ import csv
 import json
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -20,6 +19,7 @@ import pytest
 
 from harness.plan import load_plan
 from tests.conftest import ROOT
+from tests.local_server import serving
 from tests.test_killbill_plan import jmeter_home
 from tests.test_run import processes_of
 
@@ -94,13 +94,8 @@ class Handler(BaseHTTPRequestHandler):
 def site() -> Iterator[FakeSite]:
     """A site that listens on a free port of 127.0.0.1."""
     fake = FakeSite()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"site": fake}))
-    server.daemon_threads = True
-    fake.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield fake
-    server.shutdown()
-    server.server_close()
+    with serving(Handler, site=fake) as fake.port:
+        yield fake
 
 
 def samples_of(site: FakeSite, folder: Path, loops: int) -> list[dict[str, str]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from harness import units
 from harness.errors import UsageError
@@ -12,10 +10,11 @@ from harness.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.heap import heap_series, heap_uses, read_heaps
 from harness.io.inputs import Input
 from harness.io.jtls import counted_tally
+from harness.io.pictures import write_pictures
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.io.tallies import read_tally
 from harness.record import RunRecord
-from harness.render.gallery import FILE_NAME, Picture, gallery
+from harness.render.gallery import FILE_NAME, gallery
 from harness.render.markdown import notes_of, report
 from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
@@ -99,16 +98,6 @@ def write_report(directory: RunDirectory) -> RunSummary:
         notes = summary.run.note if summary.run else ""
     write_whole(directory.summary_json, json_text(summary.to_json()))
     charts = gallery(summary)
-    _write_pictures(directory.path, charts.pictures)
+    write_pictures(directory.path, charts.pictures, FILE_NAME)
     write_whole(directory.report, report(summary, charts, notes, directory.name))
     return summary
-
-
-def _write_pictures(folder: Path, pictures: Sequence[Picture]) -> None:
-    folder.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
-    for picture in pictures:
-        write_whole(folder / picture.name, picture.svg)
-    kept = {picture.name for picture in pictures}
-    for path in folder.glob("*.svg"):
-        if FILE_NAME.fullmatch(path.name) and path.name not in kept:
-            path.unlink()

@@ -12,6 +12,7 @@ from harness import units
 from harness.config import did_you_mean
 from harness.errors import HarnessError, UsageError
 from harness.goal import Goal
+from harness.io.pictures import write_pictures
 from harness.io.rundir import SWEEP_NAME, read_json, write_whole
 from harness.io.sources import find_paths, read_result
 from harness.render.gallery import Picture
@@ -176,7 +177,7 @@ def write_sweep_report(
     links = _links(found, found.report.parent)
     again = command or f"./aggregate.py sweep {found.sweep.name}"
     write_whole(found.report, sweep_report(found.sweep, analysis, pictures, notes, found.report.stem, links, again))
-    _write_pictures(found.report.with_suffix(""), pictures)
+    write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
     return found, analysis
 
 
@@ -192,7 +193,7 @@ def write_sweeps(
     pictures = _pictures(sweeps, analyses)
     text = _report(sweeps, analyses, comparisons, pictures, _notes(output, ""), output, command)
     write_whole(output, text)
-    _write_pictures(output.with_suffix(""), pictures)
+    write_pictures(output.with_suffix(""), pictures, FILE_NAME)
 
 
 def printed_sweeps(
@@ -241,14 +242,3 @@ def _links(found: FoundSweep, folder: Path) -> dict[str, str]:
 
 def _link(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
-
-
-def _write_pictures(folder: Path, pictures: Sequence[Picture]) -> None:
-    """Write the charts; those of an earlier report that there is nothing to show in any more are removed."""
-    folder.mkdir(exist_ok=True)
-    for picture in pictures:
-        write_whole(folder / picture.name, picture.svg)
-    kept = {picture.name for picture in pictures}
-    for path in folder.glob("*.svg"):
-        if FILE_NAME.fullmatch(path.name) and path.name not in kept:
-            path.unlink()

@@ -18,6 +18,7 @@ from harness.render.gallery import Gallery, Picture
 from harness.render.selection import change_text
 from harness.render.setup import setup_lines
 from harness.render.tables import GROUP_TITLES, cell, group_table, table
+from harness.render.template import filled
 from harness.summary import RunSummary
 from harness.telemetry import GENERATOR, HOST, Usage
 from harness.verdict import headline, is_beyond
@@ -166,20 +167,11 @@ def _image(picture: Picture, folder: str) -> str:
 
 def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str:
     """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` has the charts' files."""
-    import jinja2  # here, because a mere table needs no templates and is to be quick
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.render", "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # Markdown, not HTML: `cell` escapes
-    )
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
     footnotes = Footnotes(summary.caveats)
-    return environment.get_template("report.md.j2").render(
+    return filled(
+        "report.md.j2",
         summary=summary,
         observed=observed,
         run=run,

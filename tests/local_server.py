@@ -1,0 +1,19 @@
+"""An HTTP server of ours on a free port, for the length of a test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iterator[int]:
+    """Serve on 127.0.0.1 by a handler that has these attributes; give the port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (handler,), attributes))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
