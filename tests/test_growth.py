@@ -53,11 +53,12 @@ def test_a_growth_that_may_be_chance_is_no_suspicion():
     assert not growth.is_suspect
 
 
-def test_a_certain_growth_of_less_than_a_hundredth_is_no_suspicion():
-    # 1 MB a run of 201.5 MB.
-    (growth,) = growth_per_run(runs(200, 201, 202, 203))
+@pytest.mark.parametrize(("step_mb", "is_suspect"), [(3, False), (5, True)])
+def test_a_certain_growth_of_less_than_two_percent_a_run_is_no_suspicion(step_mb, is_suspect):
+    # 3 MB of 204.5 MB are 1.5 %, 5 MB of 207.5 MB are 2.4 %.
+    (growth,) = growth_per_run(runs(*(200 + turn * step_mb for turn in range(4))))
     assert growth.low_bytes > 0
-    assert not growth.is_suspect
+    assert growth.is_suspect == is_suspect
 
 
 def test_each_process_is_judged_by_the_runs_that_it_was_seen_in():

@@ -19,8 +19,8 @@ from harness.stats.shift import CONFIDENCE
 from harness.stats.sweep import Sweep
 from harness.telemetry import GENERATOR, HARNESS, HOST
 
-# Growth below this share of the process's memory per run is not worth a suspicion, however certain.
-SUSPECT_RATIO = 0.01
+# A JVM that still warms up grew by 1.2 % per run of 10 s; growth below this share of its memory per run is no suspicion.
+SUSPECT_RATIO = 0.02
 _NOT_SYSTEM = (GENERATOR, HARNESS, HOST)
 
 
