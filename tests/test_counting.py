@@ -135,11 +135,11 @@ def same(tally, other):
     assert tally.batches == other.batches
 
 
-# Three blocks for the inner loop, the others with `make test`.
+# A block for the inner loop, the others with `make test`.
 @pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(first, first + 12), id=str(first), marks=[pytest.mark.real] if first >= 36 else [])
+        pytest.param(range(first, first + 12), id=str(first), marks=[pytest.mark.real] if first else [])
         for first in range(0, 144, 12)
     ],
 )
@@ -214,7 +214,12 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+_SLOW = ("a quote over more lines than a record has", "thousands of labels")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.real] if name in _SLOW else []) for name in ODD]
+)
 def test_what_is_rare_is_counted_as_the_plain_reader_counts_it(name, tmp_path, program):
     path = tmp_path / "odd.jtl"
     path.write_bytes(ODD[name])

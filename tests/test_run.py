@@ -149,6 +149,7 @@ def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
     assert "Of the JTL 1 record could not be used" in report(tmp_path / "reports")
 
 
+@pytest.mark.real
 def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, target, tmp_path):
     done = run("--target", target, "--duration", "1", mode="hangs")
     assert done.returncode == 3
@@ -171,6 +172,7 @@ def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.real
 def test_a_second_wish_to_stop_does_not_wait_for_a_deaf_jmeter(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "60", mode="hangs")
     samples_under_way(tmp_path)

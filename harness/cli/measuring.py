@@ -38,7 +38,6 @@ from harness.io.jmeter import (
     reason_from_logs,
     words_of_plan,
 )
-from harness.io.overview import SUMMARY_NAME, write_overview
 from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
 from harness.io.rundir import RunDirectory, check_space
@@ -149,6 +148,8 @@ def measure(
 
 def update_overview(reports: Path, say: Callable[[str], None]) -> None:
     """Write the reports folder's SUMMARY.md again; no run fails because that cannot be done."""
+    from harness.io.overview import SUMMARY_NAME, write_overview  # here, because no run waits for its templates
+
     try:
         write_overview(reports)
     except (HarnessError, OSError) as error:
