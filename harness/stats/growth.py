@@ -19,7 +19,7 @@ from harness.stats.shift import CONFIDENCE
 from harness.stats.sweep import Sweep
 from harness.telemetry import GENERATOR, HARNESS, HOST
 
-# A JVM that still warms up grew by 1.2 % per run of 10 s; growth below this share of its memory per run is no suspicion.
+# Of its memory, per run. A JVM that still warmed up grew by 1.2 % per run of 10 s; less than this is no suspicion.
 SUSPECT_RATIO = 0.02
 _NOT_SYSTEM = (GENERATOR, HARNESS, HOST)
 
