@@ -9,6 +9,7 @@ import pytest
 from harness.caveats import NOT_STEADY, Caveat
 from harness.errors import UsageError
 from harness.goal import Goal
+from harness.histogram import Histogram
 from harness.record import RUNNING
 from harness.result import JTL, MARKDOWN, RunResult
 from harness.stats.compare import compare
@@ -263,10 +264,45 @@ def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_no
 
 
 def test_a_run_without_batches_cannot_be_told_from_another():
-    found = compare([run_result("A", total=total())], [run_result("B", total=total(500.0))], LIMITS)
+    short = total(histogram=Histogram.of([100]))
+    found = compare([run_result("A", total=short)], [run_result("B", total=total(500.0))], LIMITS)
     one = average(found)
     assert (found.verdict, one.unit, one.p_value, one.delta_ratio) == (CANNOT_TELL, "", None, 4.0)
     assert one.reason.startswith("baseline: it has no batches")
+    assert found.further_runs == 4  # five a side can tell
+    found = compare([run_result("A", total=total())], [run_result("B", total=total(500.0))], LIMITS)
+    assert average(found).reason == "baseline: a report has its figures alone, not how they scatter"
+
+
+def test_an_interval_of_errors_ends_where_shares_end():
+    # All errors of each side stand in half of its batches, which resemble their neighbours: 50 % of 100, or none.
+    rising = batched([[10] * 10] * 20, errors=[0] * 10 + [10] * 10)
+    found = compare([run_result("A", total=rising)], [run_result("B", total=rising)], LIMITS)
+    one = metric(found.total, ERRORS)
+    assert (one.low_ratio, one.high_ratio, one.least_ratio) == (-1.0, 1.0, None)
+
+
+def test_a_time_does_not_fall_by_more_than_all_of_it():
+    base = [run_result(f"A_{i}", total=total(percentiles_ms={"50": 3})) for i in range(5)]
+    new = [run_result(f"B_{i}", total=total(percentiles_ms={"50": 0.1})) for i in range(5)]
+    # -97 %, and a third of it for the step of the clock.
+    assert metric(compare(base, new, LIMITS).total, "50").low_ratio == -1.0
+
+
+def test_labels_of_one_side_change_what_total_is_made_of():
+    pay, read = label_result("Pay", sample_count=60), label_result("Read", sample_count=40)
+    both = [run_result("A", pay, read, total=total(sample_count=100))]
+    found = compare(both, [run_result("B", pay, total=total(sample_count=60))], LIMITS)
+    assert found.only_base == ("Read",)
+    assert found.caveats[0].startswith(
+        "TOTAL is not made of the same requests: labels of one side only are 40.00 % of the baseline's samples and "
+        "0.00 % of the contender's."
+    )
+    # One request in a hundred changes nothing.
+    rare = run_result("C", label_result("Pay", sample_count=99), label_result("Odd", sample_count=1),
+                      total=total(sample_count=100))  # fmt: skip
+    found = compare([rare], [run_result("B", pay, total=total(sample_count=60))], LIMITS)
+    assert not any(caveat.startswith("TOTAL is not") for caveat in found.caveats)
 
 
 def test_a_markdown_report_against_runs_is_shown_and_not_judged():

@@ -50,6 +50,8 @@ class Estimate:
 def estimate(figures: LabelResult, metric: str) -> Estimate | str:
     """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason."""
     batches = figures.batches
+    if batches is None and figures.histogram is None:
+        return "a report has its figures alone, not how they scatter"
     if batches is None:
         return "it has no batches: its window is too short, holds too few samples, or is the whole run"
     if sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:

@@ -35,6 +35,8 @@ from harness.stats.shift import Shift
 from harness.thresholds import Thresholds
 
 _LABELS_NAMED = 5
+# Fewer requests of other kinds change TOTAL by less than what matters.
+_OTHER_LABELS_MOST = 0.01
 # "A change to eleven times as much would be seen" says no more than that nothing is known.
 _LEAST_RATIO_MOST = 10.0
 
@@ -69,7 +71,7 @@ def compare(
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
-        caveats=(*doubts, *caveats(base, new, thresholds.alpha)),
+        caveats=(*doubts, *_of_labels(base, new, base_labels, new_labels), *caveats(base, new, thresholds.alpha)),
         further_runs=further_runs,
     )
 
@@ -78,6 +80,30 @@ def metric_title(metric: str) -> str:
     """Return what a metric is called in a sentence: average, median, 90 %, req/s, errors."""
     titles = {"50": "median", THROUGHPUT: "req/s"}
     return titles.get(metric, f"{metric} %" if metric in PERCENTILES else metric)
+
+
+def _of_labels(
+    base: Sequence[RunResult], new: Sequence[RunResult], base_labels: Sequence[str], new_labels: Sequence[str]
+) -> list[str]:
+    """Return the caveat that TOTAL is made of other requests on each side, where it is to more than 1 %."""
+    shares = [
+        _share_of_labels(side, [label for label in labels if label not in others])
+        for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
+    ]
+    if max(shares) <= _OTHER_LABELS_MOST:
+        return []
+    before, after = (units.percent_text(share) for share in shares)
+    return [
+        f"TOTAL is not made of the same requests: labels of one side only are {before} % of the baseline's samples and "
+        f"{after} % of the contender's. Its change is that of the mix as well; compare label by label."
+    ]
+
+
+def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
+    """Return the share (0-1) that labels have in the samples of TOTAL; 0 where it is not known."""
+    all_count = sample_count(figures_of(side, TOTAL))
+    counts = [sample_count(figures_of(side, label)) or 0 for label in labels]
+    return sum(counts) / all_count if all_count else 0.0
 
 
 def _judged(
@@ -151,7 +177,8 @@ def _metric(
     if is_invalid and finding.metric != ERRORS:
         return replace(found, reason="not judged: a run is invalid")
     if shift is None:
-        return found
+        least = planning.least_runs(tested_count, thresholds.alpha)
+        return replace(found, further_runs=least - 1 if finding.needs_runs else None)
     found = replace(
         found,
         low_ratio=shift.low,

@@ -34,7 +34,8 @@ class Finding:
     """One metric of one label on both sides: `base` and `new` as in MetricComparison, None where not known.
 
     `shift` is a ratio, of errors a difference; None where nothing can be said. With a `reason` it must not be judged.
-    `deviation` is that of a run: of logarithms, of errors as they are; None where it is not known.
+    `deviation` is that of a run: of logarithms, of errors as they are; None where it is not known. `needs_runs` where
+    a single run says nothing of it, and several would.
     """
 
     metric: str
@@ -47,6 +48,7 @@ class Finding:
     shift: Shift | None = None
     deviation: float | None = None
     reason: str = ""
+    needs_runs: bool = False
 
 
 def label_names(side: Iterable[RunResult]) -> list[str]:
@@ -124,13 +126,15 @@ def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
     before, after = batch_means.estimate(base, found.metric), batch_means.estimate(new, found.metric)
     for side, estimate in (("baseline", before), ("contender", after)):
         if isinstance(estimate, str):
-            return replace(found, reason=f"{side}: {estimate}")
+            return replace(found, reason=f"{side}: {estimate}", needs_runs=True)
     assert not isinstance(before, str) and not isinstance(after, str)
     shift = (
         batch_means.change(before, after)
         if found.metric == ERRORS
         else batch_means.log_change(before, after).as_ratio()
     )
+    if found.metric == ERRORS:
+        shift = _within_all(shift)
     return replace(found, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
 
 
@@ -151,9 +155,16 @@ def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Fin
     return replace(found, unit=RUNS, shift=shift.as_ratio() if is_ratio else shift, deviation=deviation)
 
 
+def _within_all(shift: Shift) -> Shift:
+    """Return the shift of a share with the ends of its interval where shares can be: no two differ by more than 1."""
+    assert shift.low is not None and shift.high is not None and shift.least is not None
+    least = shift.least if shift.least <= 1 else None
+    return replace(shift, low=max(shift.low, -1.0), high=min(shift.high, 1.0), least=least)
+
+
 def _allow_for_clock(shift: Shift, base_ms: float) -> Shift:
     """Return the shift with an interval that is wider by a step of the clock: both percentiles are whole ms."""
     if shift.low is None or shift.high is None:
         return shift
     step_ratio = CLOCK_STEP_MS / base_ms
-    return replace(shift, low=shift.low - step_ratio, high=shift.high + step_ratio)
+    return replace(shift, low=max(shift.low - step_ratio, -1.0), high=shift.high + step_ratio)
