@@ -224,6 +224,21 @@ def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare,
     assert "8 users" in text
 
 
+def test_sweeps_without_a_common_level_are_refused(compare, reports):
+    make_sweep(reports, "11", {1: 50, 2: 50})
+    make_sweep(reports, "12", {4: 50, 8: 50})
+    with pytest.raises(UsageError, match=r"no level in common \(1 and 2 users against 4 and 8 users\)"):
+        compare("tiny/sweep-11", "tiny/sweep-12")
+
+
+def test_the_command_of_two_sweeps_says_how_they_were_judged(compare, reports, capsys):
+    make_sweep(reports, "11", {1: 50})
+    make_sweep(reports, "12", {1: 50})
+    compare("tiny/sweep-11", "tiny/sweep-12", "--threshold", "p95=20%", "--anyway")
+    command = "./aggregate.py compare tiny/sweep-11 tiny/sweep-12 --anyway --threshold p95=20%; only"
+    assert command in capsys.readouterr().out
+
+
 def test_a_sweep_is_not_compared_with_a_run(compare):
     with pytest.raises(UsageError, match=r"compare: tiny/sweep-11 is a sweep; compare it with one other sweep"):
         compare("tiny/sweep-11", "tiny/run-07_1")

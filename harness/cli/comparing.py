@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.cli.compare import JSON, MARKDOWN
-from harness.cli.comparing_sweeps import are_sweeps, compare_two_sweeps
+from harness.cli.comparing_sweeps import are_sweeps, compare_two_sweeps, judging_words
 from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.histogram import Histogram
 from harness.io.rundir import RUN_NAME, RunDirectory, write_whole
@@ -173,12 +173,9 @@ def _command(options: argparse.Namespace, base: Sequence[_Found], new: Sequence[
     names = [[_name(found, options.reports) for found in side] for side in (base, new)]
     is_pair = len(base) == len(new) == 1
     words = [*names[0], *names[1]] if is_pair else ["--base", *names[0], "--new", *names[1]]
-    words += ["--anyway"] * options.anyway
-    for text in options.threshold:
-        words += ["--threshold", text]
-    for name in ("alpha", "label"):
-        if getattr(options, name) is not None:
-            words += [f"--{name}", getattr(options, name)]
+    words += judging_words(options)
+    if options.label is not None:
+        words += ["--label", options.label]
     return shlex.join(["./aggregate.py", "compare", *words])
 
 

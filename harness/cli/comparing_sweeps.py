@@ -15,6 +15,7 @@ from harness.io.rundir import SWEEP_NAME
 from harness.io.sources import read_result
 from harness.io.sweeps import FoundSweep, find_sweeps, printed_sweeps, write_sweeps
 from harness.render.sweep_machine import sweeps_json
+from harness.render.sweep_words import users_text
 from harness.result import RunResult
 from harness.stats.compare import compare
 from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
@@ -41,11 +42,17 @@ def compare_two_sweeps(
     found = find_sweeps(names, options.reports)
     base, new = found
     comparison = compare_sweeps(base.sweep, new.sweep)
+    if not {level.users for level in base.sweep.levels} & {level.users for level in new.sweep.levels}:
+        levels = " against ".join(users_text(level.users for level in one.sweep.levels) for one in found)
+        raise UsageError(
+            f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})",
+            "compare sweeps over some of the same USERS",
+        )
     plan = new.sweep.record.plan if new.sweep.record else ""
     verdicts = _verdicts(base, new, thresholds_of(plan), options.anyway)
     comparison = replace(comparison, verdicts=verdicts)
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
-    command = shlex.join(["./aggregate.py", "compare", base.sweep.name, new.sweep.name])
+    command = shlex.join(["./aggregate.py", "compare", base.sweep.name, new.sweep.name, *judging_words(options)])
     output: Path | None = options.output
     if output is None and options.save and new.report is not None:
         output = new.report.with_name(f"compare-{_short(base, new)}-{new.report.stem}.md")
@@ -60,6 +67,14 @@ def compare_two_sweeps(
     if worst == INVALID:
         return EXIT_INVALID
     return EXIT_REGRESSED if worst == REGRESSED or (options.sure and worst == CANNOT_TELL) else EXIT_OK
+
+
+def judging_words(options: argparse.Namespace) -> list[str]:
+    """Return the options that say how it is judged, as they stand in the command that makes the same again."""
+    words = ["--anyway"] * options.anyway
+    for text in options.threshold:
+        words += ["--threshold", text]
+    return words + (["--alpha", options.alpha] if options.alpha is not None else [])
 
 
 def _verdicts(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, anyway: bool) -> tuple[LevelVerdict, ...]:
