@@ -322,4 +322,6 @@ def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home,
     assert done.returncode == 3
     assert "no licence" in done.stderr
     assert not list((tmp_path / "reports").rglob("run-*"))
-    assert (tmp_path / "build" / "failed-start").is_dir()
+    kept = tmp_path / "build" / "failed-start"
+    assert kept.is_dir()
+    assert f"before the system was ready; see {os.path.relpath(kept)}\n" in done.stderr

@@ -260,7 +260,10 @@ def _with_logs_kept(error: StartError, logs: Path, build: Path) -> StartError:
     kept = build / "failed-start"
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(logs, kept)
-    return StartError(error.what, f"{error.todo}; its logs: {shown(kept)}".lstrip("; "), error.detail)
+    # Where the logs are now is gone when the harness ends.
+    told = error.todo.replace(str(logs), shown(kept))
+    todo = told if told != error.todo else f"{told}; its logs: {shown(kept)}".lstrip("; ")
+    return StartError(error.what, todo, error.detail)
 
 
 def _now() -> str:
