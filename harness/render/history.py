@@ -39,6 +39,13 @@ def metric_title(metric: str) -> str:
     return {AVERAGE: "average ms", THROUGHPUT: "req/s", ERRORS: "errors %"}[metric]
 
 
+def _metric_words(metric: str) -> str:
+    """Return what a metric is called in a sentence."""
+    if metric in PERCENTILES:
+        return "the median" if metric == "50" else f"the {metric} % line"
+    return {AVERAGE: "the average", THROUGHPUT: "req/s", ERRORS: "errors"}[metric]
+
+
 def history_report(history: History, pictures: Sequence[Picture | None], runs_folder: str | None, command: str) -> str:
     """Return the history as Markdown; `pictures` has that of each line, or None, and they stand beside it.
 
@@ -50,7 +57,7 @@ def history_report(history: History, pictures: Sequence[Picture | None], runs_fo
         command=command,
         plan=cell(history.plan),
         label=cell(history.label),
-        metric=metric_title(history.metric).removesuffix(" ms").removesuffix(" %"),
+        metric=_metric_words(history.metric),
         is_errors=history.metric == ERRORS,
         lines=[
             {
