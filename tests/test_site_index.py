@@ -10,6 +10,7 @@ from harness.io.overview import SUMMARY_NAME, write_overview
 from harness.record import RUNNING
 from harness.render.markdown import NOTES_BEGIN, NOTES_END
 from harness.render.overview import overview
+from harness.stats.sweep_record import level_note
 from tests.report_folder import add_run, run_folder
 
 
@@ -186,6 +187,22 @@ def test_sweeps_stand_with_the_series_of_their_runs_and_comparisons_with_the_pla
     assert "Sweeps:\n\n- [sweep-09](tiny/sweep-09.md)\n" in head
     assert "Comparisons:\n\n- [compare-run-07_1-run-07_2](tiny/compare-run-07_1-run-07_2.md): OK.\n" in head
     assert "readme" not in text
+
+
+def test_that_a_run_is_a_level_of_the_sweep_above_it_is_not_said_again(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "sweep-07.md").write_text("# Sweep\n\n**50 users are within the goal.**\n")
+    add_run(tmp_path, "tiny/run-07_1", note=level_note("sweep-07"))
+    add_run(tmp_path, "tiny/run-07_2", note=f"threads 60\n\n{level_note('sweep-07')}")
+    text = summary_of(tmp_path)
+    assert "A level of" not in text
+    assert "- [run-07_2](tiny/run-07_2.md): threads 60\n" in text
+
+
+def test_the_reason_why_a_report_has_no_figures_does_not_name_the_run_again(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "run-07_1.md").write_text("torn")
+    assert "- [run-07_1](tiny/run-07_1.md): a Markdown file without a table;" in summary_of(tmp_path)
 
 
 def test_the_headline_of_a_report_is_its_first_line_in_bold():

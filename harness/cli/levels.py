@@ -23,7 +23,7 @@ from harness.io.sweep_files import SweepFiles
 from harness.record import RunRecord
 from harness.render.setup import load_text
 from harness.spec import ClosedLoad, LoadArguments, OpenLoad, RunSpec
-from harness.stats.sweep_record import SweepRecord
+from harness.stats.sweep_record import SweepRecord, level_note
 
 
 def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | OpenLoad:
@@ -148,7 +148,7 @@ class Levels:
 
 
 def _note(sweep: SweepRecord) -> str:
-    link = f"A level of [{sweep.name}]({sweep.name}.md)."
+    link = level_note(sweep.name)
     return f"{sweep.note}\n\n{link}" if sweep.note else link
 
 

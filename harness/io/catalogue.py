@@ -38,7 +38,7 @@ def read_entry(directory: RunDirectory) -> Entry:
         result = _result_of(directory)
         run = result.run or run
     except HarnessError as error:
-        problem = str(error)
+        problem = str(error).removeprefix(f"{_id(directory)}: ")  # it stands beside the run's name
     has_report = directory.report.is_file()
     notes = notes_of(_text(directory.report)) if has_report else None
     if notes is None:

@@ -14,6 +14,7 @@ from harness.render.markdown import NOTES_BEGIN, NOTES_END
 from harness.render.tables import cell, table
 from harness.render.template import filled
 from harness.result import LabelResult
+from harness.stats.sweep_record import level_note
 from harness.verdict import Verdict
 
 _KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
@@ -92,7 +93,7 @@ def _shelf(shelf: PlanShelf) -> dict[str, object]:
                 "notes": [
                     f"{_run_link(entry)}: {_from_above(first, entry.plan)}"
                     for entry in series.entries
-                    if (first := first_line(entry.notes))
+                    if (first := first_line(entry.notes)) and first not in map(_level_note, series.sweeps)
                 ],
                 "table": table(_HEADS, [_row(entry) for entry in series.entries], len(_FACTS)),
                 "problems": [f"{_run_link(entry)}: {cell(entry.problem)}" for entry in series.entries if entry.problem],
@@ -100,6 +101,11 @@ def _shelf(shelf: PlanShelf) -> dict[str, object]:
             for series in shelf.series
         ],
     }
+
+
+def _level_note(sweep: Document) -> str:
+    """Return the note of a run that says no more than that it belongs to the sweep, which stands above it anyway."""
+    return level_note(sweep.name)
 
 
 def _row(entry: Entry) -> list[str]:

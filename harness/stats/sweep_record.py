@@ -14,6 +14,11 @@ RUNNING, FINISHED = "running", "finished"
 SWEEP, CAPACITY = "sweep", "capacity"
 
 
+def level_note(sweep: str) -> str:
+    """Return what stands in the notes of a sweep's run, as Markdown beside the sweep's report."""
+    return f"A level of [{sweep}]({sweep}.md)."
+
+
 @dataclass(frozen=True)
 class SweepRun:
     """One run of a sweep: its level, the round in which it was measured (from 1), and its name."""
