@@ -154,6 +154,17 @@ def test_a_run_whose_markdown_is_gone_gets_its_page_from_its_json(tmp_path, char
     assert "<h2>Results</h2>" in (tmp_path / "site" / "tiny" / "run-07_1.html").read_text()
 
 
+def test_a_run_is_offered_beside_the_last_one_before_it_that_has_figures(tmp_path, charts):
+    reports = tmp_path / "reports"
+    add_run(reports, "tiny/run-07_1", started_at="2026-01-01T00:00:00Z")
+    run_folder(reports, "tiny/run-07_2", started_at="2026-01-02T00:00:00Z")
+    add_run(reports, "tiny/run-07_3", started_at="2026-01-03T00:00:00Z")
+    write_site(reports, tmp_path / "site", charts)
+    page = (tmp_path / "site" / "tiny" / "run-07_3.html").read_text()
+    assert ">← run-07_2</a>" in page
+    assert ">Side by side with run-07_1</a>" in page
+
+
 def test_a_folder_with_something_else_in_it_is_not_replaced(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-07_1")
     mine = tmp_path / "mine"

@@ -65,11 +65,13 @@ def _write_pages(catalogue: Catalogue, reports_dir: Path, target: Path) -> None:
     for plan in {entry.plan for entry in catalogue.entries}:
         runs = runs_of(catalogue.entries, plan)
         names = ["", *(entry.id for entry in runs), ""]
+        baseline = ""
         for place, entry in enumerate(runs):
-            _write_run(site, entry, (names[place], names[place + 2]), reports_dir, target)
+            _write_run(site, entry, (names[place], names[place + 2], baseline), reports_dir, target)
+            baseline = entry.id if entry.result else baseline
 
 
-def _write_run(site: Site, entry: Entry, neighbours: tuple[str, str], reports_dir: Path, target: Path) -> None:
+def _write_run(site: Site, entry: Entry, neighbours: tuple[str, str, str], reports_dir: Path, target: Path) -> None:
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
     courses: Sequence[Course] = ()

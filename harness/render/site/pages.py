@@ -108,14 +108,15 @@ class Site:
         )
         return Page(INDEX, html)
 
-    def run(self, entry: Entry, markdown: str, courses: Sequence[Course], neighbours: tuple[str, str]) -> Page:
+    def run(self, entry: Entry, markdown: str, courses: Sequence[Course], neighbours: tuple[str, str, str]) -> Page:
         """Return the page of a run: its report, with charts that can be zoomed where there are data for them.
 
-        `neighbours` are the runs of the plan before and after it, empty where there is none.
+        `neighbours` are the runs of the plan before and after it, and the last one before it that has figures; empty
+        where there is none.
         """
         keys = {course.key for course in courses}
         body, images = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
-        before, after = neighbours
+        before, after, baseline = neighbours
         html = _filled(
             "run.html.j2",
             root="../",
@@ -128,6 +129,7 @@ class Site:
             before=_neighbour(before),
             after=_neighbour(after),
             compare=quote(f"../{COMPARE}") if entry.result else "",
+            baseline=_neighbour(baseline),
         )
         return Page(page_path(entry.id), html, images)
 
