@@ -153,7 +153,7 @@ def test_what_is_not_known_is_neither_within_the_goal_nor_missed():
 
 def test_a_level_of_which_one_run_is_invalid_is_not_within_the_goal():
     level = repeated(5, [LevelRun("a", Figures(average_ms=1), FINE), LevelRun("b", Figures(), BROKEN)])
-    assert outcome(level, GOAL).reasons == ("1 of 2 runs INVALID",)
+    assert outcome(level, GOAL).reasons == ("1 of 2 runs is INVALID",)
     assert outcome(level, GOAL).is_within is False
 
 

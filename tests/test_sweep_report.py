@@ -81,7 +81,8 @@ def test_the_answer_stands_first(reports):
         "<!-- command: make sweep PLAN=tiny USERS=1,2,4 -->",
         "# tiny/sweep-07",
         "",
-        "**2 users within the goal (90 % line up to 1000 ms, errors up to 1.00 %); at 4 the 90 % line is 2000 ms.**",
+        "**2 users within the goal (90 % line up to 1000 ms, errors up to 1.00 %); at 4 users the 90 % line is "
+        "2000 ms.**",
     ]
 
 
@@ -127,7 +128,7 @@ def test_a_run_that_cannot_be_read_is_left_out_and_told(reports):
 def test_an_invalid_level_is_marked_and_told(reports):
     save_run(reports / "tiny", "run-07_3", 4, 10, is_broken=True)
     text = written(reports)
-    assert "at 4 INVALID.**" in text
+    assert "at 4 users the run is INVALID.**" in text
     assert table_under(text, "## Levels")[3][-2:] == ["no", r"[run-07_3](run-07_3.md) INVALID"]
     assert "- INVALID at 4 users: all 40 samples failed" in text
 

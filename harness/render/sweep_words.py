@@ -61,7 +61,8 @@ def _answer(analysis: SweepAnalysis) -> str:
         return f"At least {units.plural(found.users, 'user')} within the goal ({goal}): every level is."
     again = f" {users_text(found.again)} would be within it again." if found.again else ""
     users = units.plural(found.users, "user")
-    return f"{users} within the goal ({goal}); at {found.next_users} {why}.{again}"
+    at = units.plural(found.next_users or 0, "user")
+    return f"{users} within the goal ({goal}); at {at} {why}.{again}"
 
 
 def _best(analysis: SweepAnalysis) -> str:

@@ -193,7 +193,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
     if 2 * sum(run.is_within is True for run in found) > run_count:
         return Outcome(True)
     if level.invalid:
-        return Outcome(False, ("INVALID" if not found else f"{len(level.invalid)} of {run_count} runs INVALID",))
+        return Outcome(False, (_invalid_text(len(level.invalid), run_count),))
     if any(run.is_within is None for run in found):
         return next(run for run in found if run.is_within is None)
     of_medians = _of_figures(level.figures, goal)
@@ -201,6 +201,12 @@ def outcome(level: Level, goal: Goal) -> Outcome:
         return of_medians
     missed_count = sum(run.is_within is False for run in found)
     return Outcome(False, (f"{missed_count} of {run_count} runs missed",))
+
+
+def _invalid_text(invalid_count: int, run_count: int) -> str:
+    if run_count == 1:
+        return "the run is INVALID"
+    return f"{invalid_count} of {run_count} runs {'is' if invalid_count == 1 else 'are'} INVALID"
 
 
 def _of_figures(figures: Figures, goal: Goal) -> Outcome:
