@@ -220,6 +220,7 @@ def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare,
     text = (reports / "tiny" / "compare-sweep-11-sweep-12.md").read_text()
     (row,) = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.94 |")]
     assert row.endswith("| REGRESSED |")
+    assert "\n**REGRESSED at 2 users. tiny/sweep-12 is " in text
     assert "4 users" in text
     assert "8 users" in text
 

@@ -18,13 +18,10 @@ from harness.render.sweep_machine import sweeps_json
 from harness.render.sweep_words import users_text
 from harness.result import RunResult
 from harness.stats.compare import compare
-from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.stats.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.stats.sweep_analysis import analyse
 from harness.stats.sweep_compare import LevelVerdict, SweepComparison, compare_sweeps, sentence
 from harness.thresholds import Thresholds
-
-# The worst level says what the whole is.
-_WORST_FIRST = (INVALID, REGRESSED, CANNOT_TELL, OK)
 
 
 def are_sweeps(names: Sequence[str]) -> bool:
@@ -63,10 +60,10 @@ def compare_two_sweeps(
     else:
         write_sweeps(found, analyses, [comparison], output, command)
         print("\n".join([*_lines(comparison), os.path.relpath(output)]))
-    worst = next((name for name in _WORST_FIRST if any(level.verdict == name for level in verdicts)), CANNOT_TELL)
-    if worst == INVALID:
+    if comparison.verdict == INVALID:
         return EXIT_INVALID
-    return EXIT_REGRESSED if worst == REGRESSED or (options.sure and worst == CANNOT_TELL) else EXIT_OK
+    is_bad = comparison.verdict == REGRESSED or (options.sure and comparison.verdict == CANNOT_TELL)
+    return EXIT_REGRESSED if is_bad else EXIT_OK
 
 
 def judging_words(options: argparse.Namespace) -> list[str]:

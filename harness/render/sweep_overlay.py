@@ -90,7 +90,7 @@ def _headline(
     sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
 ) -> str:
     if len(comparisons) == 1 and comparisons[0].figures:
-        return sentence(comparisons[0], comparisons[0].figures[0])
+        return f"{_verdict(comparisons[0])}{sentence(comparisons[0], comparisons[0].figures[0])}"
     parts = []
     for sweep, analysis in zip(sweeps, analyses, strict=True):
         found = analysis.answer
@@ -103,6 +103,14 @@ def _headline(
         else:
             parts.append(f"{sweep.name}: no throughput is known")
     return "; ".join(parts) + "."
+
+
+def _verdict(comparison: SweepComparison) -> str:
+    """Return the verdict on the levels together, and which of them have it; empty where they were not judged."""
+    if not comparison.verdict:
+        return ""
+    users = [level.users for level in comparison.verdicts if level.verdict == comparison.verdict]
+    return f"{comparison.verdict} at {users_text(users)}. "
 
 
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:

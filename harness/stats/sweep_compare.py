@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.stats.sweep import Level, Sweep
 
 # Of single runs a difference of averages below this is no difference that matters.
 SAME_RATIO = 0.05
 COMPARED = ("average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "rate_per_s")
+_WORST_FIRST = (INVALID, REGRESSED, CANNOT_TELL, OK)
 _WORDS = {
     "average_ms": "average",
     "p50_ms": "median",
@@ -70,6 +72,12 @@ class SweepComparison:
     only_base: tuple[int, ...]
     only_new: tuple[int, ...]
     verdicts: tuple[LevelVerdict, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on all levels together: that of the worst one; empty where none was judged."""
+        found = {level.verdict for level in self.verdicts}
+        return next((name for name in _WORST_FIRST if name in found), "")
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
