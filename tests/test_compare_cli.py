@@ -213,14 +213,15 @@ def make_sweep(reports, series, least_ms_by_users):
 
 def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare, reports, capsys):
     make_sweep(reports, "11", {1: 50, 2: 50, 4: 50})
-    make_sweep(reports, "12", {1: 50, 2: 150, 8: 50})
+    make_sweep(reports, "12", {1: 150, 2: 150, 8: 50})
     assert compare("tiny/sweep-11", "tiny/sweep-12", "--save") == EXIT_REGRESSED
     out = capsys.readouterr().out.splitlines()
-    assert out[2:] == ["1 user: OK", "2 users: REGRESSED", "reports/tiny/compare-sweep-11-sweep-12.md"]
+    assert out[0] == "REGRESSED: at 1, 2 users"
+    assert out[3:] == ["1 user: REGRESSED", "2 users: REGRESSED", "reports/tiny/compare-sweep-11-sweep-12.md"]
     text = (reports / "tiny" / "compare-sweep-11-sweep-12.md").read_text()
     (row,) = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.94 |")]
     assert row.endswith("| REGRESSED |")
-    assert "\n**REGRESSED at 2 users. tiny/sweep-12 is " in text
+    assert "\n**REGRESSED: at 1, 2 users. tiny/sweep-12 is " in text
     assert "4 users" in text
     assert "8 users" in text
 

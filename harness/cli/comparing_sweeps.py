@@ -21,6 +21,7 @@ from harness.stats.compare import compare
 from harness.stats.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.stats.sweep_analysis import analyse
 from harness.stats.sweep_compare import LevelVerdict, SweepComparison, compare_sweeps, sentence
+from harness.stats.sweep_verdict import sweep_verdict
 from harness.thresholds import Thresholds
 
 
@@ -46,8 +47,10 @@ def compare_two_sweeps(
             "compare sweeps over some of the same USERS",
         )
     plan = new.sweep.record.plan if new.sweep.record else ""
-    verdicts = _verdicts(base, new, thresholds_of(plan), options.anyway)
-    comparison = replace(comparison, verdicts=verdicts)
+    thresholds = thresholds_of(plan)
+    comparison = replace(comparison, verdicts=_verdicts(base, new, thresholds, options.anyway))
+    verdict, reason = sweep_verdict(comparison, thresholds)
+    comparison = replace(comparison, verdict=verdict, reason=reason)
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
     command = shlex.join(["./aggregate.py", "compare", base.sweep.name, new.sweep.name, *judging_words(options)])
     output: Path | None = options.output
@@ -80,7 +83,8 @@ def _verdicts(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, anyway:
     found = []
     for users in sorted(old.keys() & young.keys()):
         comparison = compare(old[users], young[users], thresholds, anyway)
-        found.append(LevelVerdict(users, comparison.verdict, "; ".join(comparison.reasons)))
+        is_repeated = min(len(old[users]), len(young[users])) > 1
+        found.append(LevelVerdict(users, comparison.verdict, "; ".join(comparison.reasons), is_repeated))
     return tuple(found)
 
 
@@ -101,4 +105,5 @@ def _short(base: FoundSweep, new: FoundSweep) -> str:
 
 def _lines(comparison: SweepComparison) -> list[str]:
     lines = [sentence(comparison, figure) for figure in comparison.figures if figure.figure in ("average_ms", "p90_ms")]
-    return [*lines, *(f"{units.plural(level.users, 'user')}: {level.verdict}" for level in comparison.verdicts)]
+    levels = (f"{units.plural(level.users, 'user')}: {level.verdict}" for level in comparison.verdicts)
+    return [f"{comparison.verdict}: {comparison.reason}", *lines, *levels]

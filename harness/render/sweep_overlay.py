@@ -106,11 +106,8 @@ def _headline(
 
 
 def _verdict(comparison: SweepComparison) -> str:
-    """Return the verdict on the levels together, and which of them have it; empty where they were not judged."""
-    if not comparison.verdict:
-        return ""
-    users = [level.users for level in comparison.verdicts if level.verdict == comparison.verdict]
-    return f"{comparison.verdict} at {users_text(users)}. "
+    """Return the verdict on the levels together, and why; empty where they were not judged."""
+    return f"{comparison.verdict}: {comparison.reason}. " if comparison.verdict else ""
 
 
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:

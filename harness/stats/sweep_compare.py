@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.stats.sweep import Level, Sweep
 
 # Of single runs a difference of averages below this is no difference that matters.
 SAME_RATIO = 0.05
 COMPARED = ("average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "rate_per_s")
-_WORST_FIRST = (INVALID, REGRESSED, CANNOT_TELL, OK)
 _WORDS = {
     "average_ms": "average",
     "p50_ms": "median",
@@ -52,18 +50,20 @@ class FigureComparison:
 
 @dataclass(frozen=True)
 class LevelVerdict:
-    """What the comparison of a level's runs came to, and why."""
+    """What the comparison of a level's runs came to, and why; `is_repeated` when both sides have several."""
 
     users: int
     verdict: str
     reason: str
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True)
 class SweepComparison:
     """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone.
 
-    `verdicts` are there when the runs of the levels were compared, too.
+    `verdicts` are there when the runs of the levels were compared, too, and then a `verdict` on all of them with its
+    `reason`.
     """
 
     base: str
@@ -72,12 +72,8 @@ class SweepComparison:
     only_base: tuple[int, ...]
     only_new: tuple[int, ...]
     verdicts: tuple[LevelVerdict, ...] = ()
-
-    @property
-    def verdict(self) -> str:
-        """The verdict on all levels together: that of the worst one; empty where none was judged."""
-        found = {level.verdict for level in self.verdicts}
-        return next((name for name in _WORST_FIRST if name in found), "")
+    verdict: str = ""
+    reason: str = ""
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:

@@ -1,0 +1,74 @@
+"""The verdict on two sweeps, of the levels that both have."""
+
+import math
+import random
+
+import pytest
+
+from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.stats.sweep_compare import Delta, FigureComparison, LevelVerdict, SweepComparison
+from harness.stats.sweep_verdict import sweep_verdict
+from harness.thresholds import Thresholds
+
+LEVELS = (1, 5, 10, 25, 50, 75, 100)
+
+
+def figure(name, *ratios):
+    deltas = tuple(
+        Delta(users, 100.0, 100.0 * (1 + ratio), ratio) for users, ratio in zip(LEVELS, ratios, strict=False)
+    )
+    return FigureComparison(name, deltas, None, None, None)
+
+
+def judged(*figures, levels=(), repeated=False):
+    verdicts = tuple(LevelVerdict(users, verdict, "", repeated) for users, verdict in zip(LEVELS, levels, strict=False))
+    return sweep_verdict(SweepComparison("a", "b", figures, (), (), verdicts), Thresholds())
+
+
+def test_levels_that_all_rise_by_more_than_the_threshold_have_regressed():
+    # log(1.13) = 0.12222, log(1.15) = 0.13976: mean 0.13099, s 0.00802 of 1.13, 1.14, 1.14, 1.15 …
+    verdict, reason = judged(figure("average_ms", 0.13, 0.14, 0.14, 0.15), levels=[CANNOT_TELL] * 4)
+    logs = [math.log(ratio) for ratio in (1.13, 1.14, 1.14, 1.15)]
+    mean = sum(logs) / 4
+    half = 3.182446 * math.sqrt(sum((value - mean) ** 2 for value in logs) / 3) / 2  # t of 3 degrees of freedom
+    low, high = math.expm1(mean - half) * 100, math.expm1(mean + half) * 100
+    assert (verdict, reason) == (REGRESSED, f"average {low:+.1f} to {high:+.1f} % over all levels")
+
+
+def test_less_throughput_is_worse_and_more_is_not():
+    assert judged(figure("rate_per_s", -0.2, -0.21, -0.22))[0] == REGRESSED
+    assert judged(figure("rate_per_s", 0.2, 0.21, 0.22))[0] == OK
+
+
+def test_one_level_alone_is_no_regression_but_more_than_half_are_and_one_with_repeats():
+    flat = figure("average_ms", *[0.0] * 7)
+    assert judged(flat, levels=[REGRESSED] + [OK] * 6) == (
+        CANNOT_TELL,
+        "worse at 1 user alone: one run a level does not tell, measure again with REPEAT=5",
+    )
+    assert judged(flat, levels=[REGRESSED] * 4 + [OK] * 3)[0] == REGRESSED
+    assert judged(flat, levels=[REGRESSED] + [OK] * 6, repeated=True) == (REGRESSED, "at 1 user")
+
+
+def test_an_invalid_level_makes_all_of_it_invalid():
+    assert judged(figure("average_ms", 0.5, 0.5, 0.5), levels=[OK, INVALID, REGRESSED]) == (INVALID, "at 5 users")
+
+
+def test_two_levels_have_no_spread_to_speak_of():
+    assert judged(figure("average_ms", 0.2, 0.2), levels=[OK, OK]) == (OK, "at every level")
+    assert judged(figure("average_ms", 0.2, 0.2), levels=[OK, CANNOT_TELL])[0] == CANNOT_TELL
+
+
+@pytest.mark.parametrize(("noise", "alarms"), [(0.03, 0), (0.08, 2)])
+def test_sweeps_of_single_runs_in_which_nothing_changed_raise_no_alarm(noise, alarms):
+    rng = random.Random(7)
+    found = [
+        judged(
+            *(
+                figure(name, *(math.exp(rng.gauss(0, noise) - rng.gauss(0, noise)) - 1 for _ in LEVELS))
+                for name in ("average_ms", "p90_ms", "rate_per_s")
+            )
+        )[0]
+        for _ in range(400)
+    ]
+    assert found.count(REGRESSED) <= alarms
