@@ -216,6 +216,7 @@ class TestAims:
 
 
 class TestMeasuring:
+    @pytest.mark.real
     def test_memory_and_cpu_are_of_a_process_with_its_children(self, tmp_path):
         # Each of the two holds 60 MB while the child adds up numbers, which takes it many looks.
         child = "x = b'1' * 60_000_000; print(len(x), flush=True); sum(range(20_000_000)); input()"

@@ -197,6 +197,7 @@ def test_damage_is_named_and_what_stands_before_it_counts(tmp_path):
         assert truncated in ("behind the gzip data there is something else", "the zstd data is damaged")
 
 
+@pytest.mark.real
 def test_a_highly_compressed_file_needs_little_memory(tmp_path):
     code = (
         "import re, sys; from pathlib import Path; from harness.io.inputs import Input, opened\n"

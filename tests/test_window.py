@@ -276,6 +276,7 @@ def test_what_is_larger_than_a_critical_value_is_rare_among_independent_parts():
         assert (largest > at_one_percent).mean() == pytest.approx(0.01, abs=0.003)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("utilisation", "length_s"),
     [
@@ -309,6 +310,7 @@ def test_a_drift_of_fifty_percent_is_not_steady(length_s):
     assert window.reason.startswith("response times did not settle, about 2")
 
 
+@pytest.mark.real
 def test_a_leak_under_noise_is_nearly_always_seen_in_an_hour():
     """Measured, with 10 % of noise from second to second: 50 of 50 seeds; in five minutes 45 of 50."""
     for length_s, least in ((3600, 50), (300, 40)):

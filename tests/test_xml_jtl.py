@@ -391,6 +391,7 @@ def test_a_whole_file_behind_one_that_is_cut_anywhere_comes_out_whole(first, sec
     assert dropped.count <= 1
 
 
+@pytest.mark.real
 @given(SAMPLES, st.data(), st.sampled_from([b"", b"\0" * 700, b"\n", b"garbage"]))
 @settings(deadline=None)
 def test_a_hole_costs_the_samples_that_it_touches_and_the_one_behind_it_at_most(samples, data, filling):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Protocol
 
 from harness.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelFigures
@@ -61,7 +62,9 @@ def cell(text: str) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
     """Return a Markdown table: the first columns, of text, to the left, all others to the right; not padded."""
-    lines = [columns, [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)], *rows]
+    rule = [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)]
+    # One row after the other: the cells of 100,000 labels at once would take 100 MB.
+    lines = chain((columns, rule), rows)
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -73,7 +76,7 @@ def group_table(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) ->
 def classic_table(group: Rows, columns: Sequence[Column]) -> str:
     """Return the figures of a group as the reports of 2015 had them: no head over the labels, all padded."""
     titles = ["", *(column.title for column in columns)]
-    rows = _cells(group, columns)
+    rows = list(_cells(group, columns))
     widths = [
         max(_CLASSIC_WIDTHS.get(title, 0), len(title), *(len(row[place]) for row in rows))
         for place, title in enumerate(titles)
@@ -84,8 +87,8 @@ def classic_table(group: Rows, columns: Sequence[Column]) -> str:
     )
 
 
-def _cells(group: Rows, columns: Sequence[Column]) -> list[list[str]]:
-    return [[cell(row.label), *(column.cell(row) for column in columns)] for row in rows_of(group)]
+def _cells(group: Rows, columns: Sequence[Column]) -> Iterator[list[str]]:
+    return ([cell(row.label), *(column.cell(row) for column in columns)] for row in rows_of(group))
 
 
 def titled_tables(groups: Sequence[Rows], tables: Iterable[str]) -> str:
