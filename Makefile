@@ -45,6 +45,9 @@ names = $(sort $(patsubst $(1)/%.toml,%,$(wildcard $(1)/*.toml)))
 # $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
 quoted = $(foreach name,$(1),'$(subst ','\'',$(name))')
 
+# Compiled once and not by every worker, whatever the environment says; the tree stays clean.
+pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
+
 help: ## this text
 	@echo 'Targets:'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -103,11 +106,11 @@ site: ## write build/site: all reports as HTML pages with charts to zoom; open b
 	@$(python) aggregate.py site '$(REPORTS)'
 
 test: test-fast ## all tests, with real JMeters and real systems (minutes)
-	@.venv/bin/python -m pytest -n 2 --dist loadfile -m real
+	@$(pytest) -n 2 --dist loadfile -m real
 
 test-fast: ## the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests
-	@.venv/bin/python -m pytest -n 4 --dist worksteal -m 'not real'
+	@$(pytest) -n 4 --dist worksteal -m 'not real'
 
 lint: ## ruff and mypy
 	@$(python) scripts/setup --tests

@@ -162,6 +162,7 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
         assert dropped == expected_dropped, seed
 
 
+@pytest.mark.real
 def test_records_that_lie_across_two_stretches_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
     rng = random.Random(7)
     lines = [COLUMNS.encode() + b"\n"]

@@ -279,6 +279,7 @@ def test_a_profile_for_a_system_that_is_not_there_is_refused(run, home, tmp_path
     assert not list((tmp_path / "reports").rglob("run-*"))
 
 
+@pytest.mark.real
 def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "3")
     samples = samples_under_way(tmp_path)

@@ -301,7 +301,7 @@ def only_process_of(owner: str) -> psutil.Process:
     return owned_processes(owner)[0]
 
 
-@pytest.mark.parametrize("mode", ["good", "stubborn", "scattering"])
+@pytest.mark.parametrize("mode", ["good", pytest.param("stubborn", marks=pytest.mark.real), "scattering"])
 def test_kill_9_of_the_harness_leaves_no_process_and_no_work_folder(
     harness: Callable[[str], tuple[subprocess.Popen[str], str]], mode: str
 ) -> None:

@@ -180,6 +180,7 @@ def test_versions_in_the_manifest_of_killbill_are_those_of_its_pom() -> None:
         assert set(re.findall(pattern, texts)) == {versions[key]}, key
 
 
+@pytest.mark.real
 @given(ratio=st.floats(min_value=0, max_value=1))
 def test_the_pattern_of_declined_cards_matches_that_share_of_all_keys(ratio: float) -> None:
     mappings = (ROOT / "systems" / "killbill" / "stripe" / "mappings.json").read_text()

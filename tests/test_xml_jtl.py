@@ -375,6 +375,7 @@ def test_a_file_cut_anywhere_gives_the_whole_samples_and_these_are_those_of_the_
     assert dropped.count == sum(begin < cut < end for begin, end in zip(begins, ends, strict=True))
 
 
+@pytest.mark.real
 @given(SAMPLES, SAMPLES, st.data())
 @settings(deadline=None)
 def test_a_whole_file_behind_one_that_is_cut_anywhere_comes_out_whole(first, second, data):
