@@ -144,6 +144,7 @@ def test_where_littles_law_is_off_users_divided_by_throughput_stand_beside_the_m
     place = head.index("users ÷ req/s ms")
     # 40 samples in 39.01 s: 2 · 39.01 s ÷ 40.
     assert [row[place] for row in rows][1] == "1950"
+    assert "But at 2 users the generator, not the system, may have been measured.**" in written(reports)
 
 
 def test_repeats_show_what_they_lie_between(reports):

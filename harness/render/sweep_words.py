@@ -23,6 +23,8 @@ _LEVEL_DOUBTS: Mapping[str, str] = {
     caveats.DROPPED_ROWS: "records of the JTL could not be used",
 }
 _LEVELS_NAMED = 12
+# Doubts that the generator could ask as often as its users would have.
+_OF_THE_GENERATOR = (caveats.LITTLES_LAW, caveats.GENERATOR_CPU)
 
 
 def users_text(levels: Iterable[int]) -> str:
@@ -34,8 +36,18 @@ def users_text(levels: Iterable[int]) -> str:
 
 
 def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return the answer in one line: how many users the goal allows, else where throughput is best."""
+    """Return the answer in one line: how many users the goal allows, else where throughput is best.
+
+    What the generator may have made of it is said with it: its figures would pass for the system's.
+    """
     text = _answer(analysis)
+    starved = [
+        level.users
+        for level in sweep.levels
+        if any(code in run.caveat_codes for run in level.counted for code in _OF_THE_GENERATOR)
+    ]
+    if starved:
+        text += f" But at {users_text(starved)} the generator, not the system, may have been measured."
     return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
 
 
