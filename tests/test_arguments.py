@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import run, sweep
 from harness.cli.arguments import asked_of
 from harness.errors import UsageError
 
@@ -49,3 +50,9 @@ def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
     asked = asked_of(home, home, "tiny", "local", "http://shop:8290/stocks", None)
     assert asked.target is not None
     assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://shop:8290/stocks")
+
+
+@pytest.mark.parametrize("parser", [run.parser, sweep.parser])
+def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(parser, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parser().parse_args(["--reports", "reports"]).reports == tmp_path / "reports"

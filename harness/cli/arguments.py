@@ -58,9 +58,15 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     """Add the report's note, and where things are."""
     option = parser.add_argument
     option("--note", default="", help="text for the report's notes block")
-    option("--reports", type=Path, default=toolchain.ROOT / "reports", help="where run directories go (reports/)")
+    reports = "where run directories go (reports/)"
+    option("--reports", type=_folder, default=toolchain.ROOT / "reports", help=reports)
     option("--home", type=Path, default=toolchain.ROOT, help="folder that holds plans/, env/ and systems/ (this one)")
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+
+
+def _folder(text: str) -> Path:
+    """Return a path that means the same to programs that work in folders of their own, such as a system's JVM."""
+    return Path(text).resolve()
 
 
 def refuse_empty(options: argparse.Namespace) -> None:
