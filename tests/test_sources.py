@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.io.rundir import json_text
-from harness.io.sources import find_paths, find_results, read_result
+from harness.io.sources import find_paths, read_result
 from harness.jtl import Dropped
 from harness.record import RUNNING
 from harness.summary import FORMAT_VERSION, summarise
@@ -21,6 +21,10 @@ CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwid
 | TOTAL | 107255 | 6708 | 6689 | 0 | 18 | 13315 | 0.00000% | 6.33/s |
 """
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads\n"
+
+
+def find_results(names, reports):
+    return [read_result(path) for path in find_paths(names, reports)]
 
 
 def summary(name="run-07_1", plan="tiny", elapsed_ms=1000):

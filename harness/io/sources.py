@@ -29,11 +29,6 @@ _GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 10
 
 
-def find_results(names: Iterable[str], reports_dir: Path) -> list[RunResult]:
-    """Return the results of names, in their order: see `find_paths` for what a name may be."""
-    return [read_result(path) for path in find_paths(names, reports_dir)]
-
-
 def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
     """Return where the results are that names ask for: of a run its folder, there or not, of anything else the file.
 
@@ -58,18 +53,6 @@ def read_result(path: Path) -> RunResult:
     inputs = resolve([str(path)])
     summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
     return replace(RunResult.of(summary, JTL), name=_short(path))
-
-
-def all_runs(reports_dir: Path) -> list[RunDirectory]:
-    """Return every run below `reports_dir` that has a JSON or a run.json, by plan and then by series and number."""
-    if not reports_dir.is_dir():
-        raise UsageError(f"{reports_dir}: there is no such folder", "make a run first: make run")
-    found = {
-        path.with_suffix("") if path.suffix == ".json" else path
-        for path in reports_dir.glob("*/run-*")
-        if RUN_NAME.fullmatch(path.stem) and (path.suffix == ".json" or (path / "run.json").is_file())
-    }
-    return [RunDirectory(path) for path in sorted(found, key=_order)]
 
 
 def _order(path: Path) -> tuple[str, int, int, str]:

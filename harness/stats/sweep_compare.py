@@ -12,7 +12,7 @@ from harness.stats.sweep import Level, Sweep
 # Of single runs a difference of averages below this is no difference that matters.
 SAME_RATIO = 0.05
 COMPARED = ("average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "rate_per_s")
-_WORDS = {
+WORDS = {
     "average_ms": "average",
     "p50_ms": "median",
     "p75_ms": "75 % line",
@@ -112,7 +112,7 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None
     levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
-    over = f"({_WORDS[figure.figure]}, over {levels}; median {middle * 100:+.2f} %)"
+    over = f"({WORDS[figure.figure]}, over {levels}; median {middle * 100:+.2f} %)"
     more, less = ("higher", "lower") if figure.figure == "rate_per_s" else ("slower", "faster")
     if max(abs(low), abs(high)) <= SAME_RATIO:
         return (

@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 
 from harness import units
 from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
-from harness.stats.sweep_compare import FigureComparison, LevelVerdict, SweepComparison
+from harness.stats.sweep_compare import WORDS, FigureComparison, LevelVerdict, SweepComparison
 from harness.thresholds import Thresholds
 
 # Fewer pairs have no spread to speak of.
@@ -23,7 +23,6 @@ _PAIRS_LEAST = 3
 _RATE = "rate_per_s"
 # The figures that are judged over all levels, and the names of their thresholds.
 _JUDGED = {"average_ms": "average", "p90_ms": "p90", _RATE: "throughput"}
-_WORDS = {"average_ms": "average", "p90_ms": "90 % line", _RATE: "throughput"}
 
 
 def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
@@ -70,7 +69,7 @@ def _bad_end(name: str, ends: tuple[float, float]) -> float:
 
 def _text(name: str, ends: tuple[float, float]) -> str:
     low, high = (f"{end * 100:+.1f}" for end in ends)
-    return f"{_WORDS[name]} {low} to {high} % over all levels"
+    return f"{WORDS[name]} {low} to {high} % over all levels"
 
 
 def _users(levels: Sequence[int]) -> str:
