@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,46 +93,49 @@ def ensure_jmeter() -> Path:
                 f"JMETER_HOME={given}: has no bin/jmeter", "correct it, or unset it to have one built here"
             )
         return Path(given).resolve()
-    source, home = ROOT / "jmeter", BUILD / "jmeter"
+    source = ROOT / "jmeter"
     scripts = sorted((source / "bin").iterdir())
-    stamp = stamp_of([source / "pom.xml", *scripts])
-    if has_stamp(_stamp_file(home, "jmeter"), stamp):
-        return home
-    with lock(BUILD / "jmeter.lock", "JMeter", _say):
-        if not has_stamp(_stamp_file(home, "jmeter"), stamp):
-            check_maven()
-            draft = BUILD / "jmeter.new"
-            shutil.rmtree(draft, ignore_errors=True)
-            with _step("JMeter and its plugins from Maven Central", "jmeter.log") as log:
-                command = ["mvn", "-B", "-f", str(source / "pom.xml"), f"-Djmeter.home={draft}", "package"]
-                _run(command, log, "check the network or Maven's settings")
-            (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is not there
-            for script in scripts:
-                shutil.copy(script, draft / "bin" / script.name)
-            _stamp_file(draft, "jmeter").write_text(stamp)
-            shutil.rmtree(home, ignore_errors=True)
-            draft.rename(home)
-    return home
+
+    def assemble(draft: Path) -> None:
+        _package(source / "pom.xml", f"-Djmeter.home={draft}", "JMeter and its plugins", "jmeter.log")
+        (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is not there
+        for script in scripts:
+            shutil.copy(script, draft / "bin" / script.name)
+
+    return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble)
 
 
 def ensure_charts() -> Path:
     """Return the folder with the site's chart library and its licences, fetched first if their stamp is old."""
-    source, home = ROOT / "harness" / "render" / "site" / "pom.xml", BUILD / "site-charts"
-    stamp = stamp_of([source])
-    if has_stamp(_stamp_file(home, "charts"), stamp):
+    source = ROOT / "harness" / "render" / "site" / "pom.xml"
+
+    def assemble(draft: Path) -> None:
+        _package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
+
+    return _fetched("site-charts", stamp_of([source]), "chart library", assemble)
+
+
+def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None]) -> Path:
+    """Return the folder of that name in build/; made anew, whole or not at all, unless it has the stamp."""
+    home = BUILD / name
+    if has_stamp(_stamp_file(home, name), stamp):
         return home
-    with lock(BUILD / "site-charts.lock", "chart library", _say):
-        if not has_stamp(_stamp_file(home, "charts"), stamp):
+    with lock(BUILD / f"{name}.lock", what, _say):
+        if not has_stamp(_stamp_file(home, name), stamp):
             check_maven()
-            draft = BUILD / "site-charts.new"
+            draft = BUILD / f"{name}.new"
             shutil.rmtree(draft, ignore_errors=True)
-            with _step("the site's chart library from Maven Central", "site-charts.log") as log:
-                command = ["mvn", "-B", "-f", str(source), f"-Dcharts.home={draft}", "package"]
-                _run(command, log, "check the network or Maven's settings")
-            _stamp_file(draft, "charts").write_text(stamp)
+            assemble(draft)
+            _stamp_file(draft, name).write_text(stamp)
             shutil.rmtree(home, ignore_errors=True)
             draft.rename(home)
     return home
+
+
+def _package(pom: Path, where: str, what: str, log_name: str) -> None:
+    """Have Maven put what a pom names where that property says."""
+    with _step(f"{what} from Maven Central", log_name) as log:
+        _run(["mvn", "-B", "-f", str(pom), where, "package"], log, "check the network or Maven's settings")
 
 
 def ensure_counter() -> Path | None:
