@@ -25,7 +25,7 @@ ENV ?= local
 ## FRESH=1                   sweep, capacity: start the system anew for each level
 ## WARMUP=30s                sweep, capacity: a run before the first level that is not counted; 0 for none
 ## RESUME=07                 sweep, capacity: go on with sweep-07 (the same command does it too); NEW=1 begins another
-## P90=2000 AVERAGE=500      goal of `make capacity` in ms; ERRORS=1% (default: the plan's)
+## P90=2000 AVERAGE=500      goal of a run or of `make capacity` in ms; ERRORS=1% (default: the plan's)
 ## FROM=1 MOST=400           users of its first run, and the most it tries
 ## RUN=reports/…/run-01_1    the run that `make report` renders again
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
@@ -65,7 +65,8 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
-	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,note,$(value NOTE)) \
+	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
+	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(value NOTE)) \
   $(call option,reports,$(REPORTS))
 
 # What sweep and capacity take beside their levels.

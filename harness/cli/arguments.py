@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import spec as specs
+from harness import units
 from harness.errors import UsageError
+from harness.goal import Goal
 from harness.io import toolchain
 from harness.io.secrets import find_secrets
 from harness.manifest import load_configured
@@ -17,6 +19,7 @@ from harness.spec import Profile, Target
 from harness.system import Manifest, Settings
 
 DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
+_TIME_MAX_MS = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,24 @@ def add_length(parser: argparse.ArgumentParser) -> None:
     option("--requests", help="the load ends after about so many samples, if not before (the plan's default)")
     option("--target", help="address of a running system, http://host:8080; nothing is started here")
     option("--port", help="port of the system that is started here (a free one)")
+
+
+def add_goal(parser: argparse.ArgumentParser) -> None:
+    """Add what takes the place of the plan's goal."""
+    option = parser.add_argument
+    option("--p90", help="goal: the 90 %% line is up to so many ms (the plan's goal, when no time is given)")
+    option("--average", help="goal: the average is up to so many ms")
+    option("--errors", help="goal: up to so many samples fail, such as 1%% (the plan's goal)")
+
+
+def goal_of(options: argparse.Namespace, plans: Goal) -> Goal:
+    """Return the goal: what was given; of times and of errors each the plan's where nothing was."""
+    p90_ms = units.parse_whole_number(options.p90, "P90", 1, _TIME_MAX_MS) if options.p90 else None
+    average_ms = units.parse_whole_number(options.average, "AVERAGE", 1, _TIME_MAX_MS) if options.average else None
+    error_ratio = units.parse_percent_ratio(options.errors, "ERRORS") if options.errors else plans.error_ratio
+    if p90_ms is None and average_ms is None:
+        return replace(plans, error_ratio=error_ratio)
+    return Goal(p90_ms=p90_ms, error_ratio=error_ratio, average_ms=average_ms)
 
 
 def add_places(parser: argparse.ArgumentParser) -> None:

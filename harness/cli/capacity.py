@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness import units
-from harness.cli.arguments import Asked
+from harness.cli.arguments import Asked, add_goal, goal_of
 from harness.cli.levels import level_load
 from harness.cli.sweeping import (
     SETTINGS,
@@ -28,7 +28,6 @@ from harness.stats.capacity import MOST_RUNS, Probe, capacity, next_users
 from harness.stats.sweep_record import CAPACITY, SweepRecord
 
 _FIRST, _MOST = "1", "400"
-_TIME_MAX_MS = 3_600_000
 _WARM_UP_USERS = 10
 _SETTINGS = ("p90", "average", "errors", "from", "most", *SETTINGS)
 _EPILOG = """\
@@ -55,24 +54,12 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG.format(most_runs=MOST_RUNS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_goal(result)
     option = result.add_argument
-    option("--p90", help="goal: the 90 %% line is up to so many ms (the plan's goal, when no time is given)")
-    option("--average", help="goal: the average is up to so many ms")
-    option("--errors", help="goal: up to so many samples fail, such as 1%% (the plan's goal)")
     option("--from", help=f"users of the first run ({_FIRST})")
     option("--most", help=f"never more users than this ({_MOST})")
     add_sweep_options(result)
     return result
-
-
-def goal_of(options: argparse.Namespace, plans: Goal) -> Goal:
-    """Return the goal to search within: what was given; of times and of errors each the plan's where nothing was."""
-    p90_ms = units.parse_whole_number(options.p90, "P90", 1, _TIME_MAX_MS) if options.p90 else None
-    average_ms = units.parse_whole_number(options.average, "AVERAGE", 1, _TIME_MAX_MS) if options.average else None
-    error_ratio = units.parse_percent_ratio(options.errors, "ERRORS") if options.errors else plans.error_ratio
-    if p90_ms is None and average_ms is None:
-        return replace(plans, error_ratio=error_ratio)
-    return Goal(p90_ms=p90_ms, error_ratio=error_ratio, average_ms=average_ms)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -11,7 +11,17 @@ from uuid import uuid4
 from rich.console import Console
 
 from harness import spec as specs
-from harness.cli.arguments import Asked, add_length, add_places, add_traffic, asked_of, make_command, refuse_empty
+from harness.cli.arguments import (
+    Asked,
+    add_goal,
+    add_length,
+    add_places,
+    add_traffic,
+    asked_of,
+    goal_of,
+    make_command,
+    refuse_empty,
+)
 from harness.cli.measuring import Workplace, begin, measure, ready_jmeter, shown, start, system_of, update_overview
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
@@ -48,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--users", help="concurrent users, closed model (the plan's default)")
     result.add_argument("--rate", help="new users per second, open model, instead of --users")
     add_length(result)
+    add_goal(result)
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)"
     result.add_argument("--series", help=series)
     add_places(result)
@@ -59,9 +70,10 @@ def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
     arguments = specs.LoadArguments(
         options.users, options.ramp, options.duration, options.loops, options.rate, options.requests
     )
-    names = ("plan", "users", "rate", "ramp", "duration", "loops", "requests", "target", "env")
+    length = ("users", "rate", "ramp", "duration", "loops", "requests")
+    names = ("plan", *length, "p90", "average", "errors", "target", "env")
     return RunSpec(
-        plan=asked.plan,
+        plan=replace(asked.plan, goal=goal_of(options, asked.plan.goal)),
         profile=asked.profile,
         load=specs.resolve_load(arguments, asked.plan.load),
         target=asked.target,
