@@ -18,7 +18,8 @@ from harness.render.svg import Plot
 from harness.render.tables import cell, table
 from harness.render.template import filled
 from harness.stats.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
-from harness.stats.history import Conditions, History, Line, Point
+from harness.stats.conditions import Conditions
+from harness.stats.history import History, Line, Point
 
 FORMAT_VERSION = 1
 # How a metric may be asked for beside its own name.
@@ -78,9 +79,11 @@ def _title(conditions: Conditions) -> str:
 
 def _machine(conditions: Conditions) -> str:
     system = f"the system at {conditions.target}" if conditions.target else "the system started beside the generator"
-    memory = units.mb_text(conditions.memory_bytes)
-    machine = f"{conditions.cpu_model}, {conditions.cpu_count} cores, {memory} MB memory"
-    return f"Profile {conditions.profile}; {machine}; {system}."
+    return f"Profile {conditions.profile}; {_host(conditions)} memory; {system}."
+
+
+def _host(conditions: Conditions) -> str:
+    return f"{conditions.cpu_model}, {conditions.cpu_count} cores, {conditions.memory_gb:g} GB"
 
 
 _COLUMNS = (*FIGURES[:-1], percentile_figure("95", "95 % ms"), FIGURES[-1])
@@ -176,12 +179,11 @@ def rows_of(history: History) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(history.lines, start=1):
         conditions = line.conditions
-        host = f"{conditions.cpu_model}, {conditions.cpu_count} cores, {units.mb_text(conditions.memory_bytes)} MB"
         for point in line.points:
             figures = point.figures
             percentiles = figures.percentiles_ms if figures else {}
             known = (
-                number, load_text(conditions.load), conditions.profile, host, conditions.target, point.run,
+                number, load_text(conditions.load), conditions.profile, _host(conditions), conditions.target, point.run,
                 point.verdict, point.started_at, point.git_commit,
                 figures.sample_count if figures else None,
                 figures.rate_per_s if figures else None,

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas
 
 from harness.catalogue import Entry
 from harness.figures import TOTAL
-from harness.record import LoadRecord, RunRecord
 from harness.result import LabelResult, RunResult
-from harness.stats.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
+from harness.stats.comparison import ERRORS
+from harness.stats.conditions import Conditions
+from harness.stats.nights import figures_of, is_valid, value_of
 from harness.verdict import VALID
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """What runs must share for their figures to stand in one line; what is changed on purpose is not among it.
-
-    `target` is None for a system started here; the machine is that of the generator.
-    """
-
-    load: LoadRecord
-    profile: str
-    cpu_model: str
-    cpu_count: int
-    memory_bytes: int
-    target: str | None
-
-    @classmethod
-    def of(cls, run: RunRecord) -> Conditions:
-        """Return the conditions of a run."""
-        host = run.host
-        return cls(run.load, run.profile, host.cpu_model, host.cpu_count, host.memory_bytes, run.target)
 
 
 @dataclass(frozen=True)
@@ -83,28 +63,6 @@ class History:
     left_out: tuple[tuple[str, str], ...]
 
 
-def value_of(figures: LabelResult, metric: str) -> float | None:
-    """Return a metric of a label: ms, 1/s or a ratio; None when it is not known."""
-    if metric in PERCENTILES:
-        return figures.percentiles_ms.get(metric)
-    return _VALUES[metric](figures)
-
-
-_VALUES: Mapping[str, Callable[[LabelResult], float | None]] = {
-    AVERAGE: lambda figures: figures.average_ms,
-    THROUGHPUT: lambda figures: figures.rate_per_s,
-    ERRORS: lambda figures: figures.error_ratio,
-}
-assert set(_VALUES) | set(PERCENTILES) == set(METRICS)
-
-
-def figures_of(result: RunResult, label: str) -> LabelResult | None:
-    """Return the figures of a label, or of TOTAL; None when the run has none."""
-    if label == TOTAL:
-        return result.total
-    return next((figures for figures in result.labels if figures.label == label), None)
-
-
 def labels_of(entries: Iterable[Entry]) -> list[str]:
     """Return all labels that the runs have, TOTAL first."""
     found = {figures.label: None for entry in entries if entry.result for figures in entry.result.labels}
@@ -149,26 +107,22 @@ def history(entries: Sequence[Entry], plan: str, label: str, metric: str, last: 
     return History(plan, label, metric, tuple(lines), tuple(left_out))
 
 
-def _is_valid(result: RunResult) -> bool:
-    return result.verdict is not None and result.verdict.state == VALID
-
-
 def _valid_value(result: RunResult, figures: LabelResult | None, metric: str) -> float | None:
-    return value_of(figures, metric) if figures and _is_valid(result) else None
+    return value_of(figures, metric) if figures and is_valid(result) else None
 
 
 def _point(
     entry: Entry, result: RunResult, figures: LabelResult | None, metric: str, median: float, change: float
 ) -> Point:
-    is_valid = _is_valid(result)
+    valid = is_valid(result)
     return Point(
         run=entry.name,
         started_at=entry.started_at,
         git_commit=entry.run.git_commit if entry.run else None,
         verdict=result.verdict.state if result.verdict else "",
-        is_valid=is_valid,
+        is_valid=valid,
         figures=figures,
         value=value_of(figures, metric) if figures else None,
-        median_before=float(median) if is_valid and math.isfinite(median) else None,
-        change_ratio=float(change) if is_valid and math.isfinite(change) else None,
+        median_before=float(median) if valid and math.isfinite(median) else None,
+        change_ratio=float(change) if valid and math.isfinite(change) else None,
     )
