@@ -43,8 +43,19 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, 
     """Raise a UsageError for a key that is not known or a value of the wrong type."""
     for key, value in table.items():
         if key not in known:
-            raise UsageError(f"{where}: unknown key {key}", f"there are: {', '.join(sorted(known))}")
+            there = f"{did_you_mean(key, known)}there are: {', '.join(sorted(known))}"
+            raise UsageError(f"{where}: unknown key {key}", there)
         expected = known[key]
         if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
             kinds = expected if isinstance(expected, tuple) else (expected,)
             raise UsageError(f"{where}: {key} = {value!r}", f"give a {' or '.join(kind.__name__ for kind in kinds)}")
+
+
+def texts(values: Iterable[object], where: str) -> tuple[str, ...]:
+    """Return a list of texts; UsageError with `where` it stands when another value is in it."""
+    found = []
+    for value in values:
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: {value!r}", "give texts")
+        found.append(value)
+    return tuple(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from harness import units
-from harness.config import check_keys, did_you_mean, load_toml
+from harness.config import check_keys, did_you_mean, load_toml, texts
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.jmx import read_properties, with_open_model
@@ -141,7 +141,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     labels, embedded = data.get("labels", {}), data.get("embedded", {})
     check_keys(labels, {"once": list}, f"{where} [labels]")
     check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
-    secrets = _texts(data.get("secrets", []), f"{where} secrets")
+    secrets = texts(data.get("secrets", []), f"{where} secrets")
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
     shape_path = plans_dir / data["shape"]
     known = read_properties(shape_path)
@@ -154,7 +154,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         goal=_goal(data.get("goal", {}), f"{where} [goal]"),
         thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
         properties=_properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"]),
-        once_labels=_texts(labels.get("once", []), f"{where} [labels] once"),
+        once_labels=texts(labels.get("once", []), f"{where} [labels] once"),
         dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),
         embedded_settings=embedded.get("settings", {}),
         embedded_properties=_properties(
@@ -254,11 +254,4 @@ def _dump(table: object, where: str) -> Dump:
     for key in ("label", "file", "path"):
         if key not in table:
             raise UsageError(f"{where}: {key} is missing", "give label, file and path")
-    return Dump(table["label"], table["file"], _texts(table["path"], f"{where} path"))
-
-
-def _texts(values: list[Any], where: str) -> tuple[str, ...]:
-    for value in values:
-        if not isinstance(value, str):
-            raise UsageError(f"{where}: {value!r}", "give texts")
-    return tuple(values)
+    return Dump(table["label"], table["file"], texts(table["path"], f"{where} path"))

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness import units
-from harness.config import check_keys, load_toml
+from harness.config import check_keys, load_toml, texts
 from harness.errors import UsageError
 from harness.plan import Plan, PlanLoad
 from harness.record import CLOSED, OPEN, LoadRecord
@@ -59,15 +59,23 @@ class Target:
     base_path: str
 
     @property
+    def origin(self) -> str:
+        """Scheme, host and port as one URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    @property
     def url(self) -> str:
         """The address as one URL."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}{self.base_path}"
+        return self.origin + self.base_path
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there."""
+    """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there.
+
+    `allowed_targets` are the systems beside this machine's own that may be loaded.
+    """
 
     name: str
     title: str
@@ -78,6 +86,7 @@ class Profile:
     system_settings: Mapping[str, Mapping[str, Any]]
     plan_changes: Mapping[str, Mapping[str, Any]]
     facts: tuple[tuple[str, str], ...]
+    allowed_targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,20 +194,27 @@ def _check_ramp(arguments: LoadArguments, ramp_s: float, duration_s: float) -> N
 
 
 def parse_target(text: str) -> Target:
-    """Return the system named by TARGET=http://host:port/path; UsageError when it is no such URL."""
-    todo = "give TARGET=http://host:8080"
+    """Return the system named by TARGET=http://host:port/path; UsageError when it is no such URL.
+
+    The error does not repeat a user, a password or a query: it may end in the log of a build server.
+    """
+    told, todo = f"TARGET={_without_secrets(text)}", "give TARGET=http://host:8080"
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError as error:
-        raise UsageError(f"TARGET={text}: {error}", todo) from None
+    except ValueError:
+        raise UsageError(f"{told}: not an address", todo) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"TARGET={text}: not an http or https address", todo)
+        raise UsageError(f"{told}: not an http or https address", todo)
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(f"TARGET={text}: only scheme, host, port and path can be used", todo)
+        raise UsageError(f"{told}: only scheme, host, port and path can be used", todo)
     return Target(
         parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
     )
+
+
+def _without_secrets(url: str) -> str:
+    return re.sub(r"[?#].*", "?…", re.sub(r"//.*@", "//…@", url, flags=re.DOTALL), flags=re.DOTALL)
 
 
 def parse_series(text: str) -> str:
@@ -220,7 +236,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     data = load_toml(env_dir / f"{name}.toml", "ENV", name)
     where = f"env/{name}.toml"
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    check_keys(data, {**known, "facts": dict}, where)
+    check_keys(data, {**known, "facts": dict, "allowed_targets": list}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
@@ -239,6 +255,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         system_settings=systems,
         plan_changes=plans,
         facts=tuple(facts.items()),
+        allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
     )
 
 

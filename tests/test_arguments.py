@@ -47,9 +47,9 @@ def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
     with pytest.raises(UsageError) as error:
         asked_of(home, home, "tiny", "local", None, None)
     assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
-    asked = asked_of(home, home, "tiny", "local", "http://shop:8290/stocks", None)
+    asked = asked_of(home, home, "tiny", "local", "http://localhost:8290/stocks", None)
     assert asked.target is not None
-    assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://shop:8290/stocks")
+    assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
 
 
 @pytest.mark.parametrize("parser", [run.parser, sweep.parser])

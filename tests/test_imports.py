@@ -27,6 +27,7 @@ LAYERS = (
         "system",
         "manifest",
         "spec",
+        "allowed_targets",
         "generator",
         "record",
     },

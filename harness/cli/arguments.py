@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness import spec as specs
 from harness import units
+from harness.allowed_targets import check_allowed
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.io import toolchain
@@ -102,13 +103,16 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
     profile = specs.load_profile(home / "env", env)
     found = load_plan(home / "plans", plan, profile.plan_changes.get(plan))
     if target and port:
-        raise UsageError(f"TARGET={target} and PORT={port} exclude each other", "give one")
+        raise UsageError(f"TARGET and PORT={port} exclude each other", "give one")
     is_target_only = target and not found.system
+    there = specs.parse_target(target) if target else None
+    if there:
+        check_allowed(there, profile)
     manifest, settings = (None, {}) if is_target_only else configured_system(home, found, profile)
     return Asked(
         plan=found,
         profile=profile,
-        target=specs.parse_target(target) if target else None,
+        target=there,
         port=specs.parse_port(port) if port else 0,
         manifest=manifest,
         settings=settings,

@@ -1,0 +1,89 @@
+"""Which systems may be loaded: this machine's own, and those that a profile names in `allowed_targets`.
+
+A name other than localhost is not this machine, though it may resolve to it: where it leads can change between a look
+and the load, and JMeter looks it up by itself.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from harness.errors import UsageError
+from harness.spec import Profile, Target
+
+_SUBDOMAINS = "*."
+_TODO = 'write such as "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
+_NAME = re.compile(r"(?i)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+
+
+@dataclass(frozen=True)
+class AllowedTarget:
+    """One entry: `scheme` or `port` None is any of them; a host that begins with `*.` is all its subdomains."""
+
+    scheme: str | None
+    host: str
+    port: int | None
+
+    def admits(self, target: Target) -> bool:
+        """Return whether the entry names this target."""
+        host = _host(target.host)
+        is_host = host.endswith(self.host[1:]) if self.host.startswith(_SUBDOMAINS) else host == self.host
+        return is_host and self.scheme in (None, target.scheme) and self.port in (None, target.port)
+
+
+def check_allowed(target: Target, profile: Profile) -> None:
+    """Raise a UsageError unless the target is on this machine, or the profile allows it; also for a bad entry."""
+    where = f"env/{profile.name}.toml"
+    allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
+    if is_loopback(target.host) or any(entry.admits(target) for entry in allowed):
+        return
+    there = ", ".join(profile.allowed_targets)
+    entry = f'"{target.origin}"'
+    raise UsageError(
+        f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}",
+        f"if you may load it, add {entry} to allowed_targets there"
+        if there
+        else f"if you may load it, write allowed_targets = [{entry}] there, above the first [table], or choose an ENV "
+        "that allows it",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine for certain: localhost, an address 127.x.x.x, or ::1."""
+    address = _address(host)
+    return address.is_loopback if address else _host(host) == "localhost"
+
+
+def parse_allowed(text: str, where: str) -> AllowedTarget:
+    """Return an entry of `allowed_targets`; UsageError, with `where` it stands, when it is none."""
+    what = f"{where}: allowed_targets has {text!r}"
+    has_scheme = "://" in text
+    try:
+        parts = urlsplit(text if has_scheme else f"//{text}")
+        port, host = parts.port, _host(parts.hostname or "")
+    except ValueError as error:
+        raise UsageError(f"{what}: {error}", _TODO) from None
+    if parts.username is not None or parts.path.strip("/") or parts.query or parts.fragment:
+        raise UsageError(f"{what}: only scheme, host and port can be named", _TODO)
+    if has_scheme and parts.scheme not in ("http", "https"):
+        raise UsageError(f"{what}: not http or https", _TODO)
+    # All of a top-level domain is nobody's own.
+    name = host.removeprefix(_SUBDOMAINS)
+    if not _address(host) and (not _NAME.fullmatch(name) or (name != host and "." not in name)):
+        raise UsageError(f"{what}: not a host", _TODO)
+    return AllowedTarget(parts.scheme or None, host, port)
+
+
+def _host(text: str) -> str:
+    """Return a host in the one spelling in which hosts are compared."""
+    return str(_address(text) or text.lower().removesuffix("."))
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
