@@ -36,6 +36,8 @@ ENV ?= local
 ## ANYWAY=1, SURE=1          compare though users, plan or duration differ; fail also when nothing can be told
 ## REPORTS=reports           where reports go
 REPORTS ?= reports
+## TESTS=tests/test_units.py  what `make test` and `make test-fast` run (default: all)
+TESTS ?= tests
 
 python := scripts/python
 # $(call option,users,$(USERS)) is --users '50', quoted for the shell, or nothing when the value is empty.
@@ -106,12 +108,15 @@ history: ## write the figures of PLAN over time with a chart: REPORTS/PLAN/histo
 site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
 	@$(python) aggregate.py site '$(REPORTS)'
 
+# pytest's 5 is "no tests": as it should be where TESTS names files that have none of this kind, never for all of them.
+or_none = || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
+
 test: test-fast ## all tests, with real JMeters and real systems (minutes)
-	@$(pytest) -n 2 --dist loadfile -m real
+	@$(pytest) -n 2 --dist loadfile -m real $(TESTS) $(or_none)
 
 test-fast: ## the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests
-	@$(pytest) -n 4 --dist worksteal -m 'not real'
+	@$(pytest) -n 4 --dist worksteal -m 'not real' $(TESTS) $(or_none)
 
 lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
