@@ -49,3 +49,9 @@ class InvalidRunError(HarnessError):
     """A run took place and its numbers must not be believed."""
 
     exit_code = EXIT_INVALID
+
+
+class ServiceError(HarnessError):
+    """A service beside the system, such as S3, does not answer or fails: what was measured is here still."""
+
+    exit_code = EXIT_INVALID
