@@ -115,7 +115,7 @@ def test_every_profile_of_the_project_can_be_read(path):
 
 def test_an_unknown_key_of_a_profile_is_refused_with_the_known_ones(tmp_path):
     (tmp_path / "x.toml").write_text("format_version = 1\n[generator]\nheap = 5\n")
-    with pytest.raises(UsageError, match=r"env/x.toml \[generator\]: unknown key heap; there are: heap_mb"):
+    with pytest.raises(UsageError, match=r"env/x.toml \[generator\]: unknown key heap; did you mean heap_mb\? there are: heap_mb"):
         load_profile(tmp_path, "x")
 
 

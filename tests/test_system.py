@@ -56,12 +56,12 @@ def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    assert "unknown key titel; there are: choices, copy" in refusal_of(tmp_path, MINIMAL + 'titel = "x"' + PROCESS)
+    assert "unknown key titel; did you mean title? there are: choices, copy" in refusal_of(tmp_path, MINIMAL + 'titel = "x"' + PROCESS)
 
 
 def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
     text = refusal_of(tmp_path, MINIMAL + PROCESS + 'comand = ["x"]')
-    assert "process web: unknown key comand; there are: after, before, command" in text
+    assert "process web: unknown key comand; did you mean command? there are: after, before, command" in text
 
 
 @pytest.mark.parametrize(
