@@ -1,0 +1,144 @@
+"""What a night came to: how each run ended, what the gate says of each load, what differs from the night before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.catalogue import Entry
+from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.nightly import ENDED, NOT_RUN, RUNNING, Load, NightlyRecord, NightRun
+from harness.result import RunResult
+from harness.stats.acceptance import Acceptance
+from harness.stats.conditions import Conditions
+from harness.stats.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
+from harness.stats.nights import Night, night_of, nights_of
+from harness.stats.setup_diff import Difference, setup_differences
+from harness.verdict import INVALID, VALID
+
+GOAL_MISSED, FAILED, NOT_MEASURED = "GOAL MISSED", "FAILED", "NOT RUN"
+# Other than REGRESSED, WARNED, OK and GOAL MISSED a night may be INVALID: not all of it was measured, or kept.
+# Told by the commits that came in between.
+_TOLD_ELSEWHERE = ("commit of the harness",)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: OK, GOAL MISSED, INVALID, INTERRUPTED, FAILED (it left no figures) or NOT RUN, and why."""
+
+    run: NightRun
+    load: Load
+    state: str
+    reasons: tuple[str, ...]
+    result: RunResult | None
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What a load came to: the checks of its figures, and what is not as it was in the last night that measured it."""
+
+    load: Load
+    checks: tuple[Check, ...]
+    last_night: str | None
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class NightlyResult:
+    """A night with everything that its page says."""
+
+    record: NightlyRecord
+    outcomes: tuple[Outcome, ...]
+    loads: tuple[LoadResult, ...]
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of all loads."""
+        return tuple(check for load in self.loads for check in load.checks)
+
+    @property
+    def verdict(self) -> str:
+        """The worst that is to be said: REGRESSED, GOAL MISSED, INVALID, WARNED or OK."""
+        states = {check.state for check in self.checks}
+        ends = {outcome.state for outcome in self.outcomes}
+        if REGRESSED in states:
+            return REGRESSED
+        if GOAL_MISSED in ends:
+            return GOAL_MISSED
+        if ends - {OK} or self.record.storage_problems:
+            return INVALID
+        return WARNED if WARNED in states else OK
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that the night asks for."""
+        if self.record.state == RUNNING:
+            return EXIT_INTERRUPTED
+        codes = {REGRESSED: EXIT_REGRESSED, GOAL_MISSED: EXIT_REGRESSED, INVALID: EXIT_INVALID}
+        return codes.get(self.verdict, EXIT_OK)
+
+
+def nightly_result(record: NightlyRecord, entries: Iterable[Entry], acceptances: Sequence[Acceptance]) -> NightlyResult:
+    """Return what the night came to; `entries` are the runs of all nights, later ones are not looked at."""
+    tonight = night_of(int(record.series))
+    assert tonight is not None  # a night's series is its date
+    known = {entry.id: entry for entry in entries}
+    nights = [night for night in nights_of(known.values()) if night.night <= tonight]
+    return NightlyResult(
+        record=record,
+        outcomes=tuple(_outcome(run, record.load_of(run), known) for run in record.runs),
+        loads=tuple(_load_result(load, record, nights, tonight, acceptances) for load in record.loads),
+    )
+
+
+def _outcome(run: NightRun, load: Load, entries: Mapping[str, Entry]) -> Outcome:
+    told = (run.problem,) if run.problem else ()
+    if run.state != ENDED:
+        why = told if run.state == NOT_RUN else ("the night was stopped before",)
+        return Outcome(run, load, NOT_MEASURED, why, None)
+    entry = entries.get(f"{load.plan}/{run.run}") if run.run else None
+    result = entry.result if entry else None
+    verdict = result.verdict if result else None
+    if result is None or verdict is None:
+        lost = (entry.problem if entry else "its report is not there any more",) if run.run else ()
+        return Outcome(run, load, FAILED, (*told, *lost), None)
+    if verdict.state != VALID:
+        return Outcome(run, load, verdict.state, (*told, *verdict.reasons), result)
+    state = GOAL_MISSED if verdict.goals_missed else OK
+    return Outcome(run, load, state, (*told, *verdict.goals_missed), result)
+
+
+def _load_result(
+    load: Load, record: NightlyRecord, nights: Sequence[Night], tonight: str, acceptances: Sequence[Acceptance]
+) -> LoadResult:
+    own = [night for night in nights if night.plan == load.plan]
+    rules = GateRules(thresholds=load.thresholds, metrics=record.metrics)
+    checks = judge(own, tonight, acceptances, rules) if own else ()
+    alike = [night for night in own if _is_of(load, night.conditions)]
+    before = [night for night in alike if night.night < tonight]
+    last_night = before[-1].night if before else None
+    return LoadResult(
+        load=load,
+        checks=tuple(check for check in checks if _is_of(load, check.conditions) and _is_judged(record, check)),
+        last_night=last_night,
+        differences=_differences(
+            [night for night in before if night.night == last_night], [night for night in alike if night not in before]
+        ),
+    )
+
+
+def _is_of(load: Load, conditions: Conditions) -> bool:
+    return (load.load, load.profile, load.target) == (conditions.load, conditions.profile, conditions.target)
+
+
+def _is_judged(record: NightlyRecord, check: Check) -> bool:
+    """Return whether the suite wants to know; that a label came or went is always told."""
+    return not check.metric or not record.labels or check.label in record.labels
+
+
+def _differences(before: Sequence[Night], now: Sequence[Night]) -> tuple[Difference, ...]:
+    """Return what is set up in another way than in the last night; nothing where one of both has no runs."""
+    sides = [[entry.result for night in side for entry in night.runs if entry.result] for side in (before, now)]
+    if not all(sides):
+        return ()
+    return tuple(found for found in setup_differences(*sides) if found.name not in _TOLD_ELSEWHERE)
