@@ -143,22 +143,42 @@ def ensure_counter() -> Path | None:
 
     None without a JDK: then the same is done in Python, only slower.
     """
-    sources = sorted((ROOT / "harness" / "java").glob("*.java"))
-    classes = BUILD / "counter"
+    return _compiled("counter", ROOT / "harness" / "java", "the counter of large JTLs", "")
+
+
+def ensure_generators(jmeter_home: Path) -> Path:
+    """Return the folder with the classes that drive many generators; UsageError without a JDK."""
+    sources = ROOT / "harness" / "java" / "generator"
+    classes = _compiled("generators", sources, "the program of generators", jmeter_classpath(jmeter_home))
+    if classes is None:
+        raise UsageError("there is no javac beside Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+    return classes
+
+
+def jmeter_classpath(home: Path) -> str:
+    """Return the class path that has all jars of a JMeter home."""
+    return os.pathsep.join(map(str, (home / "bin" / "ApacheJMeter.jar", home / "lib" / "*", home / "lib" / "ext" / "*")))
+
+
+def _compiled(name: str, folder: Path, what: str, classpath: str) -> Path | None:
+    """Return the folder build/<name> with the classes of the sources in `folder`; None when there is no JDK."""
+    sources = sorted(folder.glob("*.java"))
+    classes = BUILD / name
     stamp = stamp_of(sources)
-    if has_stamp(_stamp_file(classes, "counter"), stamp):
+    if has_stamp(_stamp_file(classes, name), stamp):
         return classes
     found = shutil.which(java_path())
     javac = Path(os.path.realpath(found)).with_name("javac") if found else None
     if javac is None or not javac.exists():
         return None
-    with lock(BUILD / "counter.lock", "counter", _say):
-        if not has_stamp(_stamp_file(classes, "counter"), stamp):
+    with lock(BUILD / f"{name}.lock", name, _say):
+        if not has_stamp(_stamp_file(classes, name), stamp):
             shutil.rmtree(classes, ignore_errors=True)
-            command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes), *map(str, sources)]
-            with _step("the counter of large JTLs", "counter.log") as log:
-                _run(command, log, f"install a JDK of Java {JAVA_LEAST} or newer")
-            _stamp_file(classes, "counter").write_text(stamp)
+            command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes)]
+            command += ["-cp", classpath] if classpath else []
+            with _step(what, f"{name}.log") as log:
+                _run([*command, *map(str, sources)], log, f"install a JDK of Java {JAVA_LEAST} or newer")
+            _stamp_file(classes, name).write_text(stamp)
     return classes
 
 

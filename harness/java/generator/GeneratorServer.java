@@ -1,0 +1,251 @@
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.rmi.NotBoundException;
+import java.rmi.RemoteException;
+import java.rmi.registry.LocateRegistry;
+import java.rmi.registry.Registry;
+import java.rmi.server.RMIClientSocketFactory;
+import java.rmi.server.RMIServerSocketFactory;
+import java.rmi.server.UnicastRemoteObject;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.jmeter.NewDriver;
+import org.apache.jmeter.engine.RemoteJMeterEngine;
+import org.apache.jmeter.rmi.RmiUtils;
+import org.apache.jmeter.threads.JMeterContextService;
+import org.apache.jmeter.util.JMeterUtils;
+
+/**
+ * A JMeter server with {@link Generator} beside its engine. It works in the current folder, which is its alone.
+ *
+ * <p>Arguments: the JMeter home, the properties of the key store, the port, the log's name, then JMeter's own. The
+ * registry and this object listen on the port, JMeter's engine on the next one.
+ */
+public final class GeneratorServer implements Generator {
+    private static final long STOP_WAIT_MS = 10_000;
+    private static final long POLL_MS = 50;
+    /** A plan that saves whole answers leaves them on the machine: what goes back are figures. */
+    private static final long FILE_MAX_BYTES = 16L * 1024 * 1024;
+
+    private final Path home;
+    private final Path folder;
+    private final Path log;
+    private final Set<Path> kept;
+    private final RemoteJMeterEngine engine;
+    private volatile String claim = "";
+    private volatile String claimedBy = "";
+    private volatile long renewedNs;
+    private long logStart;
+    private Set<String> sent = Set.of();
+
+    private GeneratorServer(Path home, String logName, RemoteJMeterEngine engine) throws IOException {
+        this.home = home;
+        this.folder = Path.of("").toAbsolutePath();
+        this.log = folder.resolve(logName);
+        this.engine = engine;
+        try (Stream<Path> files = Files.list(folder)) {
+            this.kept = Set.copyOf(files.toList());
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Path home = Path.of(arguments[0]);
+        int port = Integer.parseInt(arguments[2]);
+        Settings.load(home, Path.of(arguments[1]));
+        JMeterUtils.setProperty("server_port", arguments[2]);
+        JMeterUtils.setProperty("server.rmi.localport", String.valueOf(port + 1));
+        RMIClientSocketFactory clients = RmiUtils.createClientSocketFactory();
+        RMIServerSocketFactory servers = RmiUtils.createServerSocketFactory();
+        // Made here and not by JMeter: one factory for registry and generator is what lets them share a port.
+        Registry registry = LocateRegistry.createRegistry(port, clients, servers);
+        List<String> own = new ArrayList<>(List.of("-s", "-j", arguments[3], "-Jserver_port=" + port));
+        own.add("-Jserver.rmi.localport=" + (port + 1));
+        own.add("-Jserver.rmi.create=false");
+        own.addAll(List.of(arguments).subList(4, arguments.length));
+        NewDriver.main(own.toArray(String[]::new));
+        GeneratorServer server = new GeneratorServer(home, arguments[3], engineOf(registry));
+        registry.rebind(NAME, UnicastRemoteObject.exportObject(server, port, clients, servers));
+        ScheduledExecutorService watch = Executors.newSingleThreadScheduledExecutor();
+        watch.scheduleWithFixedDelay(server::lapse, 1, 1, TimeUnit.SECONDS);
+        System.out.println("generator: ready");
+    }
+
+    private static RemoteJMeterEngine engineOf(Registry registry) throws RemoteException {
+        try {
+            return (RemoteJMeterEngine) registry.lookup("JMeterEngine");
+        } catch (NotBoundException error) {
+            System.err.println("JMeter did not start: see its log");
+            System.exit(1);
+            throw new IllegalStateException(error);
+        }
+    }
+
+    @Override
+    public Map<String, String> facts() throws RemoteException {
+        try {
+            Map<String, String> facts = Facts.of(home);
+            facts.put("pid", String.valueOf(ProcessHandle.current().pid()));
+            return facts;
+        } catch (IOException error) {
+            throw new RemoteException("its JMeter home cannot be read: " + error);
+        }
+    }
+
+    @Override
+    public synchronized void claim(String wanted, String who) {
+        if (!claim.isEmpty() && !claim.equals(wanted)) {
+            throw new IllegalStateException("it is in use by " + claimedBy);
+        }
+        claim = wanted;
+        claimedBy = who;
+        renewedNs = System.nanoTime();
+        say("in use by " + who);
+    }
+
+    @Override
+    public long renew(String held) { // waits for nothing that may take its time
+        check(held);
+        renewedNs = System.nanoTime();
+        return System.currentTimeMillis();
+    }
+
+    @Override
+    public synchronized void begin(
+            String held, Map<String, String> properties, List<String> variables, Map<String, byte[]> files)
+            throws RemoteException {
+        check(held);
+        List<String> missing = variables.stream().filter(name -> System.getenv(name) == null).toList();
+        if (!missing.isEmpty()) {
+            throw new IllegalStateException("it was started without " + String.join(", ", missing));
+        }
+        stop();
+        try {
+            clear();
+            for (Map.Entry<String, byte[]> file : files.entrySet()) {
+                Path path = inFolder(file.getKey());
+                Files.createDirectories(path.getParent());
+                Files.write(path, file.getValue());
+            }
+            logStart = Files.size(log);
+        } catch (IOException error) {
+            throw new RemoteException("its folder cannot be written: " + error);
+        }
+        sent = Set.copyOf(files.keySet());
+        properties.forEach((name, value) -> {
+            if (value.isEmpty()) {
+                JMeterUtils.getJMeterProperties().remove(name);
+            } else {
+                JMeterUtils.setProperty(name, value);
+            }
+        });
+    }
+
+    @Override
+    public synchronized Map<String, byte[]> end(String held) throws RemoteException {
+        check(held);
+        stop();
+        Map<String, byte[]> files = new TreeMap<>();
+        try {
+            for (Path file : filesOfRun()) {
+                String name = folder.relativize(file).toString();
+                if (!sent.contains(name) && Files.size(file) <= FILE_MAX_BYTES) {
+                    files.put(name, Files.readAllBytes(file));
+                }
+            }
+            files.put(log.getFileName().toString(), logOfRun());
+        } catch (IOException error) {
+            throw new RemoteException("its files cannot be read: " + error);
+        }
+        return files;
+    }
+
+    @Override
+    public synchronized void release(String held) {
+        check(held);
+        stop();
+        claim = "";
+        say("free");
+    }
+
+    private synchronized void lapse() {
+        if (!claim.isEmpty() && System.nanoTime() - renewedNs > TimeUnit.MILLISECONDS.toNanos(LAPSE_MS)) {
+            say("nothing is heard of " + claimedBy + " any more");
+            stop();
+            claim = "";
+            say("free");
+        }
+    }
+
+    private void check(String held) {
+        if (!claim.equals(held)) {
+            throw new IllegalStateException(
+                    claim.isEmpty() ? "nothing was heard of this harness for too long" : "it is in use by " + claimedBy);
+        }
+    }
+
+    /** Stop the load that goes on, and wait for its end; where that does not come, JMeter ends the process itself. */
+    private void stop() {
+        if (JMeterContextService.getTestStartTime() == 0) {
+            return;
+        }
+        say("the load that still went on is stopped");
+        try {
+            engine.rstopTest(true);
+            long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STOP_WAIT_MS);
+            while (JMeterContextService.getTestStartTime() != 0 && System.nanoTime() < deadlineNs) {
+                Thread.sleep(POLL_MS);
+            }
+        } catch (RemoteException | InterruptedException error) {
+            System.err.println("the load could not be stopped: " + error);
+            System.exit(1);
+        }
+    }
+
+    private Path inFolder(String name) throws IOException {
+        Path path = folder.resolve(name).normalize();
+        if (!path.startsWith(folder) || kept.contains(path)) {
+            throw new IOException(name + " is no file of a plan");
+        }
+        return path;
+    }
+
+    private List<Path> filesOfRun() throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            return files.filter(file -> Files.isRegularFile(file) && !kept.contains(file)).toList();
+        }
+    }
+
+    private void clear() throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                if (!file.equals(folder) && !kept.contains(file)) {
+                    Files.delete(file);
+                }
+            }
+        }
+    }
+
+    private byte[] logOfRun() throws IOException {
+        try (RandomAccessFile file = new RandomAccessFile(log.toFile(), "r")) {
+            long start = Math.max(logStart, file.length() - FILE_MAX_BYTES);
+            byte[] bytes = new byte[(int) (file.length() - start)];
+            file.seek(start);
+            file.readFully(bytes);
+            return bytes;
+        }
+    }
+
+    private static void say(String text) {
+        System.out.println("generator: " + text);
+    }
+}
