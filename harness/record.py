@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from harness.cloudwatch import CloudWatchSpec
 from harness.errors import UsageError
 from harness.goal import Goal
 
@@ -42,6 +43,8 @@ class HostRecord:
 @dataclass(frozen=True)
 class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
+
+    `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
 
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
     `kept_up` says that the system was up before and stayed so: its logs are those of the run alone.
@@ -80,6 +83,7 @@ class RunRecord:
     exception_logs: tuple[str, ...] = ()
     heap_unknown: tuple[tuple[str, str], ...] = ()
     kept_up: bool = False
+    cloudwatch: CloudWatchSpec | None = None
 
     @property
     def id(self) -> str:
@@ -103,6 +107,8 @@ class RunRecord:
             values["load"] = LoadRecord(**data["load"])
             values["goal"] = Goal(**data["goal"])
             values["host"] = HostRecord(**data["host"])
+            if data.get("cloudwatch"):
+                values["cloudwatch"] = CloudWatchSpec.from_json(data["cloudwatch"])
             for pairs in ("system_facts", "dump_figures", "heap_unknown"):
                 if pairs in data:
                     values[pairs] = tuple((name, value) for name, value in data[pairs])

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness import units
+from harness.cloudwatch import CloudWatchSpec, parse_cloudwatch
 from harness.config import check_keys, load_toml, texts
 from harness.errors import UsageError
 from harness.plan import Plan, PlanLoad
@@ -74,7 +75,8 @@ class Target:
 class Profile:
     """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there.
 
-    `allowed_targets` are the systems beside this machine's own that may be loaded.
+    `allowed_targets` are the systems beside this machine's own that may be loaded. `cloudwatch` is what is fetched from
+    there after a run.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Profile:
     plan_changes: Mapping[str, Mapping[str, Any]]
     facts: tuple[tuple[str, str], ...]
     allowed_targets: tuple[str, ...] = ()
+    cloudwatch: CloudWatchSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     data = load_toml(env_dir / f"{name}.toml", "ENV", name)
     where = f"env/{name}.toml"
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    check_keys(data, {**known, "facts": dict, "allowed_targets": list}, where)
+    check_keys(data, {**known, "facts": dict, "allowed_targets": list, "cloudwatch": dict}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
@@ -256,6 +259,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         plan_changes=plans,
         facts=tuple(facts.items()),
         allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
+        cloudwatch=parse_cloudwatch(data["cloudwatch"], f"{where} [cloudwatch]") if "cloudwatch" in data else None,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from harness.caveats import Caveat, Evidence, find_caveats
+from harness.cloudwatch_points import CloudMetrics
 from harness.errors import UsageError
 from harness.exceptions import ExceptionCount
 from harness.figures import LOAD, PERCENTILES, CodeCount, ErrorKind, Group, driven_labels
@@ -35,7 +36,8 @@ class Observed:
 
     Uses are those within the window, series those of the whole run; exceptions are of the whole life of the system, of
     one that is kept up over several runs those of the run.
-    `missing_logs` should have been read for exceptions and were not there.
+    `missing_logs` should have been read for exceptions and were not there. `cloudwatch` is None where nothing was
+    fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -45,6 +47,7 @@ class Observed:
     exceptions: tuple[ExceptionCount, ...] = ()
     exception_kinds_left_out: int = 0
     missing_logs: tuple[str, ...] = ()
+    cloudwatch: CloudMetrics | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Observed:
@@ -57,6 +60,7 @@ class Observed:
             exceptions=tuple(ExceptionCount(**kind) for kind in data["exceptions"]),
             exception_kinds_left_out=data["exception_kinds_left_out"],
             missing_logs=tuple(data["missing_logs"]),
+            cloudwatch=CloudMetrics.from_json(data["cloudwatch"]) if data.get("cloudwatch") else None,
         )
 
 

@@ -14,6 +14,8 @@ LAYERS = (
     {"config", "goal", "thresholds"},
     {
         "batches",
+        "cloudwatch",
+        "cloudwatch_points",
         "exceptions",
         "figures",
         "heap",
