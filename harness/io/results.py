@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness import units
+from harness.cloudwatch_points import CloudMetrics, read_cloudwatch
 from harness.errors import UsageError
 from harness.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.heap import heap_series, heap_uses, read_heaps
@@ -20,7 +21,7 @@ from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
 from harness.tally import SampleTally
 from harness.telemetry import read_telemetry
-from harness.window import parse_window
+from harness.window import Window, parse_window
 
 STEADY_WINDOW = parse_window("steady")
 
@@ -41,6 +42,7 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     window = window_of(tally, STEADY_WINDOW, run)
     counted = counted_tally(inputs, tally, window, run.once_labels)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
+    observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
     return summarise(tally, dropped, run.id, run, observed, window, counted)
 
 
@@ -73,6 +75,14 @@ def _observed(
     return found
 
 
+def observed_cloudwatch(directory: RunDirectory, origin_s: int | None, window: Window) -> CloudMetrics | None:
+    """Return what CloudWatch was found to know of a run; None where nothing was fetched, or there was no load."""
+    if origin_s is None or not directory.cloudwatch.is_file():
+        return None
+    with directory.cloudwatch.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return read_cloudwatch(lines, origin_s, window)
+
+
 def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
     counts: list[ExceptionCount] = []
     missing = []
@@ -87,12 +97,18 @@ def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
 
 
 def write_report(directory: RunDirectory) -> RunSummary:
-    """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes.
+    """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes."""
+    summary = summary_of_run(directory)
+    write_summary(directory, summary)
+    return summary
+
+
+def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
+    """Write a summary as the run's JSON, charts and Markdown.
 
     The notes block of a report that is already there is kept; charts of it that there is nothing to show in any more
     are removed.
     """
-    summary = summary_of_run(directory)
     notes = notes_of(directory.report.read_text(encoding="utf-8")) if directory.report.is_file() else None
     if notes is None:
         notes = summary.run.note if summary.run else ""
@@ -100,4 +116,3 @@ def write_report(directory: RunDirectory) -> RunSummary:
     charts = gallery(summary)
     write_pictures(directory.path, charts.pictures, FILE_NAME)
     write_whole(directory.report, report(summary, charts, notes, directory.name))
-    return summary

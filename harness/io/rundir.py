@@ -79,6 +79,11 @@ class RunDirectory:
         return self.path / "heap.csv"
 
     @property
+    def cloudwatch(self) -> Path:
+        """What CloudWatch knows of the run."""
+        return self.path / "cloudwatch.csv"
+
+    @property
     def system_logs(self) -> Path:
         """Logs of the processes of the system that was started for the run."""
         return self.path / "system"
