@@ -12,6 +12,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.errors import UsageError
+from harness.secrecy import says_secret, secret_values, secrets_in
 
 # The name of the thread group that makes the load: every threadName of the load's samples begins with it.
 LOAD_GROUP = "Users"
@@ -130,6 +131,24 @@ def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
         default = parameters[default_at] if len(parameters) > default_at else None
         if "${" not in parameters[0]:
             yield parameters[0].strip(), default
+
+
+def fixed_secrets(jmx: Path) -> tuple[str, ...]:
+    """Return the passwords, tokens and keys that stand in the plan itself, where a variable should."""
+    pairs = []
+    for element in parse(jmx).getroot().iter():
+        if element.tag == "stringProp" and element.get("name", "").lower().endswith(("password", "proxypass")):
+            pairs.append(("password", element.text or ""))
+        elif element.tag == "elementProp":  # a User Defined Variable, a header, a parameter of a request, or its body
+            texts = {child.get("name", "").rpartition(".")[2]: child.text or "" for child in element}
+            name, value = texts.get("name", ""), texts.get("value", "")
+            if name == "Authorization":  # its first word is the scheme
+                pairs.append(("token", value.rpartition(" ")[2]))
+            elif name:
+                pairs.append((name, value))
+            elif "${__" not in value:  # functions are code
+                pairs += [("password", secret) for secret in secrets_in(value)]
+    return secret_values((name, value) for name, value in pairs if says_secret(name) and "${" not in value)
 
 
 def data_files(jmx: Path) -> tuple[str, ...]:

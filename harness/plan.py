@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +11,8 @@ from harness import units
 from harness.config import check_keys, did_you_mean, load_toml, texts
 from harness.errors import UsageError
 from harness.goal import Goal
-from harness.jmx import read_properties, with_open_model
+from harness.jmx import fixed_secrets, read_properties, with_open_model
+from harness.secrecy import says_secret, secret_values
 from harness.thresholds import Thresholds
 
 # Set by every run itself, from the load, the target and the run's name; a plan's own value would be overruled.
@@ -94,6 +95,7 @@ class Plan:
     """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here.
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
+    `secret_properties` are the names of those in `properties` that no run keeps, `hidden` are values that none keeps.
     """
 
     name: str
@@ -111,6 +113,8 @@ class Plan:
     embedded_note: str
     secrets: tuple[str, ...]
     embedded_secrets: Mapping[str, str]
+    secret_properties: tuple[str, ...]
+    hidden: tuple[str, ...] = field(repr=False)
 
 
 @runtime_checkable
@@ -145,6 +149,8 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
     shape_path = plans_dir / data["shape"]
     known = read_properties(shape_path)
+    properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
+    private = {name: value for name, value in properties.items() if value != known[name]}
     return Plan(
         name=name,
         title=data["title"],
@@ -153,7 +159,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         load=_load(data["load"], f"{where} [load]"),
         goal=_goal(data.get("goal", {}), f"{where} [goal]"),
         thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
-        properties=_properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"]),
+        properties=properties,
         once_labels=texts(labels.get("once", []), f"{where} [labels] once"),
         dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),
         embedded_settings=embedded.get("settings", {}),
@@ -163,6 +169,8 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         embedded_note=embedded.get("note", ""),
         secrets=secrets,
         embedded_secrets=embedded.get("secrets", {}),
+        secret_properties=tuple(name for name in private if says_secret(name)),
+        hidden=secret_values(private.items()) + fixed_secrets(shape_path),
     )
 
 

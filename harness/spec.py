@@ -96,7 +96,7 @@ class Profile:
 class RunSpec:
     """Everything that decides a run; `command` is the make command that repeats it, `port` 0 chooses a free one.
 
-    `secrets` are variables of JMeter's environment; nothing of a run keeps their values.
+    `secrets` are variables of JMeter's environment; nothing of a run keeps their values, or any of the `hidden` ones.
     """
 
     plan: Plan
@@ -108,6 +108,7 @@ class RunSpec:
     port: int
     command: str
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hidden: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from harness.allowed_targets import check_allowed
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.io import toolchain
-from harness.io.secrets import find_secrets
+from harness.io.secrets import environment_secrets, find_secrets
 from harness.manifest import load_configured
 from harness.plan import Plan, load_plan
+from harness.secrecy import secret_values
 from harness.spec import Profile, Target
 from harness.system import Manifest, Settings
 
@@ -27,7 +28,8 @@ _TIME_MAX_MS = 3_600_000
 class Asked:
     """What all runs of a command share: plan, profile, and the target or the system to start; port 0 is any.
 
-    `manifest` is None for a plan that has no system, and always a target.
+    `manifest` is None for a plan that has no system, and always a target. `hidden` are the values that nothing keeps,
+    those of the plan's `secrets` and others.
     """
 
     plan: Plan
@@ -38,6 +40,7 @@ class Asked:
     settings: Settings
     build: Path
     secrets: Mapping[str, str] = field(repr=False)
+    hidden: tuple[str, ...] = field(repr=False)
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +112,9 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
     if there:
         check_allowed(there, profile)
     manifest, settings = (None, {}) if is_target_only else configured_system(home, found, profile)
+    secrets = find_secrets(found.secrets, {} if target else found.embedded_secrets, home)
+    public = manifest.settings if manifest else {}
+    own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
     return Asked(
         plan=found,
         profile=profile,
@@ -117,7 +123,8 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
         manifest=manifest,
         settings=settings,
         build=build,
-        secrets=find_secrets(found.secrets, {} if target else found.embedded_secrets, home),
+        secrets=secrets,
+        hidden=(*secrets.values(), *found.hidden, *secret_values(own_settings), *environment_secrets()),
     )
 
 

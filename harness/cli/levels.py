@@ -104,7 +104,7 @@ class Levels:
         recordings = system.recordings
         with contextlib.suppress(OSError):  # the report says which logs are missing
             copy_stretch(self._logs, ends, directory.system_logs, recordings.values())
-            mask_secrets(directory.system_logs, self._asked.secrets.values())
+            mask_secrets(directory.system_logs, self._asked.hidden)
         copies = {process: directory.system_logs / path.name for process, path in recordings.items()}
         environment = self._place.guardian.environment
         trouble = dump_recordings(system.processes, copies, environment)
@@ -144,7 +144,18 @@ class Levels:
 
     def _spec(self, load: ClosedLoad | OpenLoad, note: str, command: str) -> RunSpec:
         asked = self._asked
-        return RunSpec(asked.plan, asked.profile, load, asked.target, None, note, asked.port, command, asked.secrets)
+        return RunSpec(
+            plan=asked.plan,
+            profile=asked.profile,
+            load=load,
+            target=asked.target,
+            series=None,
+            note=note,
+            port=asked.port,
+            command=command,
+            secrets=asked.secrets,
+            hidden=asked.hidden,
+        )
 
 
 def _note(sweep: SweepRecord) -> str:

@@ -16,19 +16,32 @@ from harness.cli.arguments import (
     add_goal,
     add_length,
     add_places,
+    add_remotes,
     add_traffic,
     asked_of,
     goal_of,
     make_command,
     refuse_empty,
 )
-from harness.cli.measuring import Workplace, begin, measure, ready_jmeter, shown, start, system_of, update_overview
+from harness.cli.measuring import (
+    Workplace,
+    begin,
+    generators_of,
+    measure,
+    ready_jmeter,
+    shown,
+    start,
+    system_of,
+    update_overview,
+)
+from harness.generators import check_users
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.jfr import write_heap
 from harness.io.open_files import allow_open_files
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory, reserve
+from harness.io.secrets import mask_secrets
 from harness.render.setup import load_text
 from harness.render.terminal import closing_text
 from harness.spec import ClosedLoad, RunSpec
@@ -39,6 +52,7 @@ examples:
   scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users a second)
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080    (a system that runs already)
+  scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
 
 exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;
 3 the run is invalid; 70 an error of the harness itself; 130 interrupted.
@@ -61,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     add_goal(result)
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)"
     result.add_argument("--series", help=series)
+    add_remotes(result)
     add_places(result)
     return result
 
@@ -71,16 +86,19 @@ def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
         options.users, options.ramp, options.duration, options.loops, options.rate, options.requests
     )
     length = ("users", "rate", "ramp", "duration", "loops", "requests")
-    names = ("plan", *length, "p90", "average", "errors", "target", "env")
+    names = ("plan", *length, "p90", "average", "errors", "target", "remotes", "env")
+    load = specs.resolve_load(arguments, asked.plan.load)
+    check_users(load, asked.remotes)
     return RunSpec(
         plan=replace(asked.plan, goal=goal_of(options, asked.plan.goal)),
         profile=asked.profile,
-        load=specs.resolve_load(arguments, asked.plan.load),
+        load=load,
         target=asked.target,
         series=specs.parse_series(options.series) if options.series else None,
         note=options.note,
         port=asked.port,
         secrets=asked.secrets,
+        hidden=asked.hidden,
         command=make_command("run", {name: getattr(options, name) for name in names}),
     )
 
@@ -89,13 +107,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run what the arguments ask for; return the exit code."""
     options = parser().parse_args(arguments)
     refuse_empty(options)
-    asked = asked_of(options.home, options.build, options.plan, options.env, options.target, options.port)
+    asked = asked_of(
+        options.home, options.build, options.plan, options.env, options.target, options.port, options.remotes
+    )
     spec = resolve(options, asked)
     if isinstance(spec.load, ClosedLoad):
         allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(asked, options.reports)
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian(uuid4().hex)))
+        place = stack.enter_context(generators_of(asked, options.keys, place))
         directory = reserve(options.reports, spec.plan.name, spec.series)
         try:
             _measure(spec, asked, directory, place)
@@ -126,5 +147,6 @@ def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workpl
             if system:
                 recordings = system.recordings
                 system.stop()  # a JVM writes its recording when it ends
+                mask_secrets(directory.system_logs, spec.hidden)
                 heap_unknown = write_heap(directory.heap, recordings, place.guardian.environment)
                 directory.write_run(replace(record, heap_unknown=heap_unknown).to_json())

@@ -40,6 +40,7 @@ from harness.io.sweep_files import SweepFiles, find_sweep, find_unfinished, rese
 from harness.record import FINISHED as RUN_FINISHED
 from harness.render.levels import run_line
 from harness.result import RunResult
+from harness.secrecy import masked
 from harness.stats.sweep_record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, SweepRecord, SweepRun
 from harness.verdict import INVALID
 
@@ -107,7 +108,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         duration_s=units.parse_duration_s(options.duration, "DURATION") if options.duration else None,
         loops=_whole_number(options.loops, "LOOPS", specs.LOOPS_MAX),
         target=asked.target.url if asked.target else None,
-        note=options.note,
+        note=masked(options.note, asked.hidden),
         goal=None,
         first_users=None,
         most_users=None,

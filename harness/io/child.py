@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from harness.errors import StartError, UsageError
+from harness.secrecy import AWS_VARIABLES
 
 _TAIL_LINES = 30
 _TAIL_BYTES = 64_000
@@ -43,7 +44,7 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 launch.argv,
                 cwd=launch.cwd,
-                env={**os.environ, **launch.environment},
+                env={**_inherited(), **launch.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -53,6 +54,11 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             raise UsageError(
                 f"{launch.name}: cannot start {launch.argv[0]} ({error.strerror})", "install it or put it on PATH"
             ) from None
+
+
+def _inherited() -> dict[str, str]:
+    """Return our environment without the keys to AWS: those are for our own uploads, and no log can have them then."""
+    return {name: value for name, value in os.environ.items() if name not in AWS_VARIABLES}
 
 
 def run(launch: Launch) -> int:

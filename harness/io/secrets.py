@@ -1,21 +1,21 @@
-"""The secrets that a plan names: where they come from, and that none of them is kept."""
+"""The secrets of a run: where they come from, and that none of them is kept."""
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from urllib.parse import quote
 
 from harness.config import load_toml
 from harness.errors import UsageError
+from harness.secrecy import AWS_VARIABLES, LEAST_LENGTH, MASK, spellings
 
 FILE_NAME = "secrets.toml"
-MASK = "•••".encode()
-# Shorter ones stand in any text by chance.
-_LEAST_LENGTH = 4
+# Tells the keys of AWS, of 16 characters and more, from those of test servers ("test"), which stand in any log.
+_LEAST_AWS_LENGTH = 16
+# A file with a NUL byte within these first ones is no text.
+_HEAD_BYTES = 8192
 
 
 def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -33,47 +33,54 @@ def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> 
             f'set the environment variable, or write {missing[0]} = "…" into {FILE_NAME}, below a line '
             "format_version = 1; git ignores that file",
         )
-    short = [name for name, value in values.items() if len(value) < _LEAST_LENGTH]
+    short = [name for name, value in values.items() if len(value) < LEAST_LENGTH]
     if short:
         raise UsageError(
-            f"{', '.join(short)}: shorter than {_LEAST_LENGTH} characters, and could not be masked in what a run keeps",
+            f"{', '.join(short)}: shorter than {LEAST_LENGTH} characters, and could not be masked in what a run keeps",
             "use a longer one",
         )
     return values
 
 
-def mask_secrets(folder: Path, values: Iterable[str]) -> tuple[str, ...]:
-    """Put ••• in the place of every one of the values in the files of a folder; return the names of those changed."""
-    spellings = {spelling.encode() for value in values for spelling in _spellings(value)}
+def environment_secrets() -> tuple[str, ...]:
+    """Return the keys to AWS that stand in our environment: no program that a run starts gets them, see io/child."""
+    found = (os.environ.get(name, "") for name in AWS_VARIABLES)
+    return tuple(value for value in found if len(value) >= _LEAST_AWS_LENGTH)
+
+
+def mask_secrets(folder: Path, values: Iterable[str], *, but: Path | None = None) -> tuple[str, ...]:
+    """Put ••• in the place of every one of the values in the files of a folder; return the names of those changed.
+
+    In files that are no text as many asterisks take the place of a value, so that the rest keeps its place. Files below
+    `but` are left as they are: whoever still writes them would go on writing into the one that was replaced.
+    """
+    every = {spelling.encode() for value in values for spelling in spellings(value)}
     changed = []
-    for path in sorted(folder.rglob("*")) if spellings else []:
-        if path.is_file() and not path.is_symlink() and _holds(path, spellings):
-            _rewrite(path, sorted(spellings, key=len, reverse=True))
+    for path in sorted(folder.rglob("*")) if every else []:
+        is_ours = path.is_file() and not path.is_symlink() and (but is None or but not in path.parents)
+        if is_ours and _holds(path, every):
+            _rewrite(path, sorted(every, key=len, reverse=True))
             changed.append(path.relative_to(folder).as_posix())
     return tuple(changed)
 
 
-def _spellings(value: str) -> set[str]:
-    """Return how a value may stand in a file: as it is, in an address, in JSON, and each of these quoted in a JTL."""
-    plain = {value, quote(value, safe=""), json.dumps(value, ensure_ascii=False)[1:-1]}
-    return plain | {text.replace('"', '""') for text in plain}
-
-
-def _holds(path: Path, spellings: Iterable[bytes]) -> bool:
+def _holds(path: Path, every: Iterable[bytes]) -> bool:
     with path.open("rb") as stream:
         if path.stat().st_size == 0:
             return False
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return any(data.find(spelling) >= 0 for spelling in spellings)
+            return any(data.find(spelling) >= 0 for spelling in every)
 
 
-def _rewrite(path: Path, spellings: Iterable[bytes]) -> None:
+def _rewrite(path: Path, every: Iterable[bytes]) -> None:
     """Replace the spellings line by line: none of them holds the end of one."""
     draft = path.with_name(f".{path.name}.masked")
     with path.open("rb") as lines, draft.open("wb") as out:
+        is_text = b"\0" not in lines.read(_HEAD_BYTES)
+        lines.seek(0)
         for line in lines:
-            masked = line
-            for spelling in spellings:
-                masked = masked.replace(spelling, MASK)
-            out.write(masked)
+            rest = line
+            for spelling in every:
+                rest = rest.replace(spelling, MASK.encode() if is_text else b"*" * len(spelling))
+            out.write(rest)
     draft.replace(path)
