@@ -41,13 +41,31 @@ class HostRecord:
 
 
 @dataclass(frozen=True)
+class GeneratorRecord:
+    """One of several generators: its address, which begins its threads' names in the JTL, and its part of the load.
+
+    `users` is None in the open model, `rate_per_s` in the closed one. `is_local` is one on this machine, whose
+    telemetry is there; `clock_ahead_ms` is how far its clock was ahead of this machine's before the run.
+    """
+
+    name: str
+    users: int | None
+    rate_per_s: float | None
+    jmeter: str
+    java: str
+    clock_ahead_ms: int
+    is_local: bool
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
     `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
 
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
-    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone.
+    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is empty
+    where JMeter itself made the load.
     """
 
     format_version: int
@@ -84,6 +102,7 @@ class RunRecord:
     heap_unknown: tuple[tuple[str, str], ...] = ()
     kept_up: bool = False
     cloudwatch: CloudWatchSpec | None = None
+    generators: tuple[GeneratorRecord, ...] = ()
 
     @property
     def id(self) -> str:
@@ -115,6 +134,7 @@ class RunRecord:
             for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs"):
                 if texts in data:
                     values[texts] = tuple(data[texts])
+            values["generators"] = tuple(GeneratorRecord(**generator) for generator in data.get("generators", ()))
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None

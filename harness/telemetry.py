@@ -14,7 +14,9 @@ from harness.units import MS_PER_S
 COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
 HOST = "host"
 HARNESS = "harness"
+# JMeter, or where generators are driven their controller; each generator of this machine is "generator <host>:<port>".
 GENERATOR = "jmeter"
+GENERATOR_PREFIX = "generator "
 SERIES_POINTS_KEPT = 600
 
 

@@ -25,5 +25,11 @@ def allow_open_files(users: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
+def allow_most_open_files() -> None:
+    """Raise the soft limit of open files to the hard one: how many users will come is not known yet."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _holds(limit: int, needed: int) -> bool:
     return limit == resource.RLIM_INFINITY or limit >= needed

@@ -40,8 +40,9 @@ import org.apache.jmeter.rmi.RmiUtils;
  * Lines of standard input:
  *
  * <pre>
- * begin n folder users variables   users: "" for none; variables of the environment that must be there, parted by commas
- * end   n folder                   puts there what the run left on the generator
+ * begin n folder variables name=value …   sends the files of the folder, and sets properties, an empty value for none;
+ *                                         variables of the environment that must be there are parted by commas
+ * end   n folder                          puts there what the run left on the generator
  * </pre>
  */
 public final class Generators {
@@ -131,8 +132,13 @@ public final class Generators {
             Generator generator = generators[Integer.parseInt(words[1])];
             Path folder = Path.of(words[2]);
             if (words[0].equals("begin")) {
-                List<String> variables = words[4].isEmpty() ? List.of() : List.of(words[4].split(","));
-                generator.begin(claim, new HashMap<>(Map.of("users", words[3])), new ArrayList<>(variables), read(folder));
+                List<String> variables = words[3].isEmpty() ? List.of() : List.of(words[3].split(","));
+                Map<String, String> properties = new HashMap<>();
+                for (String property : Arrays.asList(words).subList(4, words.length)) {
+                    int end = property.indexOf('=');
+                    properties.put(property.substring(0, end), property.substring(end + 1));
+                }
+                generator.begin(claim, properties, new ArrayList<>(variables), read(folder));
             } else {
                 write(folder, generator.end(claim));
             }
