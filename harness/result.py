@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.batches import Batches
 from harness.caveats import Caveat
+from harness.cloudwatch_points import CloudMetrics
 from harness.figures import LOAD, LabelFigures
 from harness.histogram import Histogram
 from harness.record import RunRecord
@@ -76,6 +77,7 @@ class RunResult:
     caveats: tuple[Caveat, ...] = ()
     remarks: tuple[str, ...] = ()
     whole: LabelResult | None = None
+    cloudwatch: CloudMetrics | None = None
 
     @classmethod
     def of(cls, summary: RunSummary, kind: str = RUN) -> RunResult:
@@ -93,4 +95,5 @@ class RunResult:
             usages=summary.observed.usages,
             caveats=summary.caveats,
             whole=LabelResult.of(summary.whole.total) if summary.whole else None,
+            cloudwatch=summary.observed.cloudwatch,
         )

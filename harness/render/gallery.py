@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from harness.cloudwatch_points import CloudMetrics
 from harness.figures import LOAD
 from harness.heap import HeapSeries
 from harness.render.charts import (
@@ -20,13 +21,16 @@ from harness.render.charts import (
     throughput_chart,
     user_chart,
 )
+from harness.render.cloudwatch import CHART_NAMES, cloud_charts
 from harness.render.distribution import distribution_chart
 from harness.summary import RunSummary
 from harness.telemetry import UsageSeries
 from harness.timeline import Timeline
 
 # What a report may have written beside it: an earlier one's that this one does not have is stale.
-FILE_NAME = re.compile(r"(response-time|throughput|errors|users|distribution|cpu|memory|heap(-\d+)?)\.svg")
+FILE_NAME = re.compile(
+    rf"(response-time|throughput|errors|users|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
+)
 _MARKS = (("median", "50"), ("90 %", "90"), ("95 %", "95"), ("99 %", "99"))
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,11 +57,12 @@ class Gallery:
     distribution: tuple[Picture, ...]
     machine: tuple[Picture, ...]
     heap: tuple[Picture, ...]
+    cloud: tuple[Picture, ...]
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
         """All of them."""
-        return (*self.over_time, *self.distribution, *self.machine, *self.heap)
+        return (*self.over_time, *self.distribution, *self.machine, *self.heap, *self.cloud)
 
 
 def gallery(summary: RunSummary) -> Gallery:
@@ -71,6 +76,7 @@ def gallery(summary: RunSummary) -> Gallery:
         distribution=_distribution(summary),
         machine=frame.machine(observed.usage_series) if observed.usage_series else (),
         heap=frame.heaps(observed.heap_series),
+        cloud=frame.cloud(observed.cloudwatch) if observed.cloudwatch else (),
     )
 
 
@@ -152,6 +158,9 @@ class _Frame:
             )
             for number, heap in enumerate(series, start=1)
         )
+
+    def cloud(self, found: CloudMetrics) -> tuple[Picture, ...]:
+        return tuple(Picture(f"{name}.svg", svg) for name, svg in cloud_charts(found, self.band, self.run_s))
 
 
 def _distribution(summary: RunSummary) -> tuple[Picture, ...]:

@@ -12,6 +12,7 @@ from harness.figures import LOAD, Group, LabelFigures, driven_labels
 from harness.goal import Goal
 from harness.heap import HeapUse
 from harness.record import OPEN
+from harness.render.cloudwatch import cloud_notes, cloud_table
 from harness.render.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
 from harness.render.footnotes import Footnotes, Place
 from harness.render.gallery import Gallery, Picture
@@ -194,6 +195,9 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         usage_table=_usage_table(observed.usages, footnotes) if observed.usages else "",
         heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
         heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
+        cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
+        cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
+        cloud=[_image(picture, folder) for picture in charts.cloud],
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         missing_logs=[cell(name) for name in observed.missing_logs],

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from harness import units
 from harness.caveats import LITTLES_LAW
 from harness.goal import Goal
+from harness.render.cloudwatch import cloud_level_tables
 from harness.render.gallery import Picture
 from harness.render.levels import goal_text
 from harness.render.markdown import NOTES_BEGIN, NOTES_END
@@ -80,6 +81,7 @@ def sweep_report(
         steps_table=_steps_table(sweep, analysis, links),
         images=[image(picture, folder) for picture in pictures],
         process_table=process_table(sweep.levels),
+        cloud_tables=cloud_level_tables(sweep.levels),
         growth=growth_section(sweep),
         growth_note=growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, median
 
+from harness.cloudwatch_points import CloudMetrics
 from harness.goal import Goal
 from harness.record import RunRecord
 from harness.result import RunResult
@@ -63,6 +64,7 @@ class LevelRun:
     record: RunRecord | None = None
     caveat_codes: tuple[str, ...] = ()
     usages: tuple[Usage, ...] = ()
+    cloudwatch: CloudMetrics | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def level_run(result: RunResult) -> LevelRun:
             system_cpu_cores=system,
         )
     codes = tuple(caveat.code for caveat in result.caveats)
-    return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages)
+    return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages, result.cloudwatch)
 
 
 def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
