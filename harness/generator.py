@@ -5,7 +5,7 @@ JMeter works inside the run directory, so that every path in its command but tho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness import units
@@ -52,14 +52,16 @@ def stop_word(load: ClosedLoad | OpenLoad) -> str:
     return "StopTestNow" if isinstance(load, OpenLoad) else "Shutdown"
 
 
-def jmeter_command(home: Path, settings: Path, properties: Mapping[str, str], stop_port: int) -> list[str]:
+def jmeter_command(
+    home: Path, settings: Path, properties: Mapping[str, str], stop_port: int, more: Sequence[str] = ()
+) -> list[str]:
     """Return the command that runs the plan in the working directory; `settings` is jmeter/jmeter.properties.
 
     JMeter listens on the UDP port `stop_port` for the stop word; it would try the next ones if that were taken.
     """
     command = [str(home / "bin" / "jmeter"), "-n", "-t", PLAN_NAME, "-l", SAMPLES_NAME, "-j", LOG_NAME]
     command += ["-q", str(settings), f"-L{_QUIET}"]
-    command += [f"-J{name}={value}" for name, value in properties.items()]
+    command += [*more, *(f"-J{name}={value}" for name, value in properties.items())]
     return [*command, f"-Jjmeterengine.nongui.port={stop_port}", f"-Jjmeterengine.nongui.maxport={stop_port}"]
 
 

@@ -11,7 +11,7 @@ PACKAGE = ROOT / "harness"
 # A module may import harness modules of its own layer and of those above it in this list.
 LAYERS = (
     {"errors", "units"},
-    {"config", "goal", "thresholds"},
+    {"config", "goal", "thresholds", "secrecy"},
     {
         "batches",
         "cloudwatch",
@@ -31,6 +31,8 @@ LAYERS = (
         "spec",
         "allowed_targets",
         "generator",
+        "generators",
+        "data_sets",
         "record",
         "suite",
         "nightly",

@@ -11,8 +11,10 @@ from harness import spec as specs
 from harness import units
 from harness.allowed_targets import check_allowed
 from harness.errors import UsageError
+from harness.generators import Remote, check_reach, parse_remotes
 from harness.goal import Goal
 from harness.io import toolchain
+from harness.io.generator_keys import FOLDER_NAME as KEYS_FOLDER
 from harness.io.secrets import environment_secrets, find_secrets
 from harness.manifest import load_configured
 from harness.plan import Plan, load_plan
@@ -41,6 +43,7 @@ class Asked:
     build: Path
     secrets: Mapping[str, str] = field(repr=False)
     hidden: tuple[str, ...] = field(repr=False)
+    remotes: tuple[Remote, ...] = ()
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +82,19 @@ def goal_of(options: argparse.Namespace, plans: Goal) -> Goal:
     return Goal(p90_ms=p90_ms, error_ratio=error_ratio, average_ms=average_ms)
 
 
+def add_remotes(parser: argparse.ArgumentParser) -> None:
+    """Add the generators that drive in place of this machine's JMeter."""
+    option = parser.add_argument
+    option("--remotes", help="generators that share the load, host:port,host:port; make generator starts one")
+    add_keys(parser)
+
+
+def add_keys(parser: argparse.ArgumentParser) -> None:
+    """Add where the keys of generators are."""
+    keys = f"folder of the generators' keys ({KEYS_FOLDER}/)"
+    parser.add_argument("--keys", type=Path, default=toolchain.ROOT / KEYS_FOLDER, help=keys)
+
+
 def add_places(parser: argparse.ArgumentParser) -> None:
     """Add the report's note, and where things are."""
     option = parser.add_argument
@@ -101,7 +117,9 @@ def refuse_empty(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is empty", "give a value, or leave the option out")
 
 
-def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, port: str | None) -> Asked:
+def asked_of(
+    home: Path, build: Path, plan: str, env: str, target: str | None, port: str | None, remotes: str | None = None
+) -> Asked:
     """Return what these names and texts come to; UsageError when one is unknown or they make no sense together."""
     profile = specs.load_profile(home / "env", env)
     found = load_plan(home / "plans", plan, profile.plan_changes.get(plan))
@@ -111,6 +129,8 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
     there = specs.parse_target(target) if target else None
     if there:
         check_allowed(there, profile)
+    generators = parse_remotes(remotes) if remotes else ()
+    check_reach(generators, there)
     manifest, settings = (None, {}) if is_target_only else configured_system(home, found, profile)
     secrets = find_secrets(found.secrets, {} if target else found.embedded_secrets, home)
     public = manifest.settings if manifest else {}
@@ -125,6 +145,7 @@ def asked_of(home: Path, build: Path, plan: str, env: str, target: str | None, p
         build=build,
         secrets=secrets,
         hidden=(*secrets.values(), *found.hidden, *secret_values(own_settings), *environment_secrets()),
+        remotes=generators,
     )
 
 

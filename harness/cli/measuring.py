@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from uuid import uuid4
 from rich.console import Console
 
 from harness import spec as specs
+from harness import units
 from harness.cli.arguments import Asked
 from harness.errors import HarnessError, StartError
 from harness.generator import (
@@ -25,9 +27,11 @@ from harness.generator import (
     stop_word,
     target_properties,
 )
+from harness.generators import generator_log, load_of_each
 from harness.io import machine, toolchain
 from harness.io.drive import Outcome, drive
 from harness.io.dumps import read_figures
+from harness.io.generators import Generators
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.jmeter import (
@@ -45,8 +49,9 @@ from harness.io.secrets import mask_secrets
 from harness.io.supervisor import Supervisor
 from harness.io.target import check_target
 from harness.io.telemetry import TelemetryWriter
-from harness.plan import effective_jmx
+from harness.plan import Plan, effective_jmx
 from harness.record import FINISHED, FORMAT_VERSION, RUNNING, RunRecord
+from harness.secrecy import masked, masked_table
 from harness.spec import ClosedLoad, RunSpec
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
@@ -56,12 +61,13 @@ _HEAP_NOT_READ_YET = "not known: the run did not come to its end"
 
 @dataclass(frozen=True)
 class Workplace:
-    """What the runs of one command share."""
+    """What the runs of one command share; `generators` drive in the place of JMeter itself where there are some."""
 
     jmeter: JMeterHome
     interrupts: Interrupts
     console: Console
     guardian: Guardian
+    generators: Generators | None = None
 
     def say(self, text: str) -> None:
         """Print a line."""
@@ -78,6 +84,21 @@ def ready_jmeter(asked: Asked, reports: Path) -> JMeterHome:
     elif asked.port:
         check_port("http", asked.port)
     return JMeterHome(home, java)
+
+
+@contextmanager
+def generators_of(asked: Asked, keys: Path, place: Workplace) -> Iterator[Workplace]:
+    """Yield the workplace with the generators that were asked for, claimed for as long as this is entered.
+
+    StartError when one of them cannot be used.
+    """
+    if not asked.remotes:
+        yield place
+        return
+    with Generators(asked.remotes, keys, place.jmeter.path, place.guardian) as generators:
+        names = ", ".join(remote.name for remote in asked.remotes)
+        place.say(f"{units.plural(len(asked.remotes), 'generator')} ready: {names}")
+        yield replace(place, generators=generators)
 
 
 def system_of(asked: Asked, logs: Path, place: Workplace) -> Supervisor:
@@ -118,8 +139,15 @@ def begin(
     `start_facts` are lines of the set-up about how the system came to its state.
     """
     target = spec.target or specs.parse_target(system.target_url if system else "")
-    directory.add_plan(effective_jmx(spec.plan.shape_path, spec.load), spec.plan.shape_path)
-    return _record(spec, directory.name, target, system, place.jmeter, start_facts)
+    shape, load = spec.plan.shape_path, spec.load
+    if place.generators is None:
+        directory.add_plan(effective_jmx(shape, load), shape)
+        return _record(spec, directory.name, target, system, place.jmeter, start_facts)
+    directory.add_plan(effective_jmx(shape, load_of_each(load, len(place.generators.remotes))), shape)
+    record = _record(spec, directory.name, target, system, place.jmeter, start_facts)
+    properties = {**record.properties, **_of_plan(spec.plan, system)}
+    place.generators.begin(directory, shape, properties, load, tuple(spec.secrets))
+    return replace(record, generators=place.generators.records(load))
 
 
 def measure(
@@ -129,9 +157,10 @@ def measure(
     directory.write_run(record.to_json())
     started_s = time.monotonic()
     outcome = _drive(spec, directory, record, system, place)
-    masked = mask_secrets(directory.path, spec.secrets.values())
-    if masked:
-        place.say(f"secrets of the plan stood in {', '.join(masked)}: they are masked")
+    # The logs of a system that still writes them come after its end.
+    changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
+    if changed:
+        place.say(f"secrets stood in {', '.join(changed)}: they are masked")
     record = replace(
         record,
         state=FINISHED,
@@ -139,7 +168,9 @@ def measure(
         took_s=round(time.monotonic() - started_s, 1),
         exit_codes={GENERATOR: outcome.exit_code},
         interrupted=outcome.interrupted,
-        stop_reasons=outcome.reasons + _reasons_from_log(directory, outcome),
+        stop_reasons=tuple(
+            masked(reason, spec.hidden) for reason in outcome.reasons + _reasons_from_log(directory, outcome)
+        ),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
     )
     directory.write_run(record.to_json())
@@ -171,9 +202,10 @@ def _record(
 ) -> RunRecord:
     plan, profile = spec.plan, spec.profile
     commit, changed = machine.git_facts(toolchain.ROOT)
+    embedded = plan.embedded_properties if system else {}
+    secret = [name for name in plan.secret_properties if name not in embedded]
     properties = {
-        **plan.properties,
-        **(plan.embedded_properties if system else {}),
+        **masked_table(_of_plan(plan, system), secret, spec.hidden),
         **target_properties(target),
         **load_properties(spec.load),
         "think_time_ms": str(round(plan.load.think_time_s * MS_PER_S)),
@@ -193,10 +225,10 @@ def _record(
         goal=plan.goal,
         once_labels=plan.once_labels,
         plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),
-        note=spec.note,
+        note=masked(spec.note, spec.hidden),
         target=spec.target.url if spec.target else None,
         system=plan.system,
-        system_settings=system.settings if system else {},
+        system_settings=masked_table(system.settings, (), spec.hidden) if system else {},
         system_facts=(system.facts if system else ()) + profile.facts + start_facts,
         properties=properties,
         generator_heap_mb=profile.generator_heap_mb,
@@ -215,25 +247,46 @@ def _drive(
 ) -> Outcome:
     port = free_udp_port()
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
-    command = jmeter_command(place.jmeter.path, settings, record.properties, port)
+    properties = {**record.properties, **_of_plan(spec.plan, system)}  # in the record some of them are masked
+    generators = place.generators
+    if generators:
+        more = generators.controller_options(properties, spec.plan.shape_path)
+        command = jmeter_command(place.jmeter.path, settings, {}, port, more)
+    else:
+        command = jmeter_command(place.jmeter.path, settings, properties, port)
     variables = {**environment(spec.profile), **spec.secrets, **place.guardian.environment}
-    process = JMeter(command, directory.path, variables, port, stop_word(spec.load))
-    pids = {GENERATOR: process.pid, **(system.processes if system else {})}
-    progress = Progress(place.console)
-    try:
-        with TelemetryWriter(directory.telemetry, pids), progress:
-            return drive(
+    with ExitStack() as stack:
+        if generators:
+            stack.enter_context(generators.keys_in(directory))
+        process = JMeter(command, directory.path, variables, port, stop_word(spec.load))
+        stack.callback(process.stop, 0.0, 0.0)  # nothing to do, unless an error of ours left it running
+        pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
+        progress = Progress(place.console)
+        with TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})}), progress:
+            outcome = drive(
                 process,
                 JtlTail(directory.samples),
                 progress,
                 place.interrupts,
-                system.check if system else lambda: (),
+                lambda: _troubles(system, generators),
                 spec.load.duration_s,
                 spec.profile.overrun_s,
                 spec.load.requests if isinstance(spec.load, ClosedLoad) else None,
             )
-    finally:
-        process.stop(0.0, 0.0)  # nothing to do, unless an error of ours left it running
+    if generators:
+        generators.end(directory)
+    return outcome
+
+
+def _troubles(system: Supervisor | None, generators: Generators | None) -> tuple[str, ...]:
+    """Return what has died since the last look, a line each."""
+    dead = system.check() if system else ()
+    died = tuple(f"{name} died during the run with exit code {code}" for name, code, _ in dead)
+    return died + (generators.troubles() if generators else ())
+
+
+def _of_plan(plan: Plan, system: Supervisor | None) -> Mapping[str, str]:
+    return {**plan.properties, **(plan.embedded_properties if system else {})}
 
 
 def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
@@ -243,14 +296,16 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
     """
     if outcome.interrupted:
         return ()
-    words = words_of_plan(directory.path, LOG_NAME)
+    path = directory.path
+    logs = [LOG_NAME, *sorted(log.name for log in path.glob(generator_log("*")))]
+    words = dict.fromkeys(text for log in logs for text in words_of_plan(path, log))
     if words:
         return tuple(f"the plan says: {text}" for text in words)
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
-    if has_samples and not outcome.exit_code and not has_dead_thread(directory.path, LOG_NAME):
+    if has_samples and not outcome.exit_code and not any(has_dead_thread(path, log) for log in logs):
         return ()
-    reason = reason_from_logs(directory.path, LOG_NAME)
-    return (f"jmeter.log: {reason}",) if reason else ()
+    reasons = ((log, reason_from_logs(path, log)) for log in logs)
+    return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
 
 
 def _with_logs_kept(error: StartError, logs: Path, build: Path) -> StartError:

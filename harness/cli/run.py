@@ -23,6 +23,7 @@ from harness.cli.arguments import (
     make_command,
     refuse_empty,
 )
+from harness.cli.keeping import keep, place_to_keep
 from harness.cli.measuring import (
     Workplace,
     begin,
@@ -55,7 +56,7 @@ examples:
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
 
 exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;
-3 the run is invalid; 70 an error of the harness itself; 130 interrupted.
+3 the run is invalid, or could not be pushed; 70 an error of the harness itself; 130 interrupted.
 Through make every failure is 2: call scripts/run where the code matters.
 """
 
@@ -76,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)"
     result.add_argument("--series", help=series)
     add_remotes(result)
+    result.add_argument("--s3", help="s3://bucket/prefix to push the run to at its end (the profile's [storage])")
     add_places(result)
     return result
 
@@ -115,6 +117,7 @@ def main(arguments: Sequence[str]) -> int:
         allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(asked, options.reports)
+        kept_in = place_to_keep(options.s3, asked.profile)
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian(uuid4().hex)))
         place = stack.enter_context(generators_of(asked, options.keys, place))
         directory = reserve(options.reports, spec.plan.name, spec.series)
@@ -128,7 +131,8 @@ def main(arguments: Sequence[str]) -> int:
             summary = write_report(directory)
             update_overview(options.reports, place.say)
         place.say(closing_text(summary, shown(directory.report)))
-        return summary.verdict.exit_code
+        code = summary.verdict.exit_code
+        return keep(directory, kept_in, code, place.say) if kept_in else code
 
 
 def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workplace) -> None:

@@ -33,13 +33,14 @@ def drive(
     tail: JtlTail,
     progress: Progress,
     interrupts: Interrupts,
-    dead_processes: Callable[[], Sequence[tuple[str, int, str]]],
+    troubles: Callable[[], Sequence[str]],
     duration_s: float | None,
     overrun_s: float,
     request_count: int | None = None,
 ) -> Outcome:
     """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
 
+    `troubles` says what of the system, or of the generators, has died.
     After `request_count` samples JMeter is asked to end, which is no interruption. It is given `overrun_s` beyond the
     duration for its start, its last samples and tearDown.
     """
@@ -62,11 +63,10 @@ def drive(
             )
             code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
             return Outcome(code, interrupts.count > 0, _reasons(code))
-        dead = dead_processes()
-        if dead:
-            progress.say(f"stopping: {dead[0][0]} died")
-            reasons = tuple(f"{name} died during the run with exit code {code}" for name, code, _ in dead)
-            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, reasons)
+        found = tuple(troubles())
+        if found:
+            progress.say(f"stopping: {found[0]}")
+            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, found)
         if duration_s is not None and now_s - started_s > duration_s + overrun_s:
             progress.say(f"stopping: JMeter still runs {overrun_s:.0f} s after its time")
             reason = f"JMeter did not end by itself within {overrun_s:.0f} s after its duration and was stopped"
