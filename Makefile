@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity system report compare summary history site test test-fast lint bench clean
+.PHONY: help setup run sweep capacity system report compare summary history site metrics test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
@@ -104,6 +104,10 @@ summary: ## write REPORTS/SUMMARY.md: every run of every plan, newest first
 history: ## write the figures of PLAN over time with a chart: REPORTS/PLAN/history-TOTAL-average.md
 	@$(python) aggregate.py history '$(REPORTS)' --save $(call option,plan,$(PLAN)) $(call option,label,$(value LABEL)) \
 	  $(call option,metric,$(METRIC)) $(call option,users,$(USERS)) $(call option,last,$(LAST))
+
+metrics: ## fetch what CloudWatch knows of RUN (ENV: that of another profile), and write its report again
+	@$(if $(strip $(RUN)),$(python) aggregate.py metrics $(call quoted,$(RUN)) --reports '$(REPORTS)' \
+	  $(if $(filter-out file,$(origin ENV)),$(call option,env,$(ENV))),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
 	@$(python) aggregate.py site '$(REPORTS)'

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.compare import add_compare
+from harness.cli.metrics import add_metrics
 from harness.cli.overview import add_history, add_site, add_summary, write_summary
 from harness.cli.sweeps import add_sweep, report_sweeps
 from harness.cli.table import add_table, joined_sort, print_tables
@@ -24,12 +25,13 @@ examples:
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users the goal allows; plateau, cliff, charts
   ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
   ./aggregate.py history --plan killbill-stripe --metric p90    figures over time; history --help shows what more it can
+  ./aggregate.py metrics killbill-stripe/run-01_1               CPU and memory of services in AWS, from CloudWatch
   ./aggregate.py site                                           writes build/site: all reports as HTML, no server needed
 
 exit codes: 0 fine; 1 regressed; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
 
-_TAKING_FILES = ("table", "compare", "sweep")
+_TAKING_FILES = ("table", "compare", "sweep", "metrics")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|compare|sweep|summary|history|site")
+    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|compare|sweep|summary|history|site|metrics")
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
     report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
@@ -49,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add_summary(verbs)
     add_history(verbs)
     add_site(verbs)
+    add_metrics(verbs)
     return result
 
 
@@ -82,6 +85,11 @@ def main(arguments: Sequence[str]) -> int:
             from harness.cli.site import make_site  # here, because only the site needs to read Markdown
 
             return make_site(options)
+        if options.verb == "metrics":
+            from harness.cli.fetching import fetch_metrics  # here, because only reports need charts and templates
+
+            options.run += rest
+            return fetch_metrics(options)
         return _report(options.run)
 
 

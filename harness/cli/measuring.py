@@ -239,6 +239,7 @@ def _record(
         started_at=_now(),
         exception_logs=system.exception_logs if system else (),
         heap_unknown=tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else (),
+        cloudwatch=profile.cloudwatch,
     )
 
 

@@ -23,6 +23,7 @@ from harness.cli.arguments import (
     make_command,
     refuse_empty,
 )
+from harness.cli.fetching import metrics_after
 from harness.cli.keeping import keep, place_to_keep
 from harness.cli.measuring import (
     Workplace,
@@ -130,6 +131,8 @@ def main(arguments: Sequence[str]) -> int:
             stack.close()
             summary = write_report(directory)
             update_overview(options.reports, place.say)
+        if spec.profile.cloudwatch:
+            metrics_after([directory], place.say)
         place.say(closing_text(summary, shown(directory.report)))
         code = summary.verdict.exit_code
         return keep(directory, kept_in, code, place.say) if kept_in else code

@@ -27,6 +27,7 @@ from harness.cli.arguments import (
     make_command,
     refuse_empty,
 )
+from harness.cli.fetching import metrics_after
 from harness.cli.levels import Levels
 from harness.cli.measuring import Workplace, ready_jmeter, shown, update_overview
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, StartError, UsageError
@@ -225,6 +226,8 @@ class _Sweep:
             from harness.io.sweeps import write_sweep_report
             from harness.render.sweep_words import answer_text
 
+            if self._asked.profile.cloudwatch:
+                metrics_after([self._files.run(run.run) for run in record.runs], say)
             found, analysis = write_sweep_report(self._files.record)
             update_overview(self._files.record.parent.parent, say)
             say("\n" + self._course.closing(self._so_far))

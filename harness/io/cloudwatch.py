@@ -22,25 +22,29 @@ from harness.summary import RunSummary
 _WHERE = "CloudWatch"
 
 
+class NothingToFetchError(UsageError):
+    """A run that CloudWatch cannot be asked about; of others it can."""
+
+
 def add_cloudwatch(
     directory: RunDirectory, say: Callable[[str], None], asked: CloudWatchSpec | None = None
 ) -> RunSummary:
     """Fetch the figures of a run, write its JSON, charts and Markdown again and return its summary.
 
-    `asked` takes the place of what the run's profile asked for. UsageError when neither asks for anything, or there was
-    no load; HarnessError when nothing could be fetched: the run is then as it was.
+    `asked` takes the place of what the run's profile asked for. NothingToFetchError when neither asks for anything, or there
+    was no load; another HarnessError when nothing could be fetched: the run is then as it was.
     """
     summary = _summary(directory)
     run = summary.run
     spec = asked or (run.cloudwatch if run else None)
     if run is None or spec is None:
-        raise UsageError(
+        raise NothingToFetchError(
             f"{summary.source}: its profile asked for nothing from CloudWatch", "give --env of a profile that does"
         )
     if summary.origin_s is None or not summary.window.run_s:
-        raise UsageError(f"{summary.source}: there was no load to watch anything under", "see its report")
-    _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, say)
-    if spec != run.cloudwatch:
+        raise NothingToFetchError(f"{summary.source}: there was no load to watch anything under", "see its report")
+    is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, say)
+    if is_new and spec != run.cloudwatch:
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     summary = replace(summary, run=run, observed=replace(summary.observed, cloudwatch=found))
@@ -63,8 +67,8 @@ def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> 
     return record
 
 
-def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, say: Callable[[str], None]) -> None:
-    """Write cloudwatch.csv, unless the one that is there has what CloudWatch does not have any more."""
+def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, say: Callable[[str], None]) -> bool:
+    """Write cloudwatch.csv and return True; False where the one that is there has what CloudWatch has not any more."""
     period_s = period_kept_s(spec.period_s, time.time() - from_s)
     span = whole_periods(from_s, to_s, period_s)
     queries = queries_of(spec)
@@ -74,11 +78,12 @@ def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int
     kept_s = _period_of_kept(directory)
     if kept_s is not None and (kept_s < period_s or not any(answers.values.values())):
         say(f"cloudwatch.csv, of periods of {kept_s} s, is kept: CloudWatch has less by now")
-        return
+        return False
     if period_s != spec.period_s:
         say(f"CloudWatch has no periods of {spec.period_s} s of so long ago any more: they are {period_s} s")
     directory.path.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
     write_whole(directory.cloudwatch, answers.to_csv(queries, span))
+    return True
 
 
 def _answers(spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answers:

@@ -108,8 +108,8 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     if late:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
-            f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): CloudWatch is minutes late, "
-            f"`./aggregate.py metrics {source}` fetches again."
+            f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): CloudWatch is minutes "
+            f"late, `./aggregate.py metrics {source}` fetches again."
         )
     partial = [metric for metric in found.metrics if not metric.is_complete]
     if partial:

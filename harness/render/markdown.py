@@ -197,6 +197,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
+        is_cloud_missing=run is not None and run.cloudwatch is not None,
         cloud=[_image(picture, folder) for picture in charts.cloud],
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
