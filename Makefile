@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity system report compare summary history site metrics test test-fast lint bench clean
+.PHONY: help setup run sweep capacity nightly system report compare summary history site metrics push pull ls test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
@@ -25,12 +25,17 @@ ENV ?= local
 ## FRESH=1                   sweep, capacity: start the system anew for each level
 ## WARMUP=30s                sweep, capacity: a run before the first level that is not counted; 0 for none
 ## RESUME=07                 sweep, capacity: go on with sweep-07 (the same command does it too); NEW=1 begins another
+## RESUME=1                  nightly: go on with the last night
 ## P90=2000 AVERAGE=500      goal of a run or of `make capacity` in ms; ERRORS=1% (default: the plan's)
 ## FROM=1 MOST=400           users of its first run, and the most it tries
+## SUITE=env/nightly.toml    what `make nightly` measures; DRY_RUN=1 only checks it and prints the order of the runs
 ## RUN=reports/…/run-01_1    the run that `make report` renders again
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
 ## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
 ## LAST=20                   only the newest runs
+## S3=s3://bucket/prefix     `make run` pushes there; where `make push`, `pull`, `ls` go (default: [storage] of ENV)
+## RUN="run-07_1 run-07_2"   push, pull, ls: which runs (default: all), of PLAN, of ENV, SINCE=2026-11-01, LAST=20
+## FIGURES_ONLY=1 REPLACE=1  pull without samples; push reports made again in place of those there
 ## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs (several with blanks between, patterns as run-07_*, files), or two sweeps
 ## THRESHOLD="p95=20%"       the least change that matters, instead of the plan's
 ## ANYWAY=1, SURE=1          compare though users, plan or duration differ; fail also when nothing can be told
@@ -58,7 +63,7 @@ help: ## this text
 	@echo 'Plans:'
 	@echo '  $(call names,plans)'
 	@echo 'Profiles:'
-	@echo '  $(call names,env)'
+	@echo '  $(filter-out nightly,$(call names,env))'
 
 setup: ## build .venv and the JMeter home, once; every other target does it when needed
 	@$(python) scripts/setup
@@ -69,7 +74,7 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
 	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(value NOTE)) \
-  $(call option,reports,$(REPORTS))
+	  $(call option,s3,$(S3)) $(call option,reports,$(REPORTS))
 
 # What sweep and capacity take beside their levels.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
@@ -85,6 +90,11 @@ sweep: ## a run for each of USERS=1,5,10,25, and one report of them all
 capacity: ## search the greatest number of users within the goal
 	@$(python) scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
 	  $(call option,errors,$(ERRORS)) $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)
+
+nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
+	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
+	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) \
+	  $(call option,reports,$(REPORTS)/nightly)
 
 system: ## start the PLAN's system alone and keep it up until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))
@@ -111,6 +121,22 @@ metrics: ## fetch what CloudWatch knows of RUN (ENV: that of another profile), a
 
 site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
 	@$(python) aggregate.py site '$(REPORTS)'
+
+# $(call given,PLAN) is PLAN as the user gave it, nothing where it is our default.
+given = $(if $(filter-out file,$(origin $(1))),$($(1)))
+stored = $(call quoted,$(RUN) $(S3)) $(call option,env,$(call given,ENV))
+chosen = $(call option,plan,$(call given,PLAN)) $(call option,since,$(SINCE)) $(call option,last,$(LAST))
+
+push: ## put RUN, or all runs, into S3=s3://bucket/prefix
+	@$(python) aggregate.py push $(if $(strip $(RUN)),,all) $(stored) $(if $(strip $(REPLACE)),--replace) \
+	  $(call option,reports,$(REPORTS))
+
+pull: ## get runs out of S3=s3://bucket/prefix into REPORTS
+	@$(python) aggregate.py pull $(stored) $(chosen) $(if $(strip $(FIGURES_ONLY)),--figures-only) \
+	  $(call option,reports,$(REPORTS))
+
+ls: ## list the runs in S3=s3://bucket/prefix
+	@$(python) aggregate.py ls $(stored) $(chosen)
 
 # pytest's 5 is "no tests": as it should be where TESTS names files that have none of this kind, never for all of them.
 or_none = || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }

@@ -76,7 +76,7 @@ class Profile:
     """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there.
 
     `allowed_targets` are the systems beside this machine's own that may be loaded. `cloudwatch` is what is fetched from
-    there after a run.
+    there after a run; `storage` has the keys s3 and endpoint_url where its runs are kept in S3.
     """
 
     name: str
@@ -90,6 +90,7 @@ class Profile:
     facts: tuple[tuple[str, str], ...]
     allowed_targets: tuple[str, ...] = ()
     cloudwatch: CloudWatchSpec | None = None
+    storage: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     data = load_toml(env_dir / f"{name}.toml", "ENV", name)
     where = f"env/{name}.toml"
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    check_keys(data, {**known, "facts": dict, "allowed_targets": list, "cloudwatch": dict}, where)
+    check_keys(data, {**known, "facts": dict, "allowed_targets": list, "cloudwatch": dict, "storage": dict}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
@@ -249,6 +250,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     plans = data.get("plan", {})
     check_keys(plans, dict.fromkeys(plans, dict), f"{where} [plan]")
     check_keys(facts, dict.fromkeys(facts, str), f"{where} [facts]")
+    storage = data.get("storage", {})
+    check_keys(storage, {"s3": str, "endpoint_url": str}, f"{where} [storage]")
     return Profile(
         name=name,
         title=data.get("title", name),
@@ -261,6 +264,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         facts=tuple(facts.items()),
         allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
         cloudwatch=parse_cloudwatch(data["cloudwatch"], f"{where} [cloudwatch]") if "cloudwatch" in data else None,
+        storage=storage,
     )
 
 

@@ -7,9 +7,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.accept import add_accept
 from harness.cli.compare import add_compare
 from harness.cli.metrics import add_metrics
 from harness.cli.overview import add_history, add_site, add_summary, write_summary
+from harness.cli.storage import LS, PULL, PUSH, add_storage
 from harness.cli.sweeps import add_sweep, report_sweeps
 from harness.cli.table import add_table, joined_sort, print_tables
 from harness.errors import EXIT_INVALID, EXIT_OK
@@ -25,13 +27,15 @@ examples:
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users the goal allows; plateau, cliff, charts
   ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
   ./aggregate.py history --plan killbill-stripe --metric p90    figures over time; history --help shows what more it can
+  ./aggregate.py accept --since 2026-11-20 --plan … --reason …  a change is intended; the nightly compares since then
+  ./aggregate.py push run-01_1 s3://bucket/prefix               keeps runs in S3; pull gets them back, ls lists them
   ./aggregate.py metrics killbill-stripe/run-01_1               CPU and memory of services in AWS, from CloudWatch
   ./aggregate.py site                                           writes build/site: all reports as HTML, no server needed
 
 exit codes: 0 fine; 1 regressed; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
 
-_TAKING_FILES = ("table", "compare", "sweep", "metrics")
+_TAKING_FILES = ("table", "compare", "sweep", "metrics", PUSH, PULL, LS)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,16 +46,22 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = result.add_subparsers(dest="verb", required=True, metavar="table|report|compare|sweep|summary|history|site|metrics")
+    verbs = result.add_subparsers(
+        dest="verb",
+        required=True,
+        metavar="table|report|compare|sweep|summary|history|accept|site|metrics|push|pull|ls",
+    )
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
-    report.add_argument("run", type=Path, help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
+    report.add_argument("run", help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
     add_compare(verbs)
     add_sweep(verbs)
     add_summary(verbs)
     add_history(verbs)
+    add_accept(verbs)
     add_site(verbs)
     add_metrics(verbs)
+    add_storage(verbs)
     return result
 
 
@@ -81,6 +91,10 @@ def main(arguments: Sequence[str]) -> int:
             from harness.cli.history import print_history  # here, because pandas takes its time to load
 
             return print_history(options)
+        if options.verb == "accept":
+            from harness.cli.accepting import accept  # here, because nothing else needs the nights
+
+            return accept(options)
         if options.verb == "site":
             from harness.cli.site import make_site  # here, because only the site needs to read Markdown
 
@@ -90,6 +104,11 @@ def main(arguments: Sequence[str]) -> int:
 
             options.run += rest
             return fetch_metrics(options)
+        if options.verb in (PUSH, PULL, LS):
+            from harness.cli.storing import store  # here, because only S3 needs boto3, which takes its time to load
+
+            options.words += rest
+            return store(options)
         return _report(options.run)
 
 
@@ -99,12 +118,15 @@ def _found(run: Path) -> Path:
     return run if there else ROOT / "reports" / run
 
 
-def _report(path: Path) -> int:
+def _report(name: str) -> int:
     # Here, because only a report needs charts and templates, which take their time to load.
     from harness.io.results import write_report
     from harness.io.rundir import RunDirectory
+    from harness.io.sources import refuse_stored
     from harness.verdict import headline
 
+    refuse_stored(name)
+    path = Path(name)
     directory = RunDirectory(_found(path.with_suffix("") if path.suffix in (".md", ".json") else path).resolve())
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")

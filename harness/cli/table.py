@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
+from harness.cli.storage import add_endpoint, endpoint_of
 from harness.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.figures import PERCENTILES
 from harness.io.inputs import resolve
@@ -41,6 +42,7 @@ examples:
   ./aggregate.py table samples.jtl --only TOTAL --layout classic     one line, as in the reports of 2015
   ./aggregate.py table samples.jtl --format json | jq .groups[0].total.percentiles_ms
   ./aggregate.py table samples.jtl --format csv > figures.csv
+  ./aggregate.py table s3://bucket/prefix/…/samples.jtl.zst          out of S3, as a stream
 
 Times are milliseconds. Percentiles are exact, by the rule of JMeter's Aggregate Report. Labels of setUp and tearDown
 thread groups stand in tables of their own; the window cuts the load alone. Caveats stand below the table, or with csv,
@@ -63,8 +65,9 @@ def add_table(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "input",
         nargs="+",
         metavar="INPUT",
-        help="a JTL, CSV or XML, also .gz or .zst; a folder or a pattern of such; - is standard input",
+        help="a JTL, CSV or XML, also .gz or .zst; a folder or a pattern of such; - is standard input; s3://bucket/key",
     )
+    add_endpoint(table)
     reading = table.add_argument_group("what is read and counted")
     reading.add_argument("--each", action="store_true", help="a table for each file, headed by its name")
     reading.add_argument(
@@ -130,7 +133,7 @@ def print_tables(options: argparse.Namespace) -> int:
     code = EXIT_OK
     for names in [[name] for name in options.input] if options.each else [options.input]:
         try:
-            inputs = resolve(names)
+            inputs = resolve(names, endpoint_of(options))
             for run in [[given] for given in inputs] if options.each else [inputs]:
                 summary = summary_of_jtls(run, counting)
                 printer.add(selection.view(summary, run[0].name if options.each else summary.source))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from harness.config import did_you_mean
 from harness.errors import UsageError
@@ -27,7 +27,11 @@ from harness.io.streams import (
 )
 from harness.jtl import SAMPLES_NAME
 from harness.jtl_kind import kind_of
+from harness.storage import SCHEME
 from harness.units import BYTES_PER_MB
+
+if TYPE_CHECKING:
+    from harness.io.s3_stream import ObjectStream
 
 STANDARD_INPUT = "-"
 _PACKED = ("", ".gz", ".zst")
@@ -39,22 +43,33 @@ _PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | ./aggregate.py table 
 
 @dataclass(frozen=True)
 class Input:
-    """A file to be read: `name` is what messages call it; `path` is None for standard input."""
+    """A file to be read: `name` is what messages call it; `path` is None for standard input and for an object of S3.
+
+    An object has its `url`, and the `endpoint_url` of a server that is not that of AWS.
+    """
 
     name: str
     path: Path | None
+    url: str | None = None
+    endpoint_url: str | None = None
 
 
-def resolve(arguments: Sequence[str]) -> tuple[Input, ...]:
+def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[Input, ...]:
     """Return the inputs that the arguments name, in their order; UsageError when one names nothing.
 
-    An argument is a file, `-` for standard input, a pattern that the shell left as it is (its matches are sorted), or a
-    folder: of a run its samples.jtl, of any other its *.jtl, each also with .gz or .zst behind. Other names in a folder
-    are not guessed: telemetry.csv is no JTL. The same file under two names is an error: its samples would count twice.
+    An argument is a file, `-` for standard input, an object s3://bucket/key, a pattern that the shell left as it is
+    (its matches are sorted), or a folder: of a run its samples.jtl, of any other its *.jtl, each also with .gz or .zst
+    behind. Other names in a folder are not guessed: telemetry.csv is no JTL. The same file under two names is an error:
+    its samples would count twice.
     """
     found: list[Input] = []
     for argument in arguments:
-        found += [Input("standard input", None)] if argument == STANDARD_INPUT else map(_input, _paths(argument))
+        if argument == STANDARD_INPUT:
+            found.append(Input("standard input", None))
+        elif argument.startswith(SCHEME):
+            found.append(Input(argument, None, argument, endpoint_url))
+        else:
+            found += map(_input, _paths(argument))
     seen: dict[object, str] = {}
     for source in found:
         key = _identity(source)
@@ -71,7 +86,7 @@ def _input(path: Path) -> Input:
 
 def _identity(source: Input) -> object:
     if source.path is None:
-        return None
+        return source.url
     status = _status(source.path)
     return (status.st_dev, status.st_ino)
 
@@ -147,13 +162,13 @@ def _unreadable(name: str, error: OSError) -> UsageError:
 class Opened:
     """An open JTL: its bytes, decompressed, and what is known about the file."""
 
-    def __init__(self, source: Input, raw: io.FileIO) -> None:
+    def __init__(self, source: Input, raw: io.FileIO | ObjectStream) -> None:
         self._name = source.name
         self._source = Source(raw, source.name)
-        self._before = os.fstat(raw.fileno())
-        is_file = stat.S_ISREG(self._before.st_mode)
+        self._file = raw if isinstance(raw, io.FileIO) else None
+        self._before = os.fstat(self._file.fileno()) if self._file else None
         self.truncated: str | None = None  # why a compressed file ended before its end, once it has been read
-        self.size_bytes: int | None = self._before.st_size if is_file else None  # on the disk, compressed or not
+        self.size_bytes = _stored_bytes(raw)
         self._on_disk = on_disk = stream = buffered(self._source)  # kept: it would close the file with it
         head = stream.peek()
         if head.startswith(GZIP_MAGIC) or is_zstd(head):
@@ -168,7 +183,7 @@ class Opened:
         self.stream: BinaryIO = stream
         self.kind = kind_of(head[:_HEAD_BYTES], source.name)
         # Whether ranges of the file at the input's path are ranges of the text.
-        self.is_plain = stream is on_disk and is_file and source.path is not None
+        self.is_plain = stream is on_disk and self.size_bytes is not None and source.path is not None
 
     def _cut(self, reason: str) -> None:
         self.truncated = reason
@@ -179,9 +194,9 @@ class Opened:
 
     def check_unchanged(self) -> None:
         """Raise a UsageError if the file has changed since it was opened, or is gone: then its run may go on."""
-        if self.size_bytes is None:
+        if self.size_bytes is None or self._file is None or self._before is None:
             return
-        now = os.fstat(self._source.raw.fileno())
+        now = os.fstat(self._file.fileno())
         is_removed = now.st_nlink == 0 < self._before.st_nlink  # a here-document has no name to begin with
         if is_removed or now.st_size < self._before.st_size:
             what = "was removed" if is_removed else "was cut off"
@@ -195,6 +210,14 @@ class Opened:
             f"{self._name}: {what} while it was read: the run is still going on",
             "wait for its end, or copy the file first",
         )
+
+
+def _stored_bytes(raw: io.FileIO | ObjectStream) -> int | None:
+    """Return the size of a file or an object as it is stored, compressed or not; None for a pipe."""
+    if not isinstance(raw, io.FileIO):
+        return raw.size_bytes
+    status = os.fstat(raw.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _size_text(before: int, after: int) -> str:
@@ -211,8 +234,14 @@ def opened(source: Input) -> Iterator[Opened]:
 
 
 @contextmanager
-def raw(source: Input) -> Iterator[io.FileIO]:
+def raw(source: Input) -> Iterator[io.FileIO | ObjectStream]:
     """Give the bytes of an input as they are, and close it at the end; UsageError when it cannot be read."""
+    if source.url:
+        from harness.io.s3_stream import open_object  # here, because files do without boto3, which takes time to load
+
+        with open_object(source.url, source.endpoint_url) as stored:
+            yield stored
+        return
     try:
         file = io.FileIO(0, closefd=False) if source.path is None else io.FileIO(source.path)
     except OSError as error:

@@ -40,11 +40,16 @@ Say = Callable[[str], None]
 _PROBE = ".write-check"
 
 
+class DifferentError(UsageError):
+    """What is stored of a run differs from what is here: other runs are not concerned."""
+
+
 @dataclass(frozen=True)
 class Place:
-    """Where runs are kept: an address in S3 and the client that speaks to it."""
+    """Where runs are kept: an address in S3, the server unless it is that of AWS, and the client that speaks to it."""
 
     location: Location
+    endpoint_url: str | None
     client: Any = field(repr=False)
 
     def target(self, path: str) -> Mapping[str, str]:
@@ -79,7 +84,8 @@ class Pulled:
 def open_place(url: str, endpoint_url: str | None = None) -> Place:
     """Return the place that s3://bucket/prefix names; UsageError when it is no such address. Nothing is asked yet."""
     location = parse_location(url)
-    return Place(location, client("s3", parse_endpoint_url(endpoint_url) if endpoint_url else None))
+    endpoint_url = parse_endpoint_url(endpoint_url) if endpoint_url else None
+    return Place(location, endpoint_url, client("s3", endpoint_url))
 
 
 def check_writable(place: Place) -> None:
@@ -131,37 +137,38 @@ def pull(
     plan: str | None = None,
     since: str | None = None,
     figures_only: bool = True,
-    profile: str | None = None,
-    last: int | None = None,
-    names: tuple[str, ...] = (),
 ) -> Pulled:
+    """Put pushed runs of a plan, all there are since a date such as 2026-11-01, into the folder of reports."""
+    return pull_runs(place, reports, say, Wanted(plan=plan, since=since).of(runs_there(place, plan)), figures_only)
+
+
+def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun], figures_only: bool) -> Pulled:
     """Put pushed runs into the folder of reports, each file verified before it gets its name.
 
-    `since` is a date such as 2026-11-01; `figures_only` leaves samples, telemetry and charts in S3. What is here of the
-    same run stays as it is. Where another run of that name is, the pulled one is refused, and the others go on.
+    `figures_only` leaves samples, telemetry and charts in S3. What is here of the same run stays as it is. Where
+    another run of that name is, the pulled one is refused, and the others go on.
     """
     runs: list[str] = []
     there: list[str] = []
     incomplete: list[str] = []
     refused: list[str] = []
-    for run in Wanted(names, plan, profile, since, last).of(runs_there(place, plan)):
+    for run in wanted:
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
             incomplete.append(run.key.id)
-            continue
-        other = _other_run(directory, run.key, place)
-        if other:
+        elif other := _other_run(directory, run.key, place):
             refused.append(other)
-            continue
-        if figures_only and all(_path(directory, name).is_file() for name in FIGURES):
+        elif _has_all(directory, figures_only) or not _fetch(directory, place, run.key, figures_only):
             there.append(run.key.id)
-            continue
-        if _fetch(directory, place, run.key, figures_only):
+        else:
             say(f"{run.key.id}: pulled")
             runs.append(run.key.id)
-        else:
-            there.append(run.key.id)
     return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused))
+
+
+def _has_all(directory: RunDirectory, figures_only: bool) -> bool:
+    """Return whether it is sure, without a look at what there is in S3, that nothing is missing here."""
+    return figures_only and all(_path(directory, name).is_file() for name in FIGURES)
 
 
 def _path(directory: RunDirectory, name: str) -> Path:
@@ -197,11 +204,11 @@ def _missing(local: Manifest, stored: Manifest, url: str, replace: bool) -> tupl
     contradicted = stored.contradicted(local)
     if contradicted:
         what = f"{url}: has another {', '.join(contradicted)} than the run here"
-        raise UsageError(what, "a measurement is never replaced: pull that one into a folder of its own (--reports)")
+        raise DifferentError(what, "a measurement is never replaced: pull that one with --reports other")
     missing = stored.lacking(local)
     if missing and not replace:
         what = f"{url}: differs in {', '.join(file.name for file in missing)}"
-        raise UsageError(what, "--replace puts what is here in its place; measurements stay")
+        raise DifferentError(what, "--replace puts what is here in its place; measurements stay")
     return missing
 
 

@@ -18,6 +18,7 @@ from harness.io.rundir import RUN_NAME, RunDirectory
 from harness.markdown_report import parse_report
 from harness.record import RUNNING
 from harness.result import JTL, RunResult
+from harness.storage import SCHEME
 from harness.summary import FORMAT_VERSION, RunSummary
 
 # Of this version labels have no batches yet; all else is the same.
@@ -60,7 +61,15 @@ def _order(path: Path) -> tuple[str, int, int, str]:
     return path.parent.name, int(match[1]) if match else 0, int(match[2]) if match else 0, path.name
 
 
+def refuse_stored(name: str) -> None:
+    """Raise a UsageError for a run that is named where it lies in S3: only `table` reads there."""
+    if name.startswith(SCHEME):
+        place = name.partition("/runs/")[0]
+        raise UsageError(f"{name}: lies in S3", f"pull it first: ./aggregate.py pull {place}")
+
+
 def _found(name: str, reports_dir: Path) -> list[Path]:
+    refuse_stored(name)
     path = Path(name)
     if _is_there(path):
         return [_run_or_file(path)]

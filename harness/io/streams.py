@@ -24,9 +24,12 @@ _ZSTD_WINDOW_MAX = 2**31
 
 
 class Source(io.RawIOBase):
-    """A file that is read from its beginning to its end; `position` counts the bytes. Errors become UsageErrors."""
+    """A file or an object of S3 that is read from its beginning to its end; `position` counts the bytes.
 
-    def __init__(self, raw: io.FileIO, name: str) -> None:
+    Errors become UsageErrors.
+    """
+
+    def __init__(self, raw: io.RawIOBase, name: str) -> None:
         self.raw = raw
         self.position = 0
         self._name = name

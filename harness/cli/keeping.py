@@ -1,0 +1,48 @@
+"""Keeps a run in S3 at its end; the place is tried before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.cli.measuring import shown
+from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
+from harness.io.rundir import RunDirectory
+from harness.io.s3 import Place, check_writable, open_place, push
+from harness.io.toolchain import ROOT
+from harness.spec import Profile
+
+
+def place_to_keep(url: str | None, profile: Profile) -> Place | None:
+    """Return where a run is to be kept, once it is sure that it can be written there; None when nobody asked for it."""
+    url = url or profile.storage.get("s3")
+    if url is None:
+        return None
+    place = open_place(url, profile.storage.get("endpoint_url"))
+    check_writable(place)
+    return place
+
+
+def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> int:
+    """Push a run that has its report; return its exit code, or, where that is 0 and the push failed, a code for that.
+
+    Nothing is lost by a push that failed: it is said how to repeat it.
+    """
+    failed = EXIT_OK
+    if code == EXIT_INTERRUPTED:
+        say("interrupted, and therefore not pushed")
+    else:
+        try:
+            push(directory, place, say)
+            return code
+        except KeyboardInterrupt:
+            say("the push was interrupted")
+            failed = EXIT_INTERRUPTED
+        except HarnessError as error:
+            say(f"not pushed: {error}")
+            failed = EXIT_INVALID
+    endpoint = f" --endpoint-url {place.endpoint_url}" if place.endpoint_url else ""
+    reports = directory.path.parent.parent
+    there = "" if reports == ROOT / "reports" else f" --reports {shown(reports)}"
+    name = f"{directory.plan}/{directory.name}"
+    say(f"the run is here, whole; to push it: ./aggregate.py push {name} {place.location.url}{endpoint}{there}")
+    return code or failed
