@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness import units
 from harness.errors import UsageError
 from harness.record import LoadRecord
 from harness.thresholds import Thresholds
@@ -69,14 +68,13 @@ class NightlyRecord:
     """<date>.json; its runs are run-<series>_1 and following of each plan. Times are UTC in ISO 8601.
 
     `spent_s` is what the night took so far, over all its beginnings. `state` stays `running` until every run ended or
-    was given up: then the night can be continued. `storage` is the s3:// address, None without one.
+    was given up; till then the night can be continued. `storage_problems` say what was not fetched from S3 or pushed.
     """
 
     format_version: int
     name: str
     series: str
     title: str
-    suite: str
     command: str
     budget_s: float
     metrics: tuple[str, ...]
@@ -86,7 +84,6 @@ class NightlyRecord:
     runs: tuple[NightRun, ...]
     started_at: str
     spent_s: float
-    storage: str | None
     storage_problems: tuple[str, ...]
     git_commit: str | None
     git_changed: bool | None
@@ -149,8 +146,3 @@ def order_of(loads: tuple[Load, ...]) -> tuple[NightRun, ...]:
     """
     rounds = range(1, 1 + max(load.repeats for load in loads))
     return tuple(NightRun(place, turn) for turn in rounds for place, load in enumerate(loads) if turn <= load.repeats)
-
-
-def budget_text(spent_s: float, budget_s: float) -> str:
-    """Return how much of its time a night took."""
-    return f"{units.duration_text(round(spent_s))} of {units.duration_text(budget_s)}"

@@ -19,6 +19,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "format_version": int,
     "title": str,
     "budget": _TEXT,
+    "slack": _TEXT,
     "repeats": int,
     "env": str,
     "gate": dict,
@@ -42,6 +43,7 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
 }
 _REPEATS_MAX = 100
 _BUDGET_MAX_S = 86_400.0
+_SLACK = "5m"
 _METRICS: Mapping[str, str] = {**{name: name.removeprefix("p") for name in NAMES if name != "alpha"}, "median": "50"}
 # What is judged unless the suite says otherwise. With each metric and label the nights with a false alarm become more.
 _JUDGED_METRICS = ("average", "p95", "errors")
@@ -68,8 +70,13 @@ class SuiteRun:
         """The load in few words: killbill-stripe, 10 users."""
         users, rate = self.options.get("users"), self.options.get("rate")
         load = f", {units.plural(int(users), 'user')}" if users else f", {rate} users/s" if rate else ""
+        return f"{self.plan}{load}"
+
+    @property
+    def full_title(self) -> str:
+        """The same with all that the suite says of it."""
         more = [f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options]
-        return f"{self.plan}{load}" + (f" ({', '.join(more)})" if more else "")
+        return f"{self.title} ({', '.join([f'profile {self.profile}', *more])})"
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -80,13 +87,21 @@ class SuiteRun:
 
 @dataclass(frozen=True)
 class Suite:
-    """What a night measures, in at most `budget_s` seconds; `metrics` and `labels` are judged, no labels is all."""
+    """What a night measures, in at most `budget_s` seconds; `metrics` and `labels` are judged, no labels is all.
+
+    A run may take `slack_s` longer than its load and what JMeter may take beyond it: the system has to start and stop.
+    """
 
     title: str
     budget_s: float
+    slack_s: float
     metrics: tuple[str, ...]
     labels: tuple[str, ...]
     runs: tuple[SuiteRun, ...]
+
+    def title_of(self, run: SuiteRun) -> str:
+        """Return the load in as few words as tell it from the others."""
+        return run.title if sum(one.title == run.title for one in self.runs) == 1 else run.full_title
 
 
 def load_suite(path: Path) -> Suite:
@@ -100,7 +115,9 @@ def load_suite(path: Path) -> Suite:
         raise UsageError(f"{where}: has no [[run]]", 'give one, such as [[run]] with plan = "killbill-stripe"')
     if "budget" not in data:
         raise UsageError(f"{where}: budget is missing", 'say how long all runs may take: budget = "90m"')
-    runs = [run for table in data["run"] for run in _runs(table, data, gate.get("thresholds", {}), where)]
+    thresholds = gate.get("thresholds", {})
+    Thresholds().with_table(thresholds, f"{where} [gate] thresholds")
+    runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where)]
     for place, run in enumerate(runs):
         if any((run.plan, run.profile, run.options) == (one.plan, one.profile, one.options) for one in runs[:place]):
             raise UsageError(f"{where}: {run.title} stands there twice", "give repeats = 2 to measure it twice")
@@ -110,13 +127,16 @@ def load_suite(path: Path) -> Suite:
     return Suite(
         title=data.get("title", path.stem),
         budget_s=budget_s,
+        slack_s=units.parse_duration_s(str(data.get("slack", _SLACK)), f"{where}: slack"),
         metrics=_metrics(gate.get("metrics", _JUDGED_METRICS), f"{where} [gate] metrics"),
         labels=_texts(gate.get("labels", _JUDGED_LABELS), f"{where} [gate] labels"),
         runs=tuple(runs),
     )
 
 
-def _runs(table: object, suite: Mapping[str, Any], gate_thresholds: object, where: str) -> Iterator[SuiteRun]:
+def _runs(
+    table: object, suite: Mapping[str, Any], gate_thresholds: Mapping[str, float], where: str
+) -> Iterator[SuiteRun]:
     """Yield a run for each number of users of a [[run]]."""
     if not isinstance(table, dict):
         raise UsageError(f"{where}: run = {table!r}", "write each as [[run]] with its keys below")
@@ -130,17 +150,16 @@ def _runs(table: object, suite: Mapping[str, Any], gate_thresholds: object, wher
     if "users" in table and "rate" in table:
         raise UsageError(f"{where}: users and rate exclude each other", "give one")
     users = table.get("users")
+    if users == []:
+        raise UsageError(f"{where}: users = []", "give one number or several")
     options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
     options |= {key: _text(goal[key]) for key in _GOAL if key in goal}
     loads = [{"users": str(_whole(number, f"{where}: users", None))} for number in _listed(users)]
     if not loads:
         loads = [{"rate": _text(table["rate"])} if "rate" in table else {}]
     at_most = table.get("at_most")
-    thresholds: dict[str, float] = {}
-    for ratios in (gate_thresholds, table.get("thresholds", {})):
-        assert isinstance(ratios, dict)
-        Thresholds().with_table(ratios, f"{where} thresholds")
-        thresholds |= ratios
+    own = table.get("thresholds", {})
+    Thresholds().with_table(own, f"{where} thresholds")
     for load in loads:
         yield SuiteRun(
             plan=table["plan"],
@@ -148,7 +167,7 @@ def _runs(table: object, suite: Mapping[str, Any], gate_thresholds: object, wher
             options={**load, **options},
             repeats=_whole(table.get("repeats", suite.get("repeats", 1)), f"{where}: repeats", _REPEATS_MAX),
             at_most_s=None if at_most is None else units.parse_duration_s(str(at_most), f"{where}: at_most"),
-            thresholds=thresholds,
+            thresholds={**gate_thresholds, **own},
         )
 
 

@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_JMETER = ROOT / "tests" / "fakes" / "jmeter"
+# The suite of the nightly stands beside the profiles.
+PROFILES = sorted(path for path in (ROOT / "env").glob("*.toml") if path.stem != "nightly")
 
 TINY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +10,10 @@ from harness.cli.arguments import asked_of
 from harness.manifest import load_manifest, system_names
 from harness.plan import load_plan
 from harness.spec import load_profile
+from tests.conftest import PROFILES, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SYSTEMS = system_names(ROOT / "systems")
 PLANS = sorted(path.stem for path in (ROOT / "plans").glob("*.toml"))
-PROFILES = sorted(path.name.removesuffix(".toml") for path in (ROOT / "env").glob("*.toml"))
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -31,7 +29,7 @@ def test_every_traffic_shape_has_a_plan_and_every_system_one_that_starts_it() ->
     assert {plan.system for plan in plans} - {""} == set(SYSTEMS)
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", [path.stem for path in PROFILES])
 def test_a_profile_is_about_plans_and_systems_that_there_are(name: str) -> None:
     profile = load_profile(ROOT / "env", name)
     assert set(profile.system_settings) <= set(SYSTEMS)

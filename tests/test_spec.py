@@ -5,7 +5,7 @@ import pytest
 from harness.errors import UsageError
 from harness.plan import PlanLoad
 from harness.spec import ClosedLoad, LoadArguments, OpenLoad, load_profile, parse_series, parse_target, resolve_load
-from tests.conftest import ROOT
+from tests.conftest import PROFILES, ROOT
 
 DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 
@@ -106,7 +106,7 @@ def test_a_series_has_two_digits():
     assert [parse_series(text) for text in ("7", "07", "12", "100")] == ["07", "07", "12", "100"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "env").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
 def test_every_profile_of_the_project_can_be_read(path):
     profile = load_profile(ROOT / "env", path.stem)
     assert profile.title
@@ -115,7 +115,7 @@ def test_every_profile_of_the_project_can_be_read(path):
 
 def test_an_unknown_key_of_a_profile_is_refused_with_the_known_ones(tmp_path):
     (tmp_path / "x.toml").write_text("format_version = 1\n[generator]\nheap = 5\n")
-    with pytest.raises(UsageError, match=r"env/x.toml \[generator\]: unknown key heap; did you mean heap_mb\? there are: heap_mb"):
+    with pytest.raises(UsageError, match=r"^env/x.toml \[generator\]: unknown key heap; did you mean heap_mb\?"):
         load_profile(tmp_path, "x")
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.manifest import load_manifest, system_names
 from harness.system import Manifest, applies, render, render_argv, render_facts
+from tests.conftest import PROFILES, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 SYSTEMS = ROOT / "tests" / "systems"
 
 MINIMAL = """
@@ -56,7 +56,9 @@ def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    assert "unknown key titel; did you mean title? there are: choices, copy" in refusal_of(tmp_path, MINIMAL + 'titel = "x"' + PROCESS)
+    assert "unknown key titel; did you mean title? there are: choices, copy" in refusal_of(
+        tmp_path, MINIMAL + 'titel = "x"' + PROCESS
+    )
 
 
 def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_a_fact_may_be_what_a_command_prints(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", system_names(ROOT / "systems"))
-@pytest.mark.parametrize("profile", sorted((ROOT / "env").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda path: path.stem)
 def test_every_profile_sets_only_what_the_systems_know(name: str, profile: Path) -> None:
     sections = tomllib.loads(profile.read_text()).get("system", {})
     load_manifest(ROOT / "systems" / name).resolve_settings(sections.get(name, {}))

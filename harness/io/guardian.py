@@ -22,6 +22,8 @@ from pathlib import Path
 import psutil
 
 OWNER_VARIABLE = "HARNESS_OWNER"
+# A harness may be started by another one, as a nightly starts its runs. Its guardian is to outlive both of them.
+_GUARDIAN_VARIABLE = "HARNESS_GUARDIAN"
 # How long the processes of a dead harness have to end after SIGTERM, before SIGKILL.
 _GRACE_S = 4.0
 _KILL_WAIT_S = 2.0
@@ -45,6 +47,7 @@ class Guardian:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
+                env={**os.environ, _GUARDIAN_VARIABLE: "yes"},
             )
         finally:
             os.close(read_end)
@@ -78,7 +81,7 @@ class Guardian:
 
 
 def owned_processes(owner_id: str) -> list[psutil.Process]:
-    """Return the live processes that carry `owner_id` in their environment, and their descendants."""
+    """Return the live processes that carry `owner_id` in their environment, and their descendants, but no guardian."""
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
@@ -86,7 +89,13 @@ def owned_processes(owner_id: str) -> list[psutil.Process]:
                 found[process.pid] = process
                 found.update((child.pid, child) for child in process.children(recursive=True))
     found.pop(os.getpid(), None)
-    return list(found.values())
+    return [process for process in found.values() if not _is_guardian(process)]
+
+
+def _is_guardian(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error, OSError):
+        return _GUARDIAN_VARIABLE in process.environ()
+    return False
 
 
 def _end_all(owner_id: str) -> None:

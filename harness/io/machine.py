@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.nightly import Commits
 from harness.record import HostRecord
 
 _GIT_TIMEOUT_S = 10
@@ -45,6 +46,17 @@ def git_facts(root: Path) -> tuple[str | None, bool | None]:
     if commit is None:
         return None, None
     return commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
+
+
+def commits_since(root: Path, commit: str, most: int) -> Commits | None:
+    """Return what was committed after a commit, the newest `most` in words; None when git does not know it (any more).
+
+    A commit that is not an ancestor, as after a rebase, has no such range that would be worth to be read.
+    """
+    if _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+        return None
+    subjects = (_git(root, "log", "--format=%h %s", f"{commit}..HEAD") or "").splitlines()
+    return Commits(commit, len(subjects), tuple(subjects[:most])) if subjects else None
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -1,0 +1,118 @@
+"""The files of a night beside its runs: named without collisions, its record written whole, one harness at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
+from harness.nightly import FORMAT_VERSION, RUNNING, NightlyRecord
+
+_NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:-(\d+))?")
+_ATTEMPTS = 1000
+
+
+@dataclass(frozen=True)
+class NightFiles:
+    """The files of one night: `folder` is reports/nightly/<date>, which holds its charts and the runs' output."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The night's name, such as 2026-11-21, or 2026-11-21-2 of the second one that began on that date."""
+        return self.folder.name
+
+    @property
+    def date(self) -> str:
+        """The date on which it began, UTC."""
+        return self.name[:10]
+
+    @property
+    def reports(self) -> Path:
+        """The folder that all nights and their runs stand in."""
+        return self.folder.parent
+
+    @property
+    def record(self) -> Path:
+        """The record, beside the folder."""
+        return self.folder.with_name(f"{self.name}.json")
+
+    @property
+    def page(self) -> Path:
+        """The page for people, beside the folder."""
+        return self.folder.with_name(f"{self.name}.md")
+
+    @property
+    def junit(self) -> Path:
+        """The results as JUnit XML, beside the folder."""
+        return self.folder.with_name(f"{self.name}.xml")
+
+    def run(self, plan: str, name: str) -> RunDirectory:
+        """Return one of its runs."""
+        return RunDirectory(self.reports / plan / name)
+
+    def runs(self, plan: str, series: str) -> frozenset[str]:
+        """Return the names of a plan's runs in a series."""
+        return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
+
+    def log(self, place: int, plan: str) -> Path:
+        """Return where the output of a run goes, by its place in the night (from 0)."""
+        return self.folder / f"{place + 1:02d}-{plan}.log"
+
+    def write(self, record: NightlyRecord) -> None:
+        """Write the record; a reader sees the old or the new one, never half of it."""
+        write_whole(self.record, json_text(record.to_json()))
+
+    def read(self) -> NightlyRecord:
+        """Return the record; UsageError when it is none."""
+        return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION), str(self.record))
+
+
+def reserve_night(reports: Path, date: str) -> NightFiles:
+    """Return a new night of a date; making its folder is what reserves the name."""
+    for number in range(1, _ATTEMPTS):
+        files = NightFiles(reports / (date if number == 1 else f"{date}-{number}"))
+        if not files.record.exists():
+            with contextlib.suppress(FileExistsError):
+                files.folder.mkdir(parents=True)
+                return files
+    raise UsageError(f"{reports.name}: no free name for a night of {date}", "look at what fills the folder")
+
+
+def find_unfinished(reports: Path) -> NightFiles:
+    """Return the last night, when it has not come to its end; UsageError when there is nothing to continue."""
+    nights = [NightFiles(path.with_suffix("")) for path in reports.glob("*.json") if _NAME.fullmatch(path.stem)]
+    if not nights:
+        raise UsageError("--resume: there is no night yet", "leave it out")
+    last = max(nights, key=_order)
+    if last.read().state != RUNNING:
+        raise UsageError(f"--resume: {last.name} has come to its end", "leave it out to begin another night")
+    return last
+
+
+def _order(files: NightFiles) -> tuple[str, int]:
+    match = _NAME.fullmatch(files.name)
+    assert match
+    return match[1], int(match[2] or 1)
+
+
+@contextlib.contextmanager
+def locked(reports: Path) -> Iterator[None]:
+    """Hold the nights of a folder alone, until this process ends; UsageError when another one is at them."""
+    reports.mkdir(parents=True, exist_ok=True)
+    handle = os.open(reports, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"a night goes on in {os.path.relpath(reports)}", "wait for its end") from None
+        yield
+    finally:
+        os.close(handle)

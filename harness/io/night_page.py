@@ -1,0 +1,26 @@
+"""Writes what people and CI read of a night, out of its record and the runs of all nights: page, charts, JUnit XML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.io.acceptances import ACCEPTED, read_acceptances
+from harness.io.catalogue import read_catalogue
+from harness.io.night_files import NightFiles
+from harness.io.rundir import write_whole
+from harness.render.junit import junit_xml
+from harness.render.markdown import notes_of
+from harness.render.nightly import nightly_page
+from harness.stats.nightly import NightlyResult, nightly_result
+
+
+def write_night(files: NightFiles, home: Path) -> NightlyResult:
+    """Write the page, its charts and the JUnit XML of a night and return what it came to; same runs, same bytes.
+
+    What people wrote into the page's notes block is kept. `home` has the file of accepted changes.
+    """
+    result = nightly_result(files.read(), read_catalogue(files.reports).entries, read_acceptances(home / ACCEPTED))
+    notes = notes_of(files.page.read_text(encoding="utf-8")) if files.page.is_file() else None
+    write_whole(files.junit, junit_xml(result))
+    write_whole(files.page, nightly_page(result, {}, notes or ""))
+    return result

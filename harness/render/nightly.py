@@ -1,0 +1,245 @@
+"""The page of a night: its verdict, what is to be looked at, what changed, the figures, the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from harness import units
+from harness.figures import TOTAL
+from harness.nightly import RUNNING, NightlyRecord
+from harness.render.gallery import Picture
+from harness.render.history import change_text, metric_title
+from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.overview import start_text
+from harness.render.tables import cell, one_line, table
+from harness.render.template import filled
+from harness.stats.comparison import ERRORS, THROUGHPUT
+from harness.stats.gate import (
+    GONE_LABEL,
+    IMPROVED,
+    LEARNING,
+    NEW_ENVIRONMENT,
+    NEW_LABEL,
+    NO_VALUE,
+    OK,
+    REGRESSED,
+    WARNED,
+    Check,
+)
+from harness.stats.nightly import GOAL_MISSED, LoadResult, NightlyResult, Outcome
+
+# What is told of the gate above the tables, the worst first; of the rest the tables are enough.
+_TOLD = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
+_RUN_HEADS = ("run", "load", "round", "verdict", "started UTC", "req/s", "average ms", "90 % ms", "errors %", "took")
+_CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
+_TEXT_COLUMNS = 4
+
+
+def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
+    """Return the page as Markdown; `pictures` are the charts of each load by its place, kept in the night's folder."""
+    record = result.record
+    return filled(
+        "nightly.md.j2",
+        command=f"./aggregate.py nightly {record.name}",
+        made_by=one_line(record.command).replace("-->", "->"),
+        title=cell(record.title),
+        night=record.name,
+        headline=cell(headline(result)),
+        findings=list(_findings(result)),
+        time_line=_time_line(result),
+        changes=list(_changes(result)),
+        loads=[
+            {
+                "title": cell(load.load.title) + f", profile {cell(load.load.profile)}",
+                "table": _check_table(load.checks),
+                "left_out": cell(", ".join(_left_out(load.checks, record.metrics))),
+                "images": [
+                    f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
+                    for picture in pictures.get(place, ())
+                ],
+            }
+            for place, load in enumerate(result.loads)
+        ],
+        run_table=table(_RUN_HEADS, [_run_row(outcome) for outcome in result.outcomes], _TEXT_COLUMNS + 1),
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def headline(result: NightlyResult) -> str:
+    """Return the verdict and what it is made of, in one line."""
+    counts = [
+        (sum(check.state == state for check in result.checks), words)
+        for state, words in (
+            (REGRESSED, "worse than the nights before"),
+            (WARNED, "worse for the first night"),
+            (IMPROVED, "better"),
+        )
+    ]
+    parts = [f"{units.plural(count, 'figure')} {words}" for count, words in counts if count]
+    ends = [outcome.state for outcome in result.outcomes]
+    for state in dict.fromkeys(ends):
+        if state != OK:
+            words = "with its goal missed" if state == GOAL_MISSED else state
+            parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {words}")
+    if result.record.storage_problems:
+        parts.append("not all of it is in the storage")
+    if not parts:
+        parts.append(f"{units.plural(len(ends), 'run')}, nothing is worse than in the nights before")
+    learning = sum(check.state == LEARNING for check in result.checks)
+    if learning:
+        parts.append(f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights")
+    before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
+    return f"{before}{result.verdict}: {'; '.join(parts)}."
+
+
+def _findings(result: NightlyResult) -> Iterator[str]:
+    """Yield what is to be looked at, the worst first."""
+    told = [(load, check) for load in result.loads for check in load.checks if check.state in _TOLD]
+    told.sort(key=lambda pair: _TOLD.index(pair[1].state))
+    yield from (_finding(load, check) for load, check in told if check.state == REGRESSED)
+    for outcome in result.outcomes:
+        if outcome.state != OK or outcome.reasons:
+            run = outcome_name(outcome)
+            yield f"{outcome.state}: {run}: {cell('; '.join(outcome.reasons) or 'no reason is known')}"
+    yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
+    yield from (_finding(load, check) for load, check in told if check.state != REGRESSED)
+
+
+def outcome_name(outcome: Outcome) -> str:
+    """Return a run in words, with a link to its report where there is one."""
+    load, run = outcome.load, outcome.run
+    turn = f", round {run.turn}" if load.repeats > 1 else ""
+    return f"{_run_link(outcome)} of {cell(load.title)}{turn}" if run.run else f"{cell(load.title)}{turn}"
+
+
+def _run_link(outcome: Outcome) -> str:
+    run = outcome.run.run
+    return f"[{run}]({quote(outcome.load.plan)}/{quote(run)}.md)" if run else ""
+
+
+def _finding(load: LoadResult, check: Check) -> str:
+    return f"{check.state}: {cell(load.load.title)}: {cell(check_text(check))}"
+
+
+def check_text(check: Check) -> str:
+    """Return a check in one sentence."""
+    figure = f"{check.label} {metric_title(check.metric)}" if check.metric else check.label
+    words = f"{figure}: {_against(check)}" if check.value is not None and check.metric else figure
+    return f"{words}; {check.note}" if check.note else words
+
+
+def _against(check: Check) -> str:
+    """Return tonight's value and what it is held against, as far as that is known."""
+    value, unit = value_text(check.metric, check.value), _change_unit(check.metric)
+    if check.baseline is None:
+        return value
+    limit = f", limit {units.percent_text(check.limit_ratio)} {unit}" if check.limit_ratio is not None else ""
+    since = f", since {check.since}" if check.since else ""
+    before = value_text(check.metric, check.baseline)
+    return f"{value} against {before} ({change_text(check.change_ratio)} {unit}{limit}){since}"
+
+
+def value_text(metric: str, value: float | None) -> str:
+    """Return a figure without its unit: whole ms, 1/s with two decimals, errors in percent."""
+    if metric == ERRORS:
+        return units.percent_text(value)
+    return units.rate_text(value) if metric == THROUGHPUT else units.ms_text(value)
+
+
+def _change_unit(metric: str) -> str:
+    return "points" if metric == ERRORS else "%"
+
+
+def _check_table(checks: Sequence[Check]) -> str:
+    rows = [
+        [
+            cell(check.label),
+            metric_title(check.metric),
+            check.state,
+            value_text(check.metric, check.value),
+            value_text(check.metric, check.baseline),
+            _with_unit(change_text(check.change_ratio), check.metric),
+            _with_unit(units.percent_text(check.limit_ratio), check.metric),
+            str(check.night_count),
+            check.since or "",
+        ]
+        for check in checks
+        if check.metric
+    ]
+    return table(_CHECK_HEADS, rows, 3) if rows else "No figures: see above, and the runs below."
+
+
+def _left_out(checks: Sequence[Check], metrics: Sequence[str]) -> list[str]:
+    """Return the figures that were to be judged and have no check."""
+    there = {(check.label, check.metric) for check in checks}
+    labels = dict.fromkeys(check.label for check in checks if check.metric)
+    return [f"{label} {metric_title(metric)}" for label in labels for metric in metrics if (label, metric) not in there]
+
+
+def _with_unit(text: str, metric: str) -> str:
+    return f"{text} {_change_unit(metric)}" if text else ""
+
+
+def _time_line(result: NightlyResult) -> str:
+    record = result.record
+    measured = sum(outcome.result is not None for outcome in result.outcomes)
+    took = f"{units.duration_text(round(record.spent_s))} of {units.duration_text(record.budget_s)}"
+    runs = f"{measured} of {units.plural(len(result.outcomes), 'run')} measured"
+    return f"{runs} in {took}, from {start_text(record.started_at)} UTC; commit {_commit(record)}"
+
+
+def _commit(record: NightlyRecord) -> str:
+    if record.git_commit is None:
+        return "not known"
+    return record.git_commit[:12] + (" with changes" if record.git_changed else "")
+
+
+def _changes(result: NightlyResult) -> Iterator[str]:
+    """Yield what is set up in another way than in the night before, and what was committed since."""
+    found: dict[tuple[str, str, str, str], list[str]] = {}
+    for load in result.loads:
+        for one in load.differences:
+            found.setdefault((one.name, one.base, one.new, load.last_night or ""), []).append(load.load.title)
+    for (name, base, new, night), titles in found.items():
+        where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"
+        yield cell(f"{name}: {base} in the night of {night}, now {new}{where}")
+    first = [load.load.title for load in result.loads if load.last_night is None]
+    if first:
+        yield cell(f"measured for the first time: {'; '.join(first)}")
+    commits = result.record.commits
+    if commits:
+        now = (result.record.git_commit or "")[:12]
+        yield f"{units.plural(commits.count, 'commit')} since the last night, {commits.since[:12]}..{now}:"
+        yield from (f"  {cell(subject)}" for subject in commits.subjects)
+        if commits.count > len(commits.subjects):
+            yield f"  and {commits.count - len(commits.subjects)} more"
+    if not found and not first and not commits:
+        yield "nothing that is known: the same set-up and the same commit as in the last night"
+
+
+def _run_row(outcome: Outcome) -> list[str]:
+    total = outcome.result.total if outcome.result else None
+    run = outcome.result.run if outcome.result else None
+    figures = (
+        [
+            units.rate_text(total.rate_per_s),
+            units.ms_text(total.average_ms),
+            units.ms_text(total.percentiles_ms.get("90")),
+            units.percent_text(total.error_ratio),
+        ]
+        if total
+        else [""] * 4
+    )
+    took_s = outcome.run.took_s
+    return [
+        _run_link(outcome),
+        cell(outcome.load.title),
+        str(outcome.run.turn),
+        outcome.state,
+        start_text(run.started_at) if run else "",
+        *figures,
+        "" if took_s is None else units.duration_text(round(took_s)),
+    ]
