@@ -92,7 +92,7 @@ capacity: ## search the greatest number of users within the goal
 	  $(call option,errors,$(ERRORS)) $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)
 
 nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
-	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
+	@$(python) scripts/nightly $(call option,suite,$(value SUITE)) $(call option,s3,$(value S3)) \
 	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
