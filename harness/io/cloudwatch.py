@@ -16,6 +16,7 @@ from harness.io import aws
 from harness.io.results import observed_cloudwatch, summary_of_run, write_summary
 from harness.io.rundir import RunDirectory, read_json, write_whole
 from harness.record import RunRecord
+from harness.render.cloudwatch import cloud_doubts
 from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.summary import RunSummary
 
@@ -31,8 +32,8 @@ def add_cloudwatch(
 ) -> RunSummary:
     """Fetch the figures of a run, write its JSON, charts and Markdown again and return its summary.
 
-    `asked` takes the place of what the run's profile asked for. NothingToFetchError when neither asks for anything, or there
-    was no load; another HarnessError when nothing could be fetched: the run is then as it was.
+    `asked` takes the place of what the run's profile asked for. NothingToFetchError when neither asks for anything, or
+    there was no load; another HarnessError when nothing could be fetched: the run is then as it was.
     """
     summary = _summary(directory)
     run = summary.run
@@ -49,7 +50,8 @@ def add_cloudwatch(
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     summary = replace(summary, run=run, observed=replace(summary.observed, cloudwatch=found))
     write_summary(directory, summary)
-    say(f"{summary.source}: {_told(found)}")
+    for line in _told(found, summary.source) if found else ():
+        say(line)
     return summary
 
 
@@ -111,11 +113,8 @@ def _period_of_kept(directory: RunDirectory) -> int | None:
         return None
 
 
-def _told(found: CloudMetrics | None) -> str:
-    """Return how much of what was asked for is there, in one line."""
-    metrics = found.metrics if found else ()
-    points, wanted = sum(metric.point_count for metric in metrics), sum(metric.period_count for metric in metrics)
-    text = f"CloudWatch has {points} of {units.plural(wanted, 'value')} of the seconds that are counted"
-    if points < wanted:
-        text += "; it is minutes late: fetch again with ./aggregate.py metrics when they may be there"
-    return text
+def _told(found: CloudMetrics, source: str) -> list[str]:
+    """Return what was found in lines of its own."""
+    resources = units.plural(len(found.resources), "resource")
+    stretch = f"in the seconds that are counted, {found.from_s} to {found.to_s} s"
+    return [f"{source}: {resources} in CloudWatch, {stretch}", *cloud_doubts(found, source)]

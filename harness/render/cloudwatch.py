@@ -88,7 +88,7 @@ def _periods(found: CloudMetrics, resource: Resource) -> str:
 
 
 def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
-    """Return what must be known of the table, a sentence or two a line."""
+    """Return what must be known of the table, a sentence a line."""
     kinds = {resource.kind for resource in found.resources}
     stretch = f"{found.from_s} to {found.to_s} s"
     if found.fit == WITHIN:
@@ -102,8 +102,15 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     lines.append(f"Averages are those of the periods' averages, ranges are of {readings}.")
     if ECS in kinds:
         lines.append("Of a service 100 % is what it reserves.")
-    if any(not metric.point_count for metric in found.metrics):
-        lines.append(f"{NOT_KNOWN}: CloudWatch had nothing.")
+    return lines + cloud_doubts(found, source)
+
+
+def cloud_doubts(found: CloudMetrics, source: str) -> list[str]:
+    """Return what is missing of what was asked for, a sentence a line; nothing when all of it is there."""
+    lines = []
+    absent = [metric for metric in found.metrics if not metric.point_count]
+    if absent:
+        lines.append(f"{NOT_KNOWN}: CloudWatch had nothing ({_names(absent)}).")
     late = [metric for metric in found.metrics if metric.point_count and metric.missing_last_count]
     if late:
         most = max(metric.missing_last_count for metric in late)
