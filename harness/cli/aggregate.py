@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.cli.accept import add_accept
 from harness.cli.compare import add_compare
 from harness.cli.metrics import add_metrics
+from harness.cli.nightly_page import add_nightly, render_night
 from harness.cli.overview import add_history, add_site, add_summary, write_summary
 from harness.cli.storage import LS, PULL, PUSH, add_storage
 from harness.cli.sweeps import add_sweep, report_sweeps
@@ -27,6 +28,7 @@ examples:
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users the goal allows; plateau, cliff, charts
   ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
   ./aggregate.py history --plan killbill-stripe --metric p90    figures over time; history --help shows what more it can
+  ./aggregate.py nightly 2026-11-21                             the page of a night again
   ./aggregate.py accept --since 2026-11-20 --plan … --reason …  a change is intended; the nightly compares since then
   ./aggregate.py push run-01_1 s3://bucket/prefix               keeps runs in S3; pull gets them back, ls lists them
   ./aggregate.py metrics killbill-stripe/run-01_1               CPU and memory of services in AWS, from CloudWatch
@@ -49,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     verbs = result.add_subparsers(
         dest="verb",
         required=True,
-        metavar="table|report|compare|sweep|summary|history|accept|site|metrics|push|pull|ls",
+        metavar="table|report|compare|sweep|summary|history|nightly|accept|site|metrics|push|pull|ls",
     )
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
@@ -58,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     add_sweep(verbs)
     add_summary(verbs)
     add_history(verbs)
+    add_nightly(verbs)
     add_accept(verbs)
     add_site(verbs)
     add_metrics(verbs)
@@ -95,6 +98,8 @@ def main(arguments: Sequence[str]) -> int:
             from harness.cli.accepting import accept  # here, because nothing else needs the nights
 
             return accept(options)
+        if options.verb == "nightly":
+            return render_night(options)
         if options.verb == "site":
             from harness.cli.site import make_site  # here, because only the site needs to read Markdown
 

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.config import did_you_mean
 from harness.errors import UsageError
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.nightly import FORMAT_VERSION, RUNNING, NightlyRecord
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:-(\d+))?")
 _ATTEMPTS = 1000
+_NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,35 @@ def reserve_night(reports: Path, date: str) -> NightFiles:
     raise UsageError(f"{reports.name}: no free name for a night of {date}", "look at what fills the folder")
 
 
+def find_night(reports: Path, name: str) -> NightFiles:
+    """Return the night of a name, or of the path of one of its files; UsageError names the nights there are."""
+    folder = Path(name).with_suffix("")
+    files = NightFiles(reports / folder if folder.parent == Path() else folder)
+    if not _NAME.fullmatch(files.name) or not files.record.is_file():
+        names = [night.name for night in _nights(reports)]
+        raise UsageError(f"{name}: no such night", f"{did_you_mean(files.name, names)}there are: {_listed(names)}")
+    return files
+
+
 def find_unfinished(reports: Path) -> NightFiles:
     """Return the last night, when it has not come to its end; UsageError when there is nothing to continue."""
-    nights = [NightFiles(path.with_suffix("")) for path in reports.glob("*.json") if _NAME.fullmatch(path.stem)]
+    nights = _nights(reports)
     if not nights:
         raise UsageError("--resume: there is no night yet", "leave it out")
-    last = max(nights, key=_order)
+    last = nights[-1]
     if last.read().state != RUNNING:
         raise UsageError(f"--resume: {last.name} has come to its end", "leave it out to begin another night")
     return last
+
+
+def _nights(reports: Path) -> list[NightFiles]:
+    """Return the nights that have a record, the last one at the end."""
+    found = [NightFiles(path.with_suffix("")) for path in reports.glob("*.json") if _NAME.fullmatch(path.stem)]
+    return sorted(found, key=_order)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"
 
 
 def _order(files: NightFiles) -> tuple[str, int]:

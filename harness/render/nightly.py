@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness import units
-from harness.figures import TOTAL
 from harness.nightly import RUNNING, NightlyRecord
 from harness.render.gallery import Picture
 from harness.render.history import change_text, metric_title
