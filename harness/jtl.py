@@ -8,6 +8,7 @@ several lines only the first is dropped for it, as a torn quote may have been cl
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,13 @@ READ_COLUMNS = (
 _DATE_FORMS = (
     "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S",
 )  # fmt: skip
+# A thread is named "<group> <number of the group>-<number of the thread>"; in a distributed run the generator's address
+# stands before it as -R has it: an IPv4 address, or any host with its port. A host's bare name could be a group's.
+_GENERATOR = re.compile(
+    r"([0-9]{1,3}(?:\.[0-9]{1,3}){3}|(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{0,4}))-.* [0-9]+-[0-9]+",
+    re.DOTALL,
+)
+_PORT_MAX = 65_535
 _FIRST_LINES_KEPT = 5
 _TORN = "torn record: a quote that does not close properly"
 # Longer than any sample can be: a time stamp in the place of a duration, a clock that was set.
@@ -90,6 +98,14 @@ class Sample(NamedTuple):
     def is_transaction(self) -> bool:
         """Whether a Transaction Controller wrote the row: it sums up samples that have rows of their own."""
         return self.message.startswith(TRANSACTION_MESSAGE)
+
+
+def generator_of(thread_name: str) -> str:
+    """Return the generator of a distributed run, as 10.0.0.7:1099, that a thread's name begins with; "" for none."""
+    if ":" not in thread_name and not thread_name[:1].isdigit():
+        return ""  # nearly all: a regular expression takes five times as long
+    match = _GENERATOR.fullmatch(thread_name)
+    return match[1] if match and int(match[2] or 1) <= _PORT_MAX else ""
 
 
 @dataclass

@@ -243,7 +243,7 @@ def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms:
     and shorter, where no sample ended for a while before its end.
     """
     if window_ms and run_ms:
-        for counts in counted.labels.values():
+        for counts in (counts for by_source in counted.labels.values() for counts in by_source.values()):
             counts.first_ms, counts.last_ms = max(window_ms[0], run_ms[0]), min(window_ms[1], run_ms[1])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.batches import BatchCounts, Batches, merge_batches
@@ -21,10 +21,12 @@ from harness.figures import (
     LabelFigures,
     plus,
 )
-from harness.jtl import Sample
-from harness.timeline import Pulse
+from harness.jtl import Sample, generator_of
+from harness.timeline import Pulse, Source
 from harness.units import MS_PER_S
 
+# Group, label, and whether it is a transaction.
+LabelKey = tuple[str, str, bool]
 CAUSE_MAX = 200
 # Beyond this many kinds of error a new one joins those of its label and code: causes that never repeat are no causes.
 KINDS_MAX = 5000
@@ -51,6 +53,16 @@ def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
     return ONCE if label in once else LOAD
 
 
+def together(parts: Collection[LabelCounts]) -> LabelCounts:
+    """Return the counts of all parts, of one part itself."""
+    if len(parts) == 1:
+        return next(iter(parts))
+    whole = LabelCounts()
+    for part in parts:
+        whole.merge(part)
+    return whole
+
+
 @dataclass
 class _Kind:
     """Errors of one label, code and cause."""
@@ -69,56 +81,58 @@ class Scope:
     """
 
     once_labels: tuple[str, ...] = ()
-    source: int = 0
+    file: int = 0
     window_ms: tuple[int, int] | None = None
     batch_count: int = 0
     with_timeline: bool = True
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
-        return SampleTally(self.once_labels, self.source, self.window_ms, self.batch_count)
+        return SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count)
 
 
 class SampleTally:
     """Adds samples up; two tallies of parts merge exactly into that of the whole.
 
-    `source` numbers the file that the samples come from: the users of several generators add up. With `window_ms`
-    only samples that end from its first millisecond to before its last are counted, and with `batch_count` also those
+    `file` numbers the file that the samples come from, and `labels` are counted for each source apart: the users of
+    several generators add up. With `window_ms` only samples that end from its first millisecond to before its last are counted, and with `batch_count` also those
     of each batch: of so many parts of the window of equal length.
     """
 
     def __init__(
         self,
         once_labels: Iterable[str] = (),
-        source: int = 0,
+        file: int = 0,
         window_ms: tuple[int, int] | None = None,
         batch_count: int = 0,
     ) -> None:
         self.once = frozenset(once_labels)
-        self.source = source
+        self.file = file
         self.window_ms = window_ms
         self.batch_count = batch_count
-        self.batches: dict[tuple[str, str, bool], dict[int, BatchCounts]] = {}
-        self.labels: dict[tuple[str, str, bool], LabelCounts] = {}
+        self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
+        self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
         self.codes: dict[tuple[str, str], list[int]] = {}
         self.kinds: dict[tuple[str, str, str], _Kind] = {}
         self.requests = Pulse()
         self.transactions = Pulse()
         self.first_ms: int | None = None
 
-    def add(self, sample: Sample) -> tuple[str, str, bool] | None:
+    def add(self, sample: Sample) -> LabelKey | None:
         """Count one sample; return what it counts for in `labels`, None when it ended outside of the window."""
         end_ms = sample.end_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
             return None
         group = group_of(sample.thread_name, sample.label, self.once)
         is_transaction = sample.is_transaction
-        counts = self.counts(group, sample.label, is_transaction)
+        key = (group, sample.label, is_transaction)
+        source = Source(self.file, generator_of(sample.thread_name))
+        counts = self.counts(key, source)
         counts.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
         if self.window_ms and self.batch_count:
             from_ms, to_ms = self.window_ms
             number = (end_ms - from_ms) * self.batch_count // (to_ms - from_ms)
-            batch = self.batch((group, sample.label, is_transaction), number)
+            batch = self.batch(key, number)
             batch.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
             batch.elapsed_sum_ms += sample.elapsed_ms
             batch.error_count += sample.error_count
@@ -138,19 +152,20 @@ class SampleTally:
         self.note_start(sample.start_ms)
         if group in (LOAD, ONCE):
             pulse = self.transactions if is_transaction else self.requests
-            pulse.add(
-                end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, self.source
-            )
-        return group, sample.label, is_transaction
+            pulse.add(end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, source)
+        return key
 
-    def counts(self, group: str, label: str, is_transaction: bool) -> LabelCounts:
-        """Return the counts of a label, new and empty ones when there are none yet."""
-        counts = self.labels.get((group, label, is_transaction))
+    def counts(self, key: LabelKey, source: Source) -> LabelCounts:
+        """Return the counts of a label from one source, new and empty ones when there are none yet."""
+        by_source = self.labels.get(key)
+        if by_source is None:
+            by_source = self.labels[key] = {}
+        counts = by_source.get(source)
         if counts is None:
-            counts = self.labels[group, label, is_transaction] = LabelCounts()
+            counts = by_source[source] = LabelCounts()
         return counts
 
-    def batch(self, key: tuple[str, str, bool], number: int) -> BatchCounts:
+    def batch(self, key: LabelKey, number: int) -> BatchCounts:
         """Return the counts of a label in a batch, new and empty ones when there are none yet."""
         return self.batches.setdefault(key, {}).setdefault(number, BatchCounts())
 
@@ -179,8 +194,9 @@ class SampleTally:
 
     def merge(self, other: SampleTally) -> None:
         """Add the tally of a later part of the samples."""
-        for key, counts in other.labels.items():
-            self.counts(*key).merge(counts)
+        for key, by_source in other.labels.items():
+            for source, counts in by_source.items():
+                self.counts(key, source).merge(counts)
         for key, batches in other.batches.items():
             merge_batches(self.batches.setdefault(key, {}), batches)
         for (label, code), (sample_count, error_count) in other.codes.items():
@@ -199,7 +215,12 @@ class SampleTally:
 
     def span_ms(self) -> tuple[int, int] | None:
         """The first start and the last end of the load's own samples; None without any."""
-        spans = [counts for (group, _, _), counts in self.labels.items() if group in (LOAD, ONCE)]
+        spans = [
+            counts
+            for (group, _, _), by_source in self.labels.items()
+            if group in (LOAD, ONCE)
+            for counts in by_source.values()
+        ]
         starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
         return (min(starts), max(counts.last_ms for counts in spans)) if starts else None
 
@@ -208,8 +229,8 @@ class SampleTally:
         found = []
         for name in GROUPS:
             labels = [
-                LabelFigures.of(key[1], key[2], counts, percentiles, self._batches([key]))
-                for key, counts in self.labels.items()
+                LabelFigures.of(key[1], key[2], together(by_source.values()), percentiles, self._batches([key]))
+                for key, by_source in self.labels.items()
                 if key[0] == name
             ]
             if labels:
@@ -218,7 +239,7 @@ class SampleTally:
                 found.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
         return tuple(found)
 
-    def _batches(self, keys: Sequence[tuple[str, str, bool]]) -> Batches | None:
+    def _batches(self, keys: Sequence[LabelKey]) -> Batches | None:
         """Return the figures of labels together, batch by batch; None where none were counted, or too few samples."""
         if self.window_ms is None or not self.batch_count:
             return None

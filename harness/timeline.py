@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.histogram import Histogram
 from harness.units import MS_PER_S
@@ -41,21 +41,30 @@ class Timeline:
         return cls(**values)
 
 
+class Source(NamedTuple):
+    """Where a sample comes from: the number of its file, and the generator that its thread's name tells of ("": none).
+
+    Each is a generator of its own, with users of its own.
+    """
+
+    file: int
+    generator: str
+
+
 @dataclass
 class Pulse:
     """Counts per second of the samples' ends; exact, and mergeable part by part and file by file.
 
-    `seconds` holds [samples, errors, sum of elapsed ms]; `users` the most active users by source (a file: a generator)
-    and second; `buckets` the counts per elapsed ms in stretches of `bucket_s` seconds, a power of two.
+    `seconds` holds [samples, errors, sum of elapsed ms]; `users` the most active users by source and second; `buckets` the counts per elapsed ms in stretches of `bucket_s` seconds, a power of two.
     """
 
     seconds: dict[int, list[int]] = field(default_factory=dict)
-    users: dict[int, dict[int, int]] = field(default_factory=dict)
+    users: dict[Source, dict[int, int]] = field(default_factory=dict)
     bucket_s: int = 1
     buckets: dict[int, Histogram] = field(default_factory=dict)
 
     def add(
-        self, end_ms: int, elapsed_ms: int, sample_count: int, error_count: int, all_threads: int | None, source: int
+        self, end_ms: int, elapsed_ms: int, sample_count: int, error_count: int, all_threads: int | None, source: Source
     ) -> None:
         """Count a row; `all_threads` are the users of its generator that were active when it ended."""
         second = end_ms // MS_PER_S
@@ -71,7 +80,7 @@ class Pulse:
         figures[1] += error_count
         figures[2] += elapsed_sum_ms
 
-    def add_users(self, source: int, second: int, users: int) -> None:
+    def add_users(self, source: Source, second: int, users: int) -> None:
         """Note the users active in a second."""
         by_second = self.users.setdefault(source, {})
         by_second[second] = max(users, by_second.get(second, users))

@@ -27,6 +27,42 @@ THREADS = (
     "Upsetter 1-2",
     "tearDown setUp 1",
 )
+# Some name a generator, some only look as if they did.
+ADDRESSES = (
+    "10.0.0.7:1099",
+    "10.0.0.8:1099",
+    "10.0.0.7",
+    "10.0.0.77",
+    "10.0.0.1234",
+    "10.0.0",
+    "[::1]:1099",
+    "[fe80::1:2]:65535",
+    "[]:1099",
+    "[::1]",
+    "gen-1.example.org:1",
+    "gen_2:65536",
+    "gen:0",
+    "gen:01099",
+    "gen:109999",
+    "gen:",
+    "gen",
+    ":1099",
+    "Größe:1099",
+    "10.0.0.7-x:80",
+    'a "host":80',
+)
+GROUPS = (
+    "Users 1-1",
+    "Users 12-345",
+    "setUp Thread Group 1-1",
+    " 1-1",
+    "a-b",
+    "Users 1-",
+    "Users -1",
+    "Users1-1",
+    "1-1",
+    "",
+)
 TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "latin", "number", "field", "crlf", "swap")
 
 
@@ -47,7 +83,7 @@ def row(rng, columns, delimiter, start_ms):
         "label": rng.choice(LABELS),
         "responseCode": "200" if is_ok else rng.choice(("500", "Non HTTP response code: java.net.SocketException")),
         "responseMessage": rng.choice(("OK", "Number of samples in transaction : 3, number of failing samples : 0")),
-        "threadName": rng.choice(THREADS) if rng.random() < 0.2 else f"Users 1-{rng.randrange(20)}",
+        "threadName": thread_name(rng),
         "dataType": "text",
         "success": "true" if is_ok else "false",
         "failureMessage": ""
@@ -65,6 +101,15 @@ def row(rng, columns, delimiter, start_ms):
         "ErrorCount": 0 if is_ok else 1,
     }
     return delimiter.join(quoted(str(values[column]), delimiter) for column in columns.split(","))
+
+
+def thread_name(rng):
+    kind = rng.random()
+    if kind < 0.2:
+        return rng.choice(THREADS)
+    if kind < 0.5:
+        return f"{rng.choice(ADDRESSES)}{rng.choice('--- :')}{rng.choice(GROUPS)}"
+    return f"Users 1-{rng.randrange(20)}"
 
 
 def torn(rng, lines, delimiter, header):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.io.tallies import read_samples
-from harness.jtl import Dropped, parse
+from harness.jtl import Dropped, generator_of, parse
 
 HEADER = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"
@@ -194,3 +194,41 @@ def test_numbers_that_cannot_be_are_dropped_and_named_in_short(values, reason):
     samples, dropped = read(f"timeStamp,elapsed,label,success,SampleCount,ErrorCount\n{values}\n")
     assert samples == []
     assert dropped.first == [(2, reason)]
+
+
+@pytest.mark.parametrize(
+    ("thread_name", "generator"),
+    [
+        ("10.0.0.7:1099-Users 1-1", "10.0.0.7:1099"),
+        ("10.0.0.7-Users 1-1", "10.0.0.7"),
+        ("gen-1.example.org:65535-setUp Thread Group 1-12", "gen-1.example.org:65535"),
+        ("[::1]:1099-Users 1-1", "[::1]:1099"),
+        ("gen:1099- 1-1", "gen:1099"),
+        ("gen:1099-two\nlines 1-1", "gen:1099"),
+    ],
+)
+def test_a_generator_is_told_by_the_address_before_the_thread_group(thread_name, generator):
+    assert generator_of(thread_name) == generator
+
+
+@pytest.mark.parametrize(
+    "thread_name",
+    [
+        "Users 1-1",
+        "",
+        "gen-Users 1-1",
+        "a:b-Users 1-1",
+        "gen:0-Users 1-1",
+        "gen:65536-Users 1-1",
+        "gen:01099-Users 1-1",
+        "gen:1099-Users",
+        "gen:1099-1-1",
+        "gen:1099 Users 1-1",
+        "my gen:1099-Users 1-1",
+        "10.0.0-Users 1-1",
+        "::1:1099-Users 1-1",
+        "gen:\uff11\uff10-Users 1-1",
+    ],
+)
+def test_a_thread_group_that_looks_like_an_address_is_no_generator(thread_name):
+    assert generator_of(thread_name) == ""

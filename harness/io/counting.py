@@ -20,8 +20,8 @@ from harness.batches import BatchCounts
 from harness.figures import LabelCounts
 from harness.histogram import Histogram
 from harness.jtl import READ_COLUMNS, Dropped, Layout, Records, RowReader
-from harness.tally import SampleTally, Scope, cause_of, group_of
-from harness.timeline import Pulse
+from harness.tally import LabelKey, SampleTally, Scope, cause_of, group_of
+from harness.timeline import Pulse, Source
 
 # How much the plain reader does at once where the program got stuck.
 _STRETCH_BYTES = 16 * 1024
@@ -36,6 +36,8 @@ _JVM_OPTIONS = ("-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSi
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
+_GENERATOR_SHIFT = 40
+_BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
 # The thread groups that the program tells apart.
 _THREADS = ("", "setUp", "tearDown")
 _NO_WINDOW = (-(1 << 62), 1 << 62)
@@ -128,7 +130,7 @@ class _PlainReader:
     def __init__(self, path: Path, size: int, name: str, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
         self.dropped = Dropped()
-        self.first: dict[tuple[str, str, bool], int] = {}
+        self.first: dict[LabelKey, int] = {}
         self.row_count = 0
         self._path = path
         self._size = size
@@ -242,31 +244,34 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
     tally, first = plain.tally, plain.first
     first_ms = frames.large()
     labels, codes = frames.texts(), frames.texts()
+    sources = [Source(tally.file, generator) for generator in frames.texts()]
     keys, *columns = frames.table(_SUM_COUNT + 2)
     entries = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
-        place, batch = divmod(key >> 3, tally.batch_count or 1)
+        source = sources[key >> _GENERATOR_SHIFT]
+        place, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
         label = labels[place]
         entry = (group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
-        entries.append((entry, batch))
+        entries.append((entry, source, batch))
         first[entry] = min(offset, first.get(entry, offset))
         counts = _label_counts(sums, missing)
-        tally.counts(*entry).merge(counts)
+        tally.counts(entry, source).merge(counts)
         if tally.batch_count:
             tally.batch(entry, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):
-        entry, batch = entries[number]
-        tally.counts(*entry).histogram.merge(histogram.counts)
+        entry, source, batch = entries[number]
+        tally.counts(entry, source).histogram.merge(histogram.counts)
         if tally.batch_count:
             tally.batch(entry, batch).histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         tally.add_code(labels[key >> 32], codes[key & _LOW], sample_count, error_count)
     for pulse in (tally.requests, tally.transactions):
-        for second, sample_count, error_count, elapsed_ms, users in zip(*frames.table(4), strict=True):
+        for key, sample_count, error_count, elapsed_ms, users in zip(*frames.table(4), strict=True):
+            second = key & _BELOW_GENERATOR
             pulse.add_second(second, sample_count, error_count, elapsed_ms)
             if users >= 0:
-                pulse.add_users(tally.source, second, users)
+                pulse.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
         pulse.merge(Pulse(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
     tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
     return tally

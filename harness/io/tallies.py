@@ -48,9 +48,9 @@ def read_tally(
     """
     scope = Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline)
     whole, dropped = None, Dropped()
-    for source, given in enumerate(inputs):
+    for number, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
-            tally, left_out = _tally(file, given, replace(scope, source=source), columns, progress)
+            tally, left_out = _tally(file, given, replace(scope, file=number), columns, progress)
             if file.truncated:
                 left_out.note(0, file.truncated)
             file.check_unchanged()

@@ -123,7 +123,7 @@ public final class CountJtl {
         long from = start;
         long stop = lineEnd(start + partBytes);
         int[] halvings = whole.halvings();
-        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, new Tally(halvings, batchCount)))));
+        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, halvings))));
         start = stop;
       }
       Cut cut = waiting.removeFirst();
@@ -144,9 +144,9 @@ public final class CountJtl {
     return true;
   }
 
-  private Part read(long start, long stop, Layout layout, Tally tally) throws IOException {
+  private Part read(long start, long stop, Layout layout, int[] halvings) throws IOException {
     try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "r")) {
-      Part part = new Part(file, size, start, layout, tally);
+      Part part = new Part(file, size, start, layout, halvings);
       part.read(stop);
       return part;
     }
@@ -160,9 +160,11 @@ public final class CountJtl {
       out.writeInt(row.bytes().length);
       out.write(row.bytes());
     }
-    out.writeByte('F');
-    part.tally.writeFailures(out);
-    whole.merge(part.tally);
+    for (Tally tally : part.tallies) {
+      out.writeByte('F');
+      tally.writeFailures(out);
+    }
+    whole.merge(part);
     offset = part.end;
     lines += part.lineCount;
     out.writeByte('P');

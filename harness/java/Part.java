@@ -38,6 +38,9 @@ final class Part {
   private static final long ABOVE_NEWLINES = ('\n' + 1) * LOW_BITS;
   private static final long SET_UP_CAPITALS = 'U' * LOW_BITS;
   private static final long TEAR_DOWN_CAPITALS = 'D' * LOW_BITS;
+  /** Each has a tally in each part: memory stays bounded. */
+  private static final int GENERATORS_MAX = 100;
+  private static final int PORT_MAX = 65_535;
   private static final long EIGHT_DIGITS = 100_000_000;
   private static final long ZEROS = '0' * LOW_BITS;
   private static final long NINES = (0x7F - 9) * LOW_BITS;
@@ -48,7 +51,10 @@ final class Part {
   /** A reader's thread keeps its buffer from one part to the next. */
   private static final ThreadLocal<byte[]> BUFFER = ThreadLocal.withInitial(() -> new byte[0]);
 
-  final Tally tally;
+  /** The names of generators, "" for those that name none, and what each one's rows come to. */
+  final Names generators = new Names();
+
+  final List<Tally> tallies = new ArrayList<>();
   final List<OddRow> oddRows = new ArrayList<>();
   final long start;
 
@@ -76,15 +82,28 @@ final class Part {
   private int escapedCount;
   private int recordLines;
   private boolean isBad;
+  private final int[] halvings;
+  private final Tally unnamed;
+  // That of the last row.
+  private Tally tally;
+  // How a thread's name began, up to where it was clear whether it names a generator, and the tally of that one; the
+  // next name often begins alike.
+  private byte[] head = new byte[Long.BYTES];
+  private int headLength = Integer.MAX_VALUE;
+  private Tally headTally;
+  // The furthest place that was looked at to tell.
+  private int looked;
   // The numbers of a record by their role.
   private final long[] row = new long[Layout.ROLES];
 
-  Part(RandomAccessFile file, long size, long start, Layout layout, Tally tally) {
-    this.tally = tally;
+  /** `halvings` says how wide buckets are, as in Tally. */
+  Part(RandomAccessFile file, long size, long start, Layout layout, int[] halvings) {
+    this.halvings = halvings;
     this.file = file;
     this.size = size;
     this.start = start;
     this.layout = layout;
+    unnamed = tally = headTally = tallyOf(new byte[0]);
     base = start;
     starts = new int[layout.width + 1];
     ends = new int[layout.width + 1];
@@ -337,6 +356,10 @@ final class Part {
     if (endMs < layout.fromMs || endMs >= layout.toMs) {
       return next;
     }
+    if (!findTally()) {
+      return odd(place, next);
+    }
+    final Tally tally = this.tally;
     int label = name(tally.labels, layout.label);
     int code = name(tally.codes, layout.code);
     int cause = 0;
@@ -445,6 +468,159 @@ final class Part {
       }
     }
     return isTearDown ? 2 : 0;
+  }
+
+  /**
+   * Finds the tally of the generator that the thread's name begins with (generator_of in jtl.py); returns whether there
+   * is one: those of too many generators are left to the plain reader.
+   */
+  private boolean findTally() {
+    int field = layout.thread;
+    if (field < 0) {
+      return true;
+    }
+    int start = starts[field];
+    int end = ends[field];
+    if (end - start < headLength || !beginsAsBefore(start)) {
+      findHead(start, end);
+    }
+    if (headTally == unnamed || !endsAsThread(start + headLength, end)) {
+      tally = unnamed;
+      return true;
+    }
+    if (headTally != null) {
+      tally = headTally;
+    }
+    return headTally != null;
+  }
+
+  /** Returns the tally of a generator, a new one when there is none yet; null when that would be too many. */
+  private Tally tallyOf(byte[] name) {
+    int number = generators.number(name);
+    if (number == tallies.size() && number < GENERATORS_MAX) {
+      tallies.add(new Tally(halvings, layout.batchCount));
+    }
+    return number < tallies.size() ? tallies.get(number) : null;
+  }
+
+  private boolean beginsAsBefore(int start) {
+    int next = 0;
+    for (; next + Long.BYTES <= headLength; next += Long.BYTES) {
+      if ((long) WORDS.get(head, next) != word(start + next)) {
+        return false;
+      }
+    }
+    return next == headLength
+        || ((long) WORDS.get(head, next) ^ word(start + next)) << 8 * (Long.BYTES - (headLength - next)) == 0;
+  }
+
+  /** Takes a thread's name apart: `head` is then how it begins, and `headTally` that of its generator. */
+  private void findHead(int start, int end) {
+    looked = start;
+    int dash = dashBehindAddress(start, end);
+    if (dash < 0) {
+      dash = dashBehindPort(start, end);
+    }
+    headTally = dash < 0 ? unnamed : tallyOf(Arrays.copyOfRange(data, start, dash));
+    if (looked == end) {
+      headLength = Integer.MAX_VALUE; // its end says that it names none: a longer one may
+      return;
+    }
+    headLength = looked + 1 - start;
+    if (head.length < headLength + Long.BYTES) {
+      head = new byte[2 * headLength + Long.BYTES];
+    }
+    System.arraycopy(data, start, head, 0, headLength);
+  }
+
+  /** Returns where the dash behind an IPv4 address stands, -1 where there is none. */
+  private int dashBehindAddress(int start, int end) {
+    int place = start;
+    for (int number = 1; number <= 4; number++) {
+      int behind = behindDigits(place, Math.min(end, place + 3));
+      looked = behind;
+      if (behind == place || behind == end || data[behind] != (number < 4 ? '.' : '-')) {
+        return -1;
+      }
+      place = behind + 1;
+    }
+    return looked;
+  }
+
+  /** Returns where the dash behind host and port stands, -1 where there is none. */
+  private int dashBehindPort(int start, int end) {
+    int colon = behindHost(start, end);
+    looked = Math.max(looked, colon);
+    if (colon == start || colon == end || data[colon] != ':') {
+      return -1;
+    }
+    int port = colon + 1;
+    int behind = behindDigits(port, Math.min(end, port + 5));
+    looked = Math.max(looked, behind);
+    if (behind == port || behind == end || data[behind] != '-' || data[port] == '0') {
+      return -1;
+    }
+    return digits(port, behind - port) <= PORT_MAX ? behind : -1;
+  }
+
+  /** Returns the place behind a host's name or its address, IPv6 in brackets; `start` where none stands there. */
+  private int behindHost(int start, int end) {
+    int place = start;
+    if (place < end && data[place] == '[') {
+      do {
+        place++;
+      } while (place < end && isOfAddress(data[place]));
+      looked = Math.max(looked, place);
+      return place < end && data[place] == ']' && place > start + 1 ? place + 1 : start;
+    }
+    while (place < end && isOfHost(data[place])) {
+      place++;
+    }
+    return place;
+  }
+
+  private int behindDigits(int place, int end) {
+    int behind = place;
+    while (behind < end && isDigit(data[behind])) {
+      behind++;
+    }
+    return behind;
+  }
+
+  private static boolean isDigit(byte found) {
+    return found >= '0' && found <= '9';
+  }
+
+  private static boolean isOfHost(byte found) {
+    return isDigit(found)
+        || found >= 'a' && found <= 'z'
+        || found >= 'A' && found <= 'Z'
+        || found == '.'
+        || found == '-'
+        || found == '_';
+  }
+
+  private static boolean isOfAddress(byte found) {
+    return isDigit(found) || found >= 'a' && found <= 'f' || found >= 'A' && found <= 'F' || found == ':' || found == '.';
+  }
+
+  /** Returns whether a name ends as JMeter's threads do, with the numbers of the group and of the thread: " 1-12". */
+  private boolean endsAsThread(int start, int end) {
+    int dash = beforeDigits(start, end);
+    if (dash == end - 1 || dash < start || data[dash] != '-') {
+      return false;
+    }
+    int blank = beforeDigits(start, dash);
+    return blank < dash - 1 && blank >= start && data[blank] == ' ';
+  }
+
+  /** Returns the place before the digits that end before `end`; it may lie before `start`. */
+  private int beforeDigits(int start, int end) {
+    int place = end - 1;
+    while (place >= start && isDigit(data[place])) {
+      place--;
+    }
+    return place;
   }
 
   private boolean holds(String word, int place, int start, int end) {

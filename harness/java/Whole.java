@@ -9,12 +9,18 @@ final class Whole {
 
   private static final int PAIRS_MAX = 500_000;
 
+  /** In keys of entries and seconds the number of the generator stands above all else. */
+  private static final int GENERATOR_SHIFT = 40;
+
+  private static final long BELOW_GENERATOR = (1L << GENERATOR_SHIFT) - 1;
+
   long rowCount;
   private final boolean hasBuckets;
   private final int batchCount;
   private long firstMs = Long.MAX_VALUE;
   private final Names labels = new Names();
   private final Names codes = new Names();
+  private final Names generators = new Names();
   private final Table entries = Tally.newEntries();
   private final Table times = new Table(Table.Join.SUM);
   private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
@@ -33,8 +39,15 @@ final class Whole {
     return hasBuckets ? halvings.clone() : null;
   }
 
-  /** Adds the next part. */
-  void merge(Tally part) {
+  /** Adds the next part, of each generator its tally. */
+  void merge(Part part) {
+    for (int number = 0; number < part.tallies.size(); number++) {
+      long generator = generators.number(part.generators, number);
+      merge(part.tallies.get(number), generator << GENERATOR_SHIFT);
+    }
+  }
+
+  private void merge(Tally part, long generatorBits) {
     rowCount += part.rowCount;
     firstMs = Math.min(firstMs, part.firstMs);
     int[] label = numbers(part.labels, labels);
@@ -43,13 +56,13 @@ final class Whole {
         key -> {
           long place = key >> Tally.KIND_BITS;
           long number = (long) label[(int) (place / batchCount)] * batchCount + place % batchCount;
-          return number << Tally.KIND_BITS | key & Tally.KIND_MASK;
+          return generatorBits | number << Tally.KIND_BITS | key & Tally.KIND_MASK;
         };
     entries.merge(part.entries, entryKey);
     part.times.addTo(times, entry -> entries.row(entryKey.applyAsLong(part.entries.key((int) entry))));
     answers.merge(part.answers, key -> (long) label[(int) (key >> 32)] << 32 | code[(int) (key & Tally.LOW)]);
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
-      seconds[kind].merge(part.seconds[kind], key -> key);
+      seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
       if (hasBuckets) {
         mergeBuckets(part, kind);
       }
@@ -76,7 +89,7 @@ final class Whole {
   private int bucketCount(int kind) {
     Table distinct = new Table();
     for (int row = 0; row < seconds[kind].size(); row++) {
-      distinct.row(seconds[kind].key(row) >> halvings[kind]);
+      distinct.row((seconds[kind].key(row) & BELOW_GENERATOR) >> halvings[kind]);
     }
     return distinct.size();
   }
@@ -104,6 +117,7 @@ final class Whole {
     out.writeLong(firstMs);
     labels.write(out);
     codes.write(out);
+    generators.write(out);
     writeEntries(out);
     times.write(out);
     answers.write(out);
