@@ -69,6 +69,8 @@ def nights_of(entries: Iterable[Entry]) -> tuple[Night, ...]:
 def night_of(series: int) -> str | None:
     """Return the night of a series such as 261120, 2026-11-20; None when it is no date."""
     digits = f"{series:0{_DATE_DIGITS}}"
+    if len(digits) > _DATE_DIGITS:
+        return None
     try:
         return datetime.date(2000 + int(digits[:-4]), int(digits[-4:-2]), int(digits[-2:])).isoformat()
     except ValueError:

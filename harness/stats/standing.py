@@ -23,6 +23,9 @@ NIGHTS_MOST = 20
 _SPREAD_NIGHTS_MOST = 60
 # Fewer say nothing of it.
 NIGHTS_LEAST = 6
+# A change for the better that has lasted for so many is what is normal from its first night on: sooner its end would be
+# a change for the worse, and later the median follows by itself.
+_BETTER_NIGHTS_LEAST = NIGHTS_MOST // 2
 # Standard deviations that a night may be off: with 3, nights that have outliers or resemble their neighbours would fail
 # more often than once in a thousand (make bench BENCH=gate).
 _DEVIATIONS = 3.3
@@ -121,21 +124,19 @@ def standings(
     `changes` are the change points of the values, `accepted` the places of nights from which on a change is intended.
     """
     levels = [gauge.level(value) for value in values]
-    of_stretches = _levels_of_stretches(levels, changes)
-    begins = {change.index for change in changes}
-    course = _Course(gauge)
-    return [
-        course.take(place, level, of_stretches[place], place in accepted, place in begins)
-        for place, level in enumerate(levels)
-    ]
-
-
-def _levels_of_stretches(levels: Sequence[float], changes: Sequence[ChangePoint]) -> list[float]:
-    """Return for each night the median of the stretch between two changes that it is in."""
-    if not levels:
-        return []
     ends = [0, *(change.index for change in changes), len(levels)]
-    return [middle for start, end in pairwise(ends) for middle in [median(levels[start:end])] * (end - start)]
+    course = _Course(gauge)
+    found = []
+    for start, end in pairwise(ends):
+        if start < end:
+            stretch_level = median(levels[start:end])
+            may_begin = end - start >= _BETTER_NIGHTS_LEAST
+            for place in range(start, end):
+                is_better = place == start and may_begin and course.is_better(stretch_level)
+                if is_better or place in accepted:
+                    course.begin()
+                found.append(course.take(place, levels[place], stretch_level, place in accepted))
+    return found
 
 
 class _Course:
@@ -148,11 +149,13 @@ class _Course:
         # That of the nights before the last new beginning, until there are enough since then.
         self._deviation_before: float | None = None
 
-    def take(self, place: int, level: float, stretch_level: float, is_accepted: bool, is_change: bool) -> Standing:
+    def begin(self) -> None:
+        """Begin anew: what is normal is no longer so; how far nights are apart still is."""
+        self._deviation_before = self._deviation()
+        self._normal, self._worse = [], []
+
+    def take(self, place: int, level: float, stretch_level: float, is_accepted: bool) -> Standing:
         """Return how a night stands, and keep it; `stretch_level` is that of the stretch that it is in."""
-        if is_accepted or (is_change and self._is_better(stretch_level)):
-            self._deviation_before = self._deviation()
-            self._normal, self._worse = [], []
         normal, deviation = self._normal[-NIGHTS_MOST:], self._deviation()
         if not normal or deviation is None:
             self._normal.append((place, level))
@@ -177,7 +180,7 @@ class _Course:
         places = tuple(known for known, _ in normal)
         return Standing(state, baseline, distance, limit, since, places, is_worse_stretch)
 
-    def _is_better(self, stretch_level: float) -> bool:
+    def is_better(self, stretch_level: float) -> bool:
         """Return whether a stretch is better than what is normal by so much that it becomes that itself."""
         normal = [known for _, known in self._normal[-NIGHTS_MOST:]]
         return bool(normal) and stretch_level - median(normal) < -self._gauge.least

@@ -1,0 +1,283 @@
+"""The nightly's gate: tonight against the nights before."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.catalogue import Entry
+from harness.record import HostRecord
+from harness.result import RUN, LabelResult, RunResult
+from harness.stats.acceptance import Acceptance
+from harness.stats.gate import (
+    GONE_LABEL,
+    IMPROVED,
+    LEARNING,
+    NEW_ENVIRONMENT,
+    NEW_LABEL,
+    NO_VALUE,
+    OK,
+    REGRESSED,
+    WARNED,
+    GateRules,
+    judge,
+)
+from harness.stats.nights import night_of, nights_of
+from harness.thresholds import Thresholds
+from harness.verdict import INVALID, VALID, Verdict
+from tests.factories import closed_load, record
+
+# A night's average is one of these ms: the median is 100, half of them are 2 ms off or more.
+NOISE = (100, 102, 98, 101, 99, 103, 97)
+AVERAGE = GateRules(metrics=("average",))
+
+
+def figures(label, average_ms, samples=10_000, error_ratio=0.0, rate_per_s=50.0, **percentiles_ms):
+    return LabelResult(
+        label=label,
+        sample_count=samples,
+        error_count=round(samples * error_ratio),
+        error_ratio=error_ratio,
+        average_ms=average_ms,
+        percentiles_ms={name.removeprefix("p"): value for name, value in percentiles_ms.items()},
+        min_ms=1,
+        max_ms=1000,
+        rate_per_s=rate_per_s,
+        received_bytes_per_s=None,
+    )
+
+
+def run(day, average_ms=100.0, number=1, state=VALID, labels=("Pay",), total=None, **changes):
+    """Return the entry of a run in the night of that day of November."""
+    series = 261100 + day
+    name = f"run-{series}_{number}"
+    one = replace(record(), name=name, started_at=f"2026-11-{day:02}T01:0{number}:00Z", **changes)
+    reasons = ("most samples failed",) if state == INVALID else ()
+    result = RunResult(
+        name=name,
+        kind=RUN,
+        run=one,
+        verdict=Verdict(state, reasons, (), ()),
+        window=None,
+        origin_s=0,
+        total=total or figures("TOTAL", average_ms),
+        labels=tuple(figures(label, average_ms) for label in labels),
+    )
+    return Entry("tiny", name, series, number, one, result)
+
+
+def steady(count=14):
+    """Return runs of as many nights in which nothing changed, from the first of November on."""
+    return [run(day, NOISE[day % len(NOISE)]) for day in range(1, count + 1)]
+
+
+def checks_of(runs, acceptances=(), rules=AVERAGE, label="TOTAL"):
+    nights = nights_of(runs)
+    found = judge(nights, max(night.night for night in nights), acceptances, rules)
+    return [check for check in found if check.label == label]
+
+
+def check_of(runs, acceptances=(), rules=AVERAGE):
+    (check,) = checks_of(runs, acceptances, rules)
+    return check
+
+
+def test_a_series_of_six_digits_is_a_date():
+    assert night_of(261120) == "2026-11-20"
+    assert night_of(90101) == "2009-01-01"
+    assert [night_of(series) for series in (7, 261140, 1_261_120)] == [None, None, None]
+
+
+def test_a_night_is_the_median_of_its_valid_repeats():
+    runs = [run(1, 100, 1), run(1, 130, 2), run(1, 110, 3), run(1, 5, 4, state=INVALID)]
+    (night,) = nights_of(runs)
+    assert night.value("TOTAL", "average") == 110
+    assert len(night.runs) == 4
+
+
+def test_the_first_six_nights_are_learnt_from():
+    states = [check_of(steady(count)).state for count in (1, 2, 6, 7)]
+    assert states == [LEARNING, LEARNING, LEARNING, OK]
+    assert check_of(steady(3)).note == "2 nights before it; 6 are needed"
+
+
+def test_the_first_night_that_is_worse_warns_and_the_second_one_fails():
+    runs = [*steady(), run(15, 121)]
+    warned = check_of(runs)
+    assert (warned.state, warned.since) == (WARNED, "2026-11-15")
+    assert warned.baseline == pytest.approx(100)
+    assert warned.change_ratio == pytest.approx(0.21)
+    regressed = check_of([*runs, run(16, 122)])
+    assert (regressed.state, regressed.since) == (REGRESSED, "2026-11-15")
+    assert regressed.baseline == pytest.approx(100)
+    assert "./aggregate.py accept --since 2026-11-15 --plan tiny --users 2 --reason …" in regressed.note
+
+
+def test_the_limit_is_the_noise_of_nights_where_that_is_more_than_the_threshold():
+    runs = [run(day, 98 if day % 2 else 102) for day in range(1, 21)]
+    check = check_of([*runs, run(21, 112)])
+    # median (log 98 + log 102) / 2 = log 99.98; MAD 0.02000; 3.3 · 1.4826 · 0.02000 · sqrt(1 + 1.57/20) = 0.1016
+    assert check.baseline == pytest.approx(99.98, abs=0.01)
+    assert check.limit_ratio == pytest.approx(0.1070, abs=0.0002)  # exp(0.1016) - 1
+    assert check.state == WARNED
+    assert check_of([*runs, run(21, 110)]).state == OK
+
+
+def test_nights_without_any_noise_are_held_against_the_threshold_alone():
+    runs = [run(day, 100) for day in range(1, 10)]
+    assert check_of([*runs, run(10, 104.9)]).state == OK
+    assert check_of([*runs, run(10, 105.1)]).state == WARNED
+    rules = replace(AVERAGE, by_plan={"tiny": Thresholds(average=0.2)})
+    assert check_of([*runs, run(10, 119)], rules=rules).state == OK
+
+
+def test_an_invalid_night_between_two_worse_ones_does_not_begin_the_count_anew():
+    runs = [*steady(), run(15, 121), run(16, 5, state=INVALID)]
+    (skipped,) = checks_of(runs)
+    assert (skipped.state, skipped.metric, skipped.value) == (NO_VALUE, "", None)
+    assert skipped.note == "run-261116_1 is INVALID: most samples failed"
+    assert check_of([*runs, run(17, 121)]).state == REGRESSED
+
+
+def test_a_night_that_was_worse_alone_is_forgotten():
+    runs = [*steady(), run(15, 121), run(16, 100)]
+    assert check_of(runs).state == OK
+    assert check_of([*runs, run(17, 121)]).state == WARNED
+
+
+def test_what_became_worse_stays_so_every_night_until_it_is_accepted_or_mended():
+    runs = [*steady(), *(run(day, 120 + NOISE[day % 7] / 50) for day in range(15, 30))]
+    stays = check_of(runs)
+    assert (stays.state, stays.since) == (REGRESSED, "2026-11-15")
+    assert stays.baseline == pytest.approx(100)
+    assert stays.baseline_nights[-1] == "2026-11-14"
+    (change,) = stays.change_points
+    assert stays.course[change.index][0] == "2026-11-15"
+    accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
+    assert check_of(runs, [accepted]).state == OK
+    assert check_of(runs, [accepted]).baseline == pytest.approx(122, abs=0.1)
+    assert check_of([*runs, run(30, 100)]).state == OK
+
+
+def test_after_an_acceptance_a_further_change_is_seen_at_once():
+    accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
+    runs = [*steady(), run(15, 121)]
+    tonight = check_of(runs, [accepted])
+    assert (tonight.state, tonight.note, tonight.accepted_nights) == (OK, "accepted: checked twice", ("2026-11-15",))
+    runs += [run(16, 122), run(17, 150)]
+    assert check_of(runs, [accepted]).state == WARNED
+    assert check_of([*runs, run(18, 151)], [accepted]).state == REGRESSED
+
+
+@pytest.mark.parametrize("change", [{"plan": "other"}, {"users": 3}, {"profile": "t2"}, {"metric": "90"}])
+def test_an_acceptance_is_of_what_it_names_alone(change):
+    accepted = replace(Acceptance("2026-11-15", "tiny", None, None, None, None, "so"), **change)
+    assert check_of([*steady(), run(15, 121)], [accepted]).state == WARNED
+
+
+def test_better_is_told_and_becomes_what_is_normal_when_it_lasts():
+    runs = [*steady(), run(15, 80)]
+    assert check_of(runs).state == IMPROVED
+    assert check_of([*runs, run(16, 100)]).state == OK
+    runs += [run(day, NOISE[day % 7] * 0.8) for day in range(16, 25)]
+    lasting = check_of(runs)
+    assert (lasting.state, lasting.baseline_nights[0]) == (OK, "2026-11-15")
+    assert lasting.baseline == pytest.approx(80, abs=1)
+    assert check_of([*runs, run(25, 100)]).state == WARNED
+
+
+def test_slow_steps_do_not_become_what_is_normal():
+    # Every ten nights 4 % slower: each step is within the limit, and half of the way is a change for the worse.
+    runs = [
+        replace(one, series=261001 + 100 * (day // 28) + day % 28)
+        for day, one in enumerate(run(1, NOISE[day % 7] * 1.04 ** (day // 10)) for day in range(56))
+    ]
+    check = check_of(runs)
+    assert check.state == REGRESSED
+    assert check.value == pytest.approx(NOISE[55 % 7] * 1.04**5)
+
+
+def test_throughput_is_worse_when_it_falls():
+    rules = GateRules(metrics=("throughput",))
+
+    def rates(*values):
+        days = enumerate([*(50 + day % 3 for day in range(10)), *values], start=1)
+        return [run(day, total=figures("TOTAL", 100, rate_per_s=rate)) for day, rate in days]
+
+    falls = check_of(rates(40), rules=rules)
+    assert falls.state == WARNED
+    assert falls.change_ratio == pytest.approx(40 / 51 - 1)
+    assert falls.limit_ratio < 0
+    assert check_of(rates(62), rules=rules).state == IMPROVED
+
+
+def test_errors_change_by_points_and_one_error_more_is_no_news():
+    rules = GateRules(metrics=("errors",))
+
+    def errors(ratio, samples):
+        days = [*([0.0] * 10), ratio]
+        return [
+            run(day, total=figures("TOTAL", 100, samples=samples, error_ratio=one)) for day, one in enumerate(days, 1)
+        ]
+
+    assert check_of(errors(0.004, 10_000), rules=rules).state == OK
+    assert check_of(errors(0.006, 10_000), rules=rules).state == WARNED
+    assert check_of(errors(0.006, 10_000), rules=rules).limit_ratio == 0.005
+    # 2 of 100: counting alone scatters by 1 %, and 3.3 times that is the limit
+    assert check_of(errors(0.02, 100), rules=rules).state == OK
+
+
+def test_a_step_of_the_clock_is_no_change():
+    rules = GateRules(metrics=("90",))
+
+    def lines(last_ms):
+        return [run(day, total=figures("TOTAL", 3, p90=value)) for day, value in enumerate([*([3] * 10), last_ms], 1)]
+
+    assert check_of(lines(4), rules=rules).state == OK
+    assert check_of(lines(5), rules=rules).state == WARNED
+
+
+@pytest.mark.parametrize(("metric", "samples", "count"), [("95", 999, 0), ("95", 1000, 1), ("99", 4999, 0)])
+def test_a_percentile_of_too_few_samples_is_not_judged(metric, samples, count):
+    runs = [run(day, total=figures("TOTAL", 9, samples=samples, p95=20, p99=30)) for day in range(1, 9)]
+    assert len(checks_of(runs, rules=GateRules(metrics=(metric,)))) == count
+
+
+def test_new_and_gone_labels_are_told_in_the_night_in_which_they_come_and_go():
+    runs = [*steady(8), run(9, labels=("Refund",))]
+    assert [(check.state, check.metric) for check in checks_of(runs, label="Refund")] == [(NEW_LABEL, "")]
+    (gone,) = checks_of(runs, label="Pay")
+    assert (gone.state, gone.note) == (GONE_LABEL, "the night of 2026-11-08 had it")
+    runs.append(run(10, labels=("Refund",)))
+    assert [check.state for check in checks_of(runs, label="Refund")] == [LEARNING]
+    assert checks_of(runs, label="Pay") == []
+
+
+def test_another_machine_has_a_history_of_its_own_and_the_night_says_what_changed():
+    other = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
+    runs = [*steady(8), run(9, 200, host=other)]
+    (new,) = checks_of(runs)
+    assert new.state == NEW_ENVIRONMENT
+    assert new.note == (
+        "a history begins; since the night of 2026-11-08 changed: CPU Test CPU → Other CPU, cores 2 → 4"
+    )
+    # back on the first machine, its history goes on
+    assert check_of([*runs, run(10, 100)]).night_count == 8
+
+
+def test_the_same_machine_after_a_restart_is_the_same():
+    memory_bytes = record().host.memory_bytes
+    hosts = [replace(record().host, memory_bytes=memory_bytes - off * 1024**2) for off in (0, 3, 150)]
+    runs = [run(day, host=hosts[day % 3]) for day in range(1, 9)]
+    assert check_of(runs).night_count == 7
+
+
+def test_another_load_beside_the_first_one_is_no_new_environment():
+    runs = [*steady(8), run(9), run(9, number=2, load=closed_load(users=50))]
+    assert [(check.conditions.load.users, check.state) for check in checks_of(runs)] == [(2, OK), (50, LEARNING)]
+
+
+def test_what_changed_in_the_first_night_of_a_regression_is_told():
+    newer = {**record().versions, "java": "21.0.9"}
+    runs = [*steady(), run(15, 121, versions=newer), run(16, 121, versions=newer)]
+    java = record().versions["java"]
+    assert f"changed that night: version of java {java} → 21.0.9" in check_of(runs).note
