@@ -99,6 +99,18 @@ def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp
     assert "logs in with •••" in (tmp_path / "reports" / "tiny" / "run-01_1" / "jmeter.log").read_text()
 
 
+def test_after_kill_9_no_secret_is_left_in_what_the_run_was_writing(start_run, home, target, tmp_path):
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    process = start_run("--target", target, "--duration", "60", SHOP_PASSWORD="hunter2hunter2")
+    directory = samples_under_way(tmp_path).parent
+    assert "hunter2hunter2" in (directory / "jmeter.log").read_text()
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
+    assert [path for path in directory.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()] == []
+
+
 def test_the_next_run_counts_on_in_the_series_given(run, target, tmp_path):
     for arguments in (("--series", "7"), ()):
         assert run("--target", target, "--duration", "1", *arguments).returncode == 0

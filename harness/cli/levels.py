@@ -88,7 +88,7 @@ class Levels:
         system = self._system
         record = begin(spec, directory, system, self._place, (("warm-up", _warm_up_text(sweep)),))
         record = replace(record, kept_up=system is not None and not sweep.fresh)
-        with self._place.interrupts.held():
+        with self._place.interrupts.held(), self._place.guardian.masking(directory.path, spec.hidden):
             began(directory.name)
             ends = log_ends(self._logs) if record.kept_up else {}
             record = measure(spec, directory, record, system, self._place)

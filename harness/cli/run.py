@@ -149,7 +149,7 @@ def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workpl
             system = stack.enter_context(system_of(asked, directory.system_logs, place))
             start(system, directory.system_logs, asked.build, place.say)
         record = begin(spec, directory, system, place)
-        with place.interrupts.held():
+        with place.interrupts.held(), place.guardian.masking(directory.path, spec.hidden):
             record = measure(spec, directory, record, system, place)
             if system:
                 recordings = system.recordings

@@ -2,13 +2,15 @@
 
 Every child of the harness carries HARNESS_OWNER=<id> in its environment and hands it on to its own children. The
 guardian, in a session of its own, waits for the end of a pipe whose other end only the harness holds. The pipe ends
-when the harness ends, even by SIGKILL. Then the guardian ends every process of that owner and removes the folders it
-was told of. The same file is the guardian's program: standard library and psutil only.
+when the harness ends, even by SIGKILL. Then the guardian ends every process of that owner, masks the secrets in what a
+run has left that did not come to its end, and removes the folders it was told of. The same file is the guardian's
+program: standard library and psutil, and what masks secrets.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -16,12 +18,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
 OWNER_VARIABLE = "HARNESS_OWNER"
+# What the harness tells its guardian: a list in JSON of the word, a folder, and values to mask.
+_REMOVE, _MASK, _MASKED = "remove", "mask", "masked"
 # A harness may be started by another one, as a nightly starts its runs. Its guardian is to outlive both of them.
 _GUARDIAN_VARIABLE = "HARNESS_GUARDIAN"
 # How long the processes of a dead harness have to end after SIGTERM, before SIGKILL.
@@ -59,7 +63,17 @@ class Guardian:
 
     def remove_at_end(self, folder: Path) -> None:
         """Have `folder` removed when the harness dies (or this guardian is closed)."""
-        os.write(self._write_end, os.fsencode(folder) + b"\0")
+        self._tell(_REMOVE, folder)
+
+    @contextlib.contextmanager
+    def masking(self, folder: Path, values: Sequence[str]) -> Iterator[None]:
+        """Have the values masked in the files of `folder`, should the harness not come to the end of the block."""
+        self._tell(_MASK, folder, *values)
+        yield
+        self._tell(_MASKED, folder)
+
+    def _tell(self, word: str, folder: Path, *values: str) -> None:
+        os.write(self._write_end, json.dumps([word, str(folder), *values]).encode() + b"\0")
 
     def close(self) -> None:
         """End what is left of the owner's processes and the guardian itself. Can be called again."""
@@ -133,10 +147,22 @@ def _main(owner_id: str, read_end: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with os.fdopen(read_end, "rb") as pipe:
-        folders = [Path(os.fsdecode(name)) for name in pipe.read().split(b"\0") if name]
+        told = [json.loads(message) for message in pipe.read().split(b"\0") if message]
     _end_all(owner_id)
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+    masked = [folder for word, folder, *_ in told if word == _MASKED]
+    for word, folder, *values in told:
+        if word == _MASK and values and folder not in masked:
+            _mask(Path(folder), values)
+    for word, folder, *_ in told:
+        if word == _REMOVE:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mask(folder: Path, values: Sequence[str]) -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from harness.io.secrets import mask_secrets  # here, because this program is found by its file
+
+    mask_secrets(folder, values)
 
 
 if __name__ == "__main__":
