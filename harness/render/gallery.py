@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
+
+from defusedxml.ElementTree import fromstring
 
 from harness.cloudwatch_points import CloudMetrics
 from harness.figures import LOAD
@@ -45,7 +46,7 @@ class Picture:
     @property
     def alternative(self) -> str:
         """What the chart shows, in words: its own title and description."""
-        root = ElementTree.fromstring(self.svg)
+        root = fromstring(self.svg)
         return f"{root.findtext(f'{_SVG}title')}: {root.findtext(f'{_SVG}desc')}"
 
 
