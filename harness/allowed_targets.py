@@ -9,9 +9,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.errors import UsageError
+from harness.jmx_lint import fixed_hosts
 from harness.spec import Profile, Target
 
 _SUBDOMAINS = "*."
@@ -49,6 +51,16 @@ def check_allowed(target: Target, profile: Profile) -> None:
         else f"if you may load it, write allowed_targets = [{entry}] there, above the first [table], or choose an ENV "
         "that allows it",
     )
+
+
+def check_plan(shape_path: Path) -> None:
+    """Raise a UsageError for a JMX that names a host itself, other than this machine: TARGET would not count."""
+    for name, host in fixed_hosts(shape_path):
+        if not is_loopback(host):
+            raise UsageError(
+                f"{shape_path.parent.name}/{shape_path.name}: {name} always goes to {host}, whatever TARGET says",
+                "put ${host} in its place, a variable with ${__P(host,127.0.0.1)}",
+            )
 
 
 def is_loopback(host: str) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.jmx import LOAD_GROUP, SIDE_GROUPS, Node, all_reads, data_files, plan_tree, reads_in
+from harness.jmx import LOAD_GROUP, SIDE_GROUPS, Node, all_reads, data_files, fixed_secrets, plan_tree, reads_in
 
 # What a run sets; a plan that does not read one of these would ignore TARGET, USERS, … without a word.
 KNOBS = (
@@ -52,11 +52,14 @@ def lint(jmx: Path) -> tuple[str, ...]:
     nodes = list(plan.walk())
     findings: list[str] = []
     variables = _variables(plan)
-    for check in (_listeners, _codes, _extractors, _hosts, _sub_results):
+    for check in (_listeners, _codes, _extractors, _sub_results):
         findings += check(nodes)
+    findings += _hosts(nodes, variables)
     findings += _labels(nodes, variables)
     findings += _load_numbers(nodes, variables)
     findings += _reads(jmx)
+    if fixed_secrets(jmx):
+        findings.append("a password, token or key stands in the plan: it belongs into the environment, see secrets")
     findings += (f"{name}: a CSV Data Set reads it, and there is no such file" for name in _missing_data(jmx))
     return tuple(findings)
 
@@ -112,13 +115,30 @@ def _extractors(nodes: list[Node]) -> Iterator[str]:
             yield f"{node.name}: an extractor without a default leaves the value of an earlier answer in place"
 
 
-def _hosts(nodes: list[Node]) -> Iterator[str]:
+def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
     for node in nodes:
-        for name in ("HTTPSampler.domain", "HTTPSampler.path"):
-            value = node.value(name)
-            fixed = value and "${" not in value if name.endswith("domain") else re.match(r"https?://[^$]", value)
-            if fixed:
-                yield f"{node.name}: the host is fixed ({value}), so that TARGET would be ignored"
+        for text, _ in _fixed_hosts(node, variables):
+            yield f"{node.name}: the host is fixed ({text}), so that TARGET would be ignored"
+        if node.value("HTTPSampler.auto_redirects") == "true":
+            yield f"{node.name}: is redirected without a row, to whatever host: assert its code instead"
+
+
+def fixed_hosts(jmx: Path) -> tuple[tuple[str, str], ...]:
+    """Return the hosts that the plan names itself, whatever TARGET says: (name of the element, host)."""
+    plan = plan_tree(jmx)
+    variables = _variables(plan)
+    return tuple((node.name, host) for node in plan.walk() for _, host in _fixed_hosts(node, variables))
+
+
+def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what stands in an element in the place of a property, and the host in it."""
+    domain, path = (node.value(f"HTTPSampler.{name}") for name in ("domain", "path"))
+    host = _resolved(domain, variables)
+    if host and "${" not in host:
+        yield domain, host
+    url = re.match(r"https?://(?:[^/@]*@)?(\[[^]]*]|[^$/:?#]+)", _resolved(path, variables))
+    if url:
+        yield path, url[1].strip("[]")
 
 
 def _sub_results(nodes: list[Node]) -> Iterator[str]:
@@ -148,9 +168,11 @@ def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]
 
 def _variables(plan: Node) -> dict[str, str]:
     """Return the plan's User Defined Variables, unresolved."""
+    tables = [plan, *(node for node in plan.walk() if node.kind == "Arguments")]
     return {
         argument.get("name", ""): argument.findtext("stringProp[@name='Argument.value']") or ""
-        for argument in plan.element.iter("elementProp")
+        for table in tables
+        for argument in table.element.iter("elementProp")
         if argument.get("elementType") == "Argument"
     }
 

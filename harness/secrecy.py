@@ -90,7 +90,7 @@ def secret_values(pairs: Iterable[tuple[str, object]]) -> tuple[str, ...]:
 
     A value is one by its name; and in a text of several settings each is one that has such a name.
     """
-    found = []
+    found: list[str] = []
     for name, value in pairs:
         if isinstance(value, str):
             found += [value] if says_secret(name) else secrets_in(value)

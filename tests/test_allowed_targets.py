@@ -1,5 +1,6 @@
 """Which systems may be loaded: this machine's, and those that a profile names."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from harness.allowed_targets import check_allowed, is_loopback, parse_allowed
 from harness.cli.arguments import asked_of
 from harness.errors import UsageError
 from harness.spec import load_profile, parse_target
-from tests.conftest import ROOT
+from tests.conftest import PROFILES, ROOT
 
 LOCAL = load_profile(ROOT / "env", "local")
 
@@ -97,10 +98,53 @@ def test_what_the_refusal_says_to_write_is_enough(home: Path):
     assert asked().target.url == "http://[fd00::5]:8080/app"
 
 
-def test_no_profile_of_the_project_allows_a_target():
+FIXED = """
+<Arguments><collectionProp name="Arguments.arguments"><elementProp name="server" elementType="Argument">
+ <stringProp name="Argument.name">server</stringProp><stringProp name="Argument.value">shop.example</stringProp>
+</elementProp></collectionProp></Arguments><hashTree/>
+<HTTPSamplerProxy testname="Buy" enabled="{enabled}"><stringProp name="HTTPSampler.domain">{domain}</stringProp>
+ <stringProp name="HTTPSampler.path">{path}</stringProp></HTTPSamplerProxy><hashTree/>
+"""
+GROUP = '<ThreadGroup guiclass="ThreadGroupGui"'
+
+
+@pytest.mark.parametrize(
+    ("domain", "path", "host"),
+    [
+        ("shop.example", "/buy", "shop.example"),
+        ("${server}", "/buy", "shop.example"),
+        ("", "https://shop.example:8443/buy", "shop.example"),
+        ("", "http://${server}/buy", "shop.example"),
+        ("", "http://[fd00::5]/buy", "fd00::5"),
+    ],
+)
+def test_a_plan_that_goes_elsewhere_whatever_the_target_is_refused(home: Path, domain, path, host):
+    jmx = home / "plans" / "tiny.jmx"
+    original = jmx.read_text()
+    jmx.write_text(original.replace(GROUP, FIXED.format(domain=domain, path=path, enabled="true") + GROUP))
+    for target in (None, "http://127.0.0.1:8080"):
+        with pytest.raises(
+            UsageError, match=rf"plans/tiny\.jmx: Buy always goes to {re.escape(host)}, whatever TARGET"
+        ):
+            asked_of(home, home, "tiny", "local", target, None)
+    jmx.write_text(original.replace(GROUP, FIXED.format(domain=domain, path=path, enabled="false") + GROUP))
+    assert asked_of(home, home, "tiny", "local", None, None)
+
+
+@pytest.mark.parametrize(
+    ("domain", "path"),
+    [("127.0.0.1", "/"), ("${__P(host,shop.example)}", "/"), ("", "http://${host}/"), ("", "/?to=http://shop.example")],
+)
+def test_a_plan_that_goes_to_the_target_or_to_this_machine_is_not(home: Path, domain, path):
+    jmx = home / "plans" / "tiny.jmx"
+    jmx.write_text(jmx.read_text().replace(GROUP, FIXED.format(domain=domain, path=path, enabled="true") + GROUP))
+    assert asked_of(home, home, "tiny", "local", None, None)
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_no_profile_of_the_project_allows_a_target(path):
     """Whoever may load a system writes it down: nothing is allowed because somebody else may."""
-    assert {path.stem: load_profile(path.parent, path.stem).allowed_targets for path in (ROOT / "env").glob("*.toml")} \
-        == {path.stem: () for path in (ROOT / "env").glob("*.toml")}  # fmt: skip
+    assert load_profile(path.parent, path.stem).allowed_targets == ()
 
 
 @pytest.mark.parametrize("text", ['"http://a.example"', "[1]", "[[]]"])

@@ -174,6 +174,11 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
         ),
         (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
         (plan(sampler("A").replace("</HTTP", FLAG.format("follow_redirects"))), "A: follows redirects"),
+        (plan(sampler("A").replace("</HTTP", FLAG.format("auto_redirects"))), "A: is redirected without a row"),
+        (
+            plan(sampler("A").replace("</HTTP", '<stringProp name="X.password">hunter2</stringProp></HTTP')),
+            "a password, token or key stands in the plan",
+        ),
         (plan(sampler("A").replace("</HTTP", FLAG.format("image_parser"))), "A: retrieves embedded resources"),
         (plan(sampler("A", path="http://example.com/x")), "A: the host is fixed (http://example.com/x)"),
         (
