@@ -36,6 +36,7 @@ def add_run(
     samples: int = 20,
     failures: int = 0,
     seconds: int | None = None,
+    began_ms: int = START_MS,
     **changes: Any,
 ) -> RunDirectory:
     """Write a run of `samples` requests of one length, one a second, the first `failures` of them failed."""
@@ -43,7 +44,7 @@ def add_run(
     quoted = '"' + label.replace('"', '""') + '"'
     rows = [HEAD]
     for place in range(samples):
-        start_ms = START_MS + 1000 * place * (seconds or samples) // samples
+        start_ms = began_ms + 1000 * place * (seconds or samples) // samples
         outcome = "500,no,Users 1-1,false,no card" if place < failures else "200,OK,Users 1-1,true,"
         rows.append(f"{start_ms},{elapsed_ms + place % 3},{quoted},{outcome},300,100,2")
     directory.samples.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -87,7 +87,8 @@ def _told(where: str, response: Any, operation: str) -> HarnessError:
         return UsageError(f"{where}: AWS does not take the credentials ({code})", _SIGN_IN)
     if code in _NO_RIGHT:
         right = _RIGHTS.get(operation, f"s3:{operation}")
-        return UsageError(f"{where}: no right to do that", f"these credentials need {right} there: docs/storage.md")
+        page = "cloudwatch" if right.startswith("cloudwatch:") else "storage"
+        return UsageError(f"{where}: no right to do that", f"these credentials need {right} there: docs/{page}.md")
     if code in _WRONG_REGION:
         return UsageError(f"{where}: it is in another region ({code})", "set AWS_DEFAULT_REGION to that of the bucket")
     if code == "NoSuchUpload":
