@@ -53,7 +53,8 @@ examples:
   scripts/run --plan killbill-stripe --users 50
   scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users a second)
-  scripts/run --plan killbill-stripe --target http://10.0.0.5:8080    (a system that runs already)
+  scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that runs already)
+  scripts/run --env staging --target http://10.0.0.5:8080             (elsewhere: allowed_targets in env/staging.toml)
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
 
 exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;

@@ -36,7 +36,7 @@ examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
   scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
   scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; the same command does it too)
-  scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://10.0.0.5:8080
+  scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
 
 With --repeat 3 the levels are measured in rounds, 1,5,10, 1,5,10, 1,5,10: a system that gets slower over time then
 does so on every level alike, and it does not look like an effect of the users.
