@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness import units
 from harness.figures import CodeCount, LabelFigures
+from harness.generator_figures import GeneratorFigures
 from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw
 from harness.record import OPEN, RunRecord
-from harness.telemetry import GENERATOR, HOST, Usage
+from harness.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, Usage, process_at
 from harness.timeline import SPAN_MAX_S
 from harness.window import Window
 
@@ -30,17 +31,27 @@ EXPECTED_SUCCESS_CODES = ("200", "201", "204")
 ACCEPTED_CODE = "202"
 # A warm-up is slower than what follows. One that was this much faster is the good time before a system slowed down.
 FAST_WARM_UP_RATIO = 0.8
+# Generators of one load differ by chance: an average of 200 samples as scattered as response times are by a seventh.
+SLOW_GENERATOR_RATIO = 1.5
+SLOW_GENERATOR_LEAST_SAMPLES = 200
+FAILING_GENERATOR_RATIO = 2.0
+FAILING_GENERATOR_LEAST_RATIO = 0.01
+FAILING_GENERATOR_LEAST_ERRORS = 10
+# They start within a second or two of each other. So much of a run that one was not there for is no small thing.
+ABSENT_LEAST_S = 5.0
+ABSENT_RATIO = 0.02
 _LABELS_NAMED = 5
 # How JMeter names the first part of a sample: GET /-0 beside GET /.
 _FIRST_SUB_SAMPLE = "-0"
 
 (
     NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK,
-    UNEXPECTED_CODE, PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL,
+    UNEXPECTED_CODE, PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL, ABSENT_GENERATOR,
+    SLOW_GENERATOR, FAILING_GENERATOR, SEPARATE_CLOCKS,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
     "coarse-clock", "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu",
-    "other-cpu", "closed-model",
+    "other-cpu", "closed-model", "absent-generator", "slow-generator", "failing-generator", "separate-clocks",
 )  # fmt: skip
 
 
@@ -60,6 +71,7 @@ class Evidence:
     `load` is the TOTAL of the load in the window, and `law` and `usages` are of the window; `codes` are those of the
     labels that were driven, `peak_users` the most users ever active, both over all of the run. `warm_up_ms` is the
     average of the warm-up that was left out, and of what is counted. `is_span_known` is False where a clock was set.
+    `longest_ms` is what the load's slowest sample took, in all of the run.
     """
 
     run: RunRecord | None
@@ -72,13 +84,15 @@ class Evidence:
     window: Window
     warm_up_ms: tuple[float, float] | None
     is_span_known: bool
+    generators: tuple[GeneratorFigures, ...] = ()
+    longest_ms: int | None = None
 
 
 def find_caveats(evidence: Evidence) -> tuple[Caveat, ...]:
     """Return all doubts, those about the run as a whole first."""
     return tuple(
         caveat
-        for find in (_of_window, _of_file, _of_figures, _of_codes, _of_run, _of_machine, _of_model)
+        for find in (_of_window, _of_file, _of_figures, _of_codes, _of_run, _of_generators, _of_machine, _of_model)
         for caveat in find(evidence)
     )
 
@@ -206,20 +220,109 @@ def _of_run(evidence: Evidence) -> Iterator[Caveat]:
         )
 
 
+def _of_generators(evidence: Evidence) -> Iterator[Caveat]:
+    generators = evidence.generators
+    if not generators:
+        return
+    first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
+    if evidence.run and evidence.run.is_merged:
+        together_s = min(one.last_s for one in generators) - max(one.first_s for one in generators)
+        yield Caveat(
+            SEPARATE_CLOCKS,
+            f"Merged of {len(generators)} runs whose seconds are those of each machine's own clock, and how far apart "
+            f"the clocks are is not known. By them all generators drove together for {max(0.0, together_s):.0f} of "
+            f"{last_s - first_s:.0f} s. Have NTP set the clocks; the course over time and the seconds that are counted "
+            "depend on it.",
+        )
+    least_s = max(ABSENT_LEAST_S, ABSENT_RATIO * (last_s - first_s))
+    longest_s = (evidence.longest_ms or 0) / units.MS_PER_S
+    late = [f"{one.name} {one.first_s:.0f} s" for one in generators if one.first_s - first_s > least_s]
+    # A sample that takes long ends late: without one a generator may seem to have stopped before the others.
+    early = [f"{one.name} {one.last_s:.0f} s" for one in generators if last_s - one.last_s > least_s + longest_s]
+    if late or early:
+        when = [f"began late ({', '.join(late)})"] * bool(late) + [f"ended early ({', '.join(early)})"] * bool(early)
+        yield Caveat(
+            ABSENT_GENERATOR,
+            f"Generators {' or '.join(when)}, where the load went on from {first_s:.0f} s to {last_s:.0f} s: without "
+            "them it was not the load that was asked for. Look into their logs, and run again.",
+        )
+    slow = [one for one in generators if _is_slow(one, generators)]
+    if slow:
+        yield Caveat(
+            SLOW_GENERATOR,
+            f"The samples of {_named(slow)} took {SLOW_GENERATOR_RATIO:g} times as long as those of the others and "
+            "longer: that generator or its network, not the system, may have been measured. Look at its CPU, or drive "
+            "without it.",
+        )
+    failing = [one for one in generators if _is_failing(one, generators)]
+    if failing:
+        yield Caveat(
+            FAILING_GENERATOR,
+            f"Of the samples of {_named(failing)} {FAILING_GENERATOR_RATIO:g} times as many failed as of the others' "
+            "and more: it may not reach the system, or lack data or ports. Look into its log, or drive without it.",
+        )
+
+
+def _named(generators: list[GeneratorFigures]) -> str:
+    return ", ".join(one.name for one in generators)
+
+
+def _others(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> tuple[int, float, int]:
+    """Return samples, average (ms) and errors of all generators but one together."""
+    others = [one for one in generators if one is not generator]
+    sample_count = sum(one.sample_count for one in others)
+    elapsed_sum_ms = sum((one.average_ms or 0.0) * one.sample_count for one in others)
+    return sample_count, elapsed_sum_ms / max(1, sample_count), sum(one.error_count for one in others)
+
+
+def _is_slow(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
+    sample_count, average_ms, _ = _others(generator, generators)
+    return (
+        generator.average_ms is not None
+        and min(generator.sample_count, sample_count) >= SLOW_GENERATOR_LEAST_SAMPLES
+        and generator.average_ms >= max(SLOW_GENERATOR_RATIO * average_ms, average_ms + COARSE_CLOCK_MS)
+    )
+
+
+def _is_failing(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
+    sample_count, _, error_count = _others(generator, generators)
+    ratio = error_count / max(1, sample_count)
+    return (
+        generator.error_ratio is not None
+        and generator.error_count >= FAILING_GENERATOR_LEAST_ERRORS
+        and generator.error_ratio >= max(FAILING_GENERATOR_RATIO * ratio, ratio + FAILING_GENERATOR_LEAST_RATIO)
+    )
+
+
+def _machines(run: RunRecord, usages: tuple[Usage, ...]) -> Iterator[tuple[str, int, Mapping[str, float]]]:
+    """Yield the machines of which there is telemetry: its words in a sentence, cores, and cores used by process."""
+    by_process = {usage.process: usage.cpu_cores_mean for usage in usages}
+    if not run.is_merged:
+        yield "", run.host.cpu_count, by_process
+    for generator in run.generators:
+        if generator.host:
+            names = {process_at(process, generator.name): process for process in (GENERATOR, HARNESS, HOST)}
+            used = {names[process]: cores for process, cores in by_process.items() if process in names}
+            yield f" of {generator.name}", generator.host.cpu_count, used
+
+
 def _of_machine(evidence: Evidence) -> Iterator[Caveat]:
     if evidence.run is None:
         return
-    cores = evidence.run.host.cpu_count
-    for usage in evidence.usages:
-        share = usage.cpu_cores_mean / cores
-        percent = units.percent_text(share, 0)
-        if usage.process == GENERATOR and share > GENERATOR_CPU_RATIO:
+    for words, core_count, used in _machines(evidence.run, evidence.usages):
+        cores = units.plural(core_count, "core") + words
+        # Where generators are driven here, they and the controller that takes their samples.
+        driving = [value for name, value in used.items() if name == GENERATOR or name.startswith(GENERATOR_PREFIX)]
+        share = sum(driving) / core_count
+        if share > GENERATOR_CPU_RATIO:
             yield Caveat(
                 GENERATOR_CPU,
-                f"The generator used {percent} % of the {units.plural(cores, 'core')} in the seconds that are "
-                "counted: it may be the bottleneck. Drive fewer users, or from more or larger machines.",
+                f"The generator{'s' if len(driving) > 1 else ''} used {units.percent_text(share, 0)} % of the {cores} in "
+                "the seconds that are counted: it may be the bottleneck. Drive fewer users, or from more or larger "
+                "machines.",
             )
-        if usage.process == HOST and share > HOST_CPU_RATIO:
+        share = used.get(HOST, 0.0) / core_count
+        if share > HOST_CPU_RATIO:
             shared, apart = (
                 (" that generator and system share", "Give the system a machine of its own (TARGET=…), or fewer users.")
                 if evidence.run.is_embedded
@@ -227,18 +330,17 @@ def _of_machine(evidence: Evidence) -> Iterator[Caveat]:
             )
             yield Caveat(
                 HOST_CPU,
-                f"The {units.plural(cores, 'core')}{shared} were {percent} % busy in the seconds that are counted: "
+                f"The {cores}{shared} were {units.percent_text(share, 0)} % busy in the seconds that are counted: "
                 f"response times include waiting for a core. {apart}",
             )
-    by_process = {usage.process: usage.cpu_cores_mean for usage in evidence.usages}
-    other_share = (2 * by_process.get(HOST, 0.0) - sum(by_process.values())) / cores
-    if other_share > OTHER_CPU_RATIO:
-        yield Caveat(
-            OTHER_CPU,
-            f"Processes that are not listed used {units.percent_text(other_share, 0)} % of the "
-            f"{units.plural(cores, 'core')} in the seconds that are counted: the machine was not the run's alone. Run "
-            "again when nothing else goes on there.",
-        )
+        other_share = (2 * used.get(HOST, 0.0) - sum(used.values())) / core_count
+        if other_share > OTHER_CPU_RATIO:
+            yield Caveat(
+                OTHER_CPU,
+                f"Processes that are not listed used {units.percent_text(other_share, 0)} % of the {cores} in the "
+                "seconds that are counted: the machine was not the run's alone. Run again when nothing else goes on "
+                "there.",
+            )
 
 
 def _of_model(evidence: Evidence) -> Iterator[Caveat]:

@@ -19,8 +19,9 @@ from typing import NamedTuple
 from harness import units
 from harness.errors import UsageError
 
-# What a run calls its JTL.
+# What a run calls its JTL; one that was merged has more.
 SAMPLES_NAME = "samples.jtl"
+_SAMPLES_NAMES = re.compile(r"samples(?:-([2-9]|[1-9][0-9]+))?\.jtl")
 DELIMITERS = (",", "|", ";", "\t")
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file that was written without a header line.
@@ -98,6 +99,17 @@ class Sample(NamedTuple):
     def is_transaction(self) -> bool:
         """Whether a Transaction Controller wrote the row: it sums up samples that have rows of their own."""
         return self.message.startswith(TRANSACTION_MESSAGE)
+
+
+def samples_name(number: int) -> str:
+    """Return what a run calls the JTL of its first, second, … generator: samples.jtl, samples-2.jtl, …."""
+    return SAMPLES_NAME if number == 1 else f"samples-{number}.jtl"
+
+
+def samples_number(name: str) -> int | None:
+    """Return which of a run's JTLs has this name, from 1 on; None when it is none of them."""
+    match = _SAMPLES_NAMES.fullmatch(name)
+    return int(match[1] or 1) if match else None
 
 
 def generator_of(thread_name: str) -> str:

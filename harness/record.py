@@ -45,7 +45,8 @@ class GeneratorRecord:
     """One of several generators: its address, which begins its threads' names in the JTL, and its part of the load.
 
     `users` is None in the open model, `rate_per_s` in the closed one. `is_local` is one on this machine, whose
-    telemetry is there; `clock_ahead_ms` is how far its clock was ahead of this machine's before the run.
+    telemetry is there; `clock_ahead_ms` is how far its clock was ahead of this machine's before the run, None where
+    nobody asked it. `host` is the machine of one that ran by itself, whose run was merged into this one.
     """
 
     name: str
@@ -53,8 +54,14 @@ class GeneratorRecord:
     rate_per_s: float | None
     jmeter: str
     java: str
-    clock_ahead_ms: int
+    clock_ahead_ms: int | None
     is_local: bool
+    host: HostRecord | None = None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GeneratorRecord:
+        """Return the record that run.json holds."""
+        return cls(**{**data, "host": HostRecord(**data["host"]) if data.get("host") else None})
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,11 @@ class RunRecord:
         return f"{self.plan}/{self.name}"
 
     @property
+    def is_merged(self) -> bool:
+        """Whether it was merged of the runs of generators that knew nothing of each other."""
+        return any(generator.host for generator in self.generators)
+
+    @property
     def is_embedded(self) -> bool:
         """Whether the system was started here, beside the generator."""
         return self.target is None
@@ -134,7 +146,7 @@ class RunRecord:
             for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs"):
                 if texts in data:
                     values[texts] = tuple(data[texts])
-            values["generators"] = tuple(GeneratorRecord(**generator) for generator in data.get("generators", ()))
+            values["generators"] = tuple(map(GeneratorRecord.from_json, data.get("generators", ())))
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from harness.config import did_you_mean
 from harness.errors import UsageError
-from harness.jtl import SAMPLES_NAME
+from harness.jtl import samples_number
 from harness.record import FINISHED, RunRecord
 
 SCHEME = "s3://"
@@ -21,7 +21,7 @@ RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 # Enough for histories and comparisons; the samples are a thousand times as large.
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # What was measured: a run that has others is another one. The rest is made of it, and may be made again.
-EVIDENCE = (RUN_FILE, SAMPLES_NAME, "telemetry.csv", "heap.csv")
+_EVIDENCE = (RUN_FILE, "telemetry.csv", "heap.csv")
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -148,7 +148,7 @@ class StoredFile:
     @property
     def is_packed(self) -> bool:
         """Whether it lies in S3 as zstd."""
-        return self.name == SAMPLES_NAME or self.name.startswith(LOG_FOLDER)
+        return samples_number(self.name) is not None or self.name.startswith(LOG_FOLDER)
 
     @property
     def stored_as(self) -> str:
@@ -156,13 +156,19 @@ class StoredFile:
         return self.name + PACKED if self.is_packed else self.name
 
 
+def is_evidence(name: str) -> bool:
+    """Return whether a file of a run holds what was measured."""
+    return name in _EVIDENCE or samples_number(name) is not None
+
+
 def kept_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:
     """Return which of the files in a run's directory go along: all from which its report is made again, and its charts.
 
     The rest is what a run can do without: JMeter's log, the effective plan, data files, logs of which nothing is told.
     """
-    wanted = {*EVIDENCE, *(LOG_FOLDER + name for name in exception_logs)}
-    return tuple(sorted(name for name in there if _FILE.fullmatch(name) and (name in wanted or _is_chart(name))))
+    logs = {LOG_FOLDER + name for name in exception_logs}
+    wanted = (name for name in there if is_evidence(name) or name in logs or _is_chart(name))
+    return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 
 
 def _is_chart(name: str) -> bool:
@@ -211,7 +217,7 @@ class Manifest:
     def contradicted(self, local: Manifest) -> tuple[str, ...]:
         """Return the names of measurements that are stored with other contents than those here."""
         stored = {file.name for file in self.files}
-        return tuple(file.name for file in self.lacking(local) if file.name in stored and file.name in EVIDENCE)
+        return tuple(file.name for file in self.lacking(local) if file.name in stored and is_evidence(file.name))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from harness.cloudwatch_points import CloudMetrics
 from harness.errors import UsageError
 from harness.exceptions import ExceptionCount
 from harness.figures import LOAD, PERCENTILES, CodeCount, ErrorKind, Group, driven_labels
+from harness.generator_figures import GeneratorFigures, generator_figures
 from harness.heap import HeapSeries, HeapUse
 from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw, littles_law
@@ -70,7 +71,8 @@ class RunSummary:
 
     `origin_s` (s since 1970) is the second in which the load began: the 0 of every other time, None without a load.
     Of `groups` the load is counted over the window; `whole` is the load over all of the run where the window left
-    something out. Codes, errors and the timeline are always of all samples, Little's law is of the window.
+    something out. Codes, errors and the timeline are always of all samples, Little's law is of the window. `generators`
+    is empty where one made all samples.
     """
 
     format_version: int
@@ -90,6 +92,7 @@ class RunSummary:
     caveats: tuple[Caveat, ...]
     dropped_count: int
     dropped_first: tuple[tuple[int, str], ...]
+    generators: tuple[GeneratorFigures, ...] = ()
 
     def group(self, name: str) -> Group | None:
         """The group of that name; None when it has no samples."""
@@ -121,6 +124,7 @@ class RunSummary:
             values["littles_law"] = LittlesLaw(**data["littles_law"]) if data["littles_law"] else None
             values["observed"] = Observed.from_json(data["observed"])
             values["caveats"] = tuple(Caveat(**caveat) for caveat in data["caveats"])
+            values["generators"] = tuple(GeneratorFigures(**one) for one in data.get("generators", ()))
             values["dropped_first"] = tuple((line, reason) for line, reason in data["dropped_first"])
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
@@ -172,10 +176,12 @@ def summarise(
     percentiles: Sequence[str] = PERCENTILES,
     with_transactions: bool = False,
     with_timeline: bool = True,
+    file_names: Sequence[str] = (),
 ) -> RunSummary:
     """Return the summary of a tally; `run` is its run.json, None for a bare JTL named `source`.
 
-    `counted` is the tally of the samples within `window`; None when the window leaves nothing out.
+    `counted` is the tally of the samples within `window`; None when the window leaves nothing out. `file_names` are
+    what generators are called that the files themselves do not name.
     """
     window = window or window_of(tally, parse_window("all"), run)
     observed = observed or Observed()
@@ -188,6 +194,7 @@ def summarise(
     codes, errors = tally.code_counts(), _errors_since_origin(tally)
     driven = driven_labels((*groups, *([whole] if whole else [])))
     law = _law(tally, window, run)
+    generators = generator_figures(tally, counted, origin_of(tally) or 0, file_names, with_transactions)
     evidence = Evidence(
         run=run,
         load=load.total if load else None,
@@ -199,6 +206,8 @@ def summarise(
         window=window,
         warm_up_ms=_warm_up_ms(tally, window),
         is_span_known=tally.span_ms() is None or tally.pulse.span_s is not None,
+        generators=generators,
+        longest_ms=whole.total.max_ms if whole else None,
     )
     return RunSummary(
         format_version=FORMAT_VERSION,
@@ -220,6 +229,7 @@ def summarise(
         caveats=find_caveats(evidence),
         dropped_count=dropped.count,
         dropped_first=tuple(dropped.first),
+        generators=generators,
     )
 
 

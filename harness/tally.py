@@ -95,8 +95,8 @@ class SampleTally:
     """Adds samples up; two tallies of parts merge exactly into that of the whole.
 
     `file` numbers the file that the samples come from, and `labels` are counted for each source apart: the users of
-    several generators add up. With `window_ms` only samples that end from its first millisecond to before its last are counted, and with `batch_count` also those
-    of each batch: of so many parts of the window of equal length.
+    several generators add up. With `window_ms` only samples that end from its first millisecond to before its last are
+    counted, and with `batch_count` also those of each batch: of so many parts of the window of equal length.
     """
 
     def __init__(
@@ -238,6 +238,17 @@ class SampleTally:
                 keys = [(name, label.label, label.is_transaction) for label in group.counted]
                 found.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
         return tuple(found)
+
+    def by_source(self, with_transactions: bool = False) -> dict[Source, LabelCounts]:
+        """Return what each source's samples of the load come to: its share of TOTAL."""
+        load = {key: by_source for key, by_source in self.labels.items() if key[0] == LOAD}
+        counts_transactions = with_transactions or all(is_transaction for _, _, is_transaction in load)
+        found: dict[Source, LabelCounts] = {}
+        for (_, _, is_transaction), by_source in load.items():
+            if counts_transactions or not is_transaction:
+                for source, counts in by_source.items():
+                    found.setdefault(source, LabelCounts()).merge(counts)
+        return found
 
     def _batches(self, keys: Sequence[LabelKey]) -> Batches | None:
         """Return the figures of labels together, batch by batch; None where none were counted, or too few samples."""

@@ -56,6 +56,11 @@ class UsageSeries:
         return cls(**values)
 
 
+def process_at(process: str, generator: str) -> str:
+    """Return what a process of one generator's machine is called among those of several machines."""
+    return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
+
+
 class _Row(NamedTuple):
     time_ms: int
     process: str

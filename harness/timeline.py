@@ -55,7 +55,8 @@ class Source(NamedTuple):
 class Pulse:
     """Counts per second of the samples' ends; exact, and mergeable part by part and file by file.
 
-    `seconds` holds [samples, errors, sum of elapsed ms]; `users` the most active users by source and second; `buckets` the counts per elapsed ms in stretches of `bucket_s` seconds, a power of two.
+    `seconds` holds [samples, errors, sum of elapsed ms]; `users` the most active users by source and second; `buckets`
+    the counts per elapsed ms in stretches of `bucket_s` seconds, a power of two.
     """
 
     seconds: dict[int, list[int]] = field(default_factory=dict)

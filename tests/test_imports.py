@@ -39,7 +39,7 @@ LAYERS = (
     },
     {"xml_elements", "xml_jtl", "jtl_kind"},
     {"littles_law", "live", "timeline"},
-    {"verdict", "caveats", "tally"},
+    {"verdict", "caveats", "tally", "generator_figures"},
     {"storage"},
     {"summary"},
     {"markdown_tables", "result", "markdown_report"},

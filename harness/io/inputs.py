@@ -25,7 +25,7 @@ from harness.io.streams import (
     unzstd,
     utf_8,
 )
-from harness.jtl import SAMPLES_NAME
+from harness.jtl import SAMPLES_NAME, samples_number
 from harness.jtl_kind import kind_of
 from harness.storage import SCHEME
 from harness.units import BYTES_PER_MB
@@ -126,7 +126,8 @@ def _in_folder(folder: Path) -> list[Path]:
         raise _unreadable(str(folder), error) from None
     for packed in _PACKED:
         if SAMPLES_NAME + packed in names:
-            return [folder / (SAMPLES_NAME + packed)]
+            numbered = [(samples_number(name.removesuffix(packed)), name) for name in names if name.endswith(packed)]
+            return [folder / name for _, name in sorted((number, name) for number, name in numbered if number)]
     found = [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]
     if found:
         return found

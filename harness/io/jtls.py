@@ -11,6 +11,7 @@ from harness import units
 from harness.batches import batch_count_of
 from harness.errors import UsageError
 from harness.figures import PERCENTILES
+from harness.generator_figures import short_names
 from harness.io.inputs import Input
 from harness.io.tallies import read_tally, rereadable
 from harness.summary import RunSummary, summarise, window_of, window_span_ms
@@ -62,6 +63,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         percentiles=counting.percentiles,
         with_transactions=counting.with_transactions,
         with_timeline=counting.with_timeline,
+        file_names=short_names([given.name for given in inputs]),
     )
 
 

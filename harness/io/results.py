@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from harness import units
 from harness.cloudwatch_points import CloudMetrics, read_cloudwatch
@@ -37,18 +38,25 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
                 f"{directory.path}: not a run: neither run.json nor a JSON beside it", "name a run's folder"
             )
     run = RunRecord.from_json(data, str(directory.run_json))
-    inputs = [Input(run.id, directory.samples)] if _has_samples(directory) else []
+    parts = _parts(directory, run)
+    inputs = [Input(run.id if name == run.id else f"{run.id} {name}", path) for name, path in parts]
     tally, dropped = read_tally(inputs, run.once_labels)
     window = window_of(tally, STEADY_WINDOW, run)
     counted = counted_tally(inputs, tally, window, run.once_labels)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
-    return summarise(tally, dropped, run.id, run, observed, window, counted)
+    return summarise(tally, dropped, run.id, run, observed, window, counted, file_names=[name for name, _ in parts])
 
 
-def _has_samples(directory: RunDirectory) -> bool:
+def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:
+    """Return the run's JTLs that have samples, each with the name of who wrote it: of a merged run its generators."""
+    names = [generator.name for generator in run.generators] if run.is_merged else [run.id]
+    files = directory.all_samples
+    if files and len(files) < len(names):
+        what = f"{directory.path}: of the samples of {len(names)} generators {len(files)} are here"
+        raise UsageError(what, "merge their runs again, or pull the run with all its files")
     # JMeter that could not start leaves an empty file.
-    return directory.samples.is_file() and directory.samples.stat().st_size > 0
+    return [(name, path) for name, path in zip(names, files, strict=False) if path.stat().st_size]
 
 
 def _run_ms(tally: SampleTally) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import InvalidRunError, UsageError
 from harness.generator import PLAN_NAME
 from harness.jmx import data_files
-from harness.jtl import SAMPLES_NAME
+from harness.jtl import SAMPLES_NAME, samples_number
 from harness.record import FORMAT_VERSION as RUN_VERSION
 from harness.units import BYTES_PER_MB
 
@@ -48,6 +48,14 @@ class RunDirectory:
     def samples(self) -> Path:
         """JMeter's JTL."""
         return self.path / SAMPLES_NAME
+
+    @property
+    def all_samples(self) -> tuple[Path, ...]:
+        """JMeter's JTL, and those of the other generators of a merged run, in their order; empty without the first."""
+        if not self.samples.is_file():
+            return ()
+        numbered = ((samples_number(path.name), path) for path in self.path.iterdir())
+        return tuple(path for _, path in sorted((number, path) for number, path in numbered if number is not None))
 
     @property
     def effective_plan(self) -> Path:

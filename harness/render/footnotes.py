@@ -22,6 +22,7 @@ class Place(IntEnum):
     TAIL = auto()
     ERRORS = auto()
     LAW = auto()
+    GENERATORS = auto()
     CODE = auto()
     HOST = auto()
     GENERATOR = auto()
@@ -36,6 +37,10 @@ _PLACES = {
     caveats.SUB_SAMPLES: (Place.COUNT,),
     caveats.LITTLES_LAW: (Place.VERDICT, Place.LAW),
     caveats.FEWER_USERS: (Place.VERDICT, Place.LOAD),
+    caveats.ABSENT_GENERATOR: (Place.VERDICT, Place.GENERATORS),
+    caveats.SLOW_GENERATOR: (Place.VERDICT, Place.GENERATORS),
+    caveats.FAILING_GENERATOR: (Place.VERDICT, Place.GENERATORS),
+    caveats.SEPARATE_CLOCKS: (Place.GENERATORS,),
     caveats.GENERATOR_CPU: (Place.VERDICT, Place.GENERATOR),
     caveats.HOST_CPU: (Place.VERDICT, Place.HOST),
     caveats.OTHER_CPU: (Place.VERDICT, Place.HOST),

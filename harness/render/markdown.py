@@ -16,12 +16,13 @@ from harness.render.cloudwatch import cloud_notes, cloud_table
 from harness.render.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
 from harness.render.footnotes import Footnotes, Place
 from harness.render.gallery import Gallery, Picture
+from harness.render.generators import generator_table
 from harness.render.selection import change_text
 from harness.render.setup import setup_lines
 from harness.render.tables import GROUP_TITLES, cell, group_table, table
 from harness.render.template import filled
 from harness.summary import RunSummary
-from harness.telemetry import GENERATOR, HOST, Usage
+from harness.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.verdict import headline, is_beyond
 from harness.window import describe
 
@@ -35,7 +36,6 @@ _COLUMN_PLACES = {
     "p99_ms": Place.TAIL,
     ERROR_RATIO.key: Place.ERRORS,
 }
-_USAGE_PLACES = {HOST: Place.HOST, GENERATOR: Place.GENERATOR}
 
 
 def _load_columns(group: Group) -> tuple[Column, ...]:
@@ -99,10 +99,16 @@ def _error_table(summary: RunSummary) -> str:
     return table(columns, rows, text_columns=len(columns) - 3)
 
 
+def _usage_place(process: str) -> Place | None:
+    if process == HOST or process.startswith(f"{HOST} "):
+        return Place.HOST
+    return Place.GENERATOR if process == GENERATOR or process.startswith(GENERATOR_PREFIX) else None
+
+
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
     percent, megabytes = units.percent_text, units.mb_text
     name = "host, all processes" if usage.process == HOST else usage.process
-    place = _USAGE_PLACES.get(usage.process)
+    place = _usage_place(usage.process)
     return [
         cell(name) + (notes.mark(place) if place else ""),
         percent(usage.cpu_cores_mean, 1),
@@ -184,6 +190,8 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         load_table=_load_table(load, run.goal if run else None, footnotes) if load else "",
         whole_table=group_table(whole, _load_columns(whole)) if whole else "",
         law_line=_law_line(summary, footnotes),
+        generator_table=generator_table(summary.generators) if summary.generators else "",
+        generators_mark=footnotes.mark(Place.GENERATORS),
         other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary) if summary.errors else "",

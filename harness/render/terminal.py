@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.figures import LOAD, LabelFigures
 from harness.render.columns import Column
+from harness.render.generators import generator_table
 from harness.render.tables import GROUP_TITLES, Rows, group_table, one_line, rows_of
 from harness.summary import RunSummary
 from harness.verdict import headline
@@ -32,6 +33,8 @@ def closing_text(summary: RunSummary, report_path: str) -> str:
     lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
     if load:
         lines += ["", group_table(load), "", describe(summary.window)]
+    if summary.generators:
+        lines += ["", generator_table(summary.generators)]
     doubts = [caveat.text for caveat in summary.caveats if caveat.code != "closed-model"]
     if doubts:
         lines += ["", *(f"caveat: {text}" for text in doubts)]
