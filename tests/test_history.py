@@ -12,7 +12,9 @@ from harness.cli.aggregate import main
 from harness.errors import UsageError
 from harness.io.catalogue import read_catalogue
 from harness.record import HostRecord
-from harness.render.history import history_chart, history_csv, history_report
+from harness.render.history import history_chart, history_report
+from harness.render.history_data import history_csv
+from harness.stats.acceptance import Acceptance
 from harness.stats.history import history
 from tests.report_folder import add_run, run_folder
 
@@ -139,7 +141,7 @@ def test_csv_has_full_precision_and_quotes_what_it_must(tmp_path):
     lines = history_csv(history_of(tmp_path)).splitlines()
     assert len(lines) == 3
     assert ',"a,""b""",' in lines[1]
-    assert lines[2].endswith(",average,200.0,100.0,1.0")
+    assert lines[2].endswith(",average,200.0,100.0,1.0,,")
 
 
 def test_the_front_door_writes_markdown_with_its_chart_and_removes_charts_of_before(tmp_path):
@@ -181,3 +183,43 @@ def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, messa
     with pytest.raises(UsageError) as error:
         main(["history", str(tmp_path), *arguments])
     assert message in str(error.value)
+
+
+def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
+    days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
+    accepted = Acceptance("2026-01-09", "tiny", None, None, None, None, "checked twice")
+    found = history(runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", "average", None, [accepted])
+    (line,) = found.lines
+    (change,) = line.changes
+    # the means of eight runs each: 99.125 + 1 and 149.125 + 1 ms
+    assert (change.index, change.before, change.after) == (
+        8,
+        pytest.approx(100.125, abs=0.01),
+        pytest.approx(150.125, abs=0.01),
+    )
+    row = "| run-07_9 | 2026-01-09 00:00 | checked twice | 100 | 150 | +49.9 % | < 1e-06 |"
+    assert row in history_report(found, [None], "", "x")
+    assert "+49.9 %, accepted" in history_chart(line, "TOTAL", "average")
+    marked = [line for line in history_csv(found).splitlines() if line.endswith(",checked twice")]
+    assert len(marked) == 1
+    assert ",run-07_9," in marked[0]
+
+
+def test_the_newest_runs_keep_the_changes_among_them(tmp_path):
+    days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
+    assert [change.index for change in history_of(tmp_path, last=10).lines[0].changes] == [2]
+    assert history_of(tmp_path, last=8).lines[0].changes[0].index == 0
+    assert history_of(tmp_path, last=7).lines[0].changes == ()
+
+
+def test_otava_gets_a_column_of_numbers_for_each_figure(tmp_path, capsys):
+    days(tmp_path, 99, 199)
+    add_run(tmp_path, "tiny/run-07_3", users=5, started_at="2026-01-01T00:00:00Z")
+    assert main(["history", str(tmp_path), "--plan", "tiny", "--format", "otava"]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        "time,run,commit,average_ms,p50_ms,p75_ms,p90_ms,p95_ms,p99_ms,rate_per_s,error_ratio",
+        "2026-01-01T00:00:00Z,run-07_1,0123456789abcdef,100.0,100,101,101,101,101,1.0,0.0",
+        "2026-01-02T00:00:00Z,run-07_2,0123456789abcdef,200.0,200,201,201,201,201,1.0,0.0",
+    ]
+    assert said.err == "1 other set of conditions left out: --users narrows it down\n"

@@ -7,17 +7,21 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.catalogue import Entry, runs_of
-from harness.cli.overview import CSV, MARKDOWN
+from harness.cli.overview import CSV, MARKDOWN, OTAVA
 from harness.config import did_you_mean
 from harness.errors import EXIT_OK, UsageError
+from harness.io.acceptances import ACCEPTED, read_acceptances
 from harness.io.catalogue import read_catalogue
 from harness.io.rundir import write_whole
+from harness.io.toolchain import ROOT
 from harness.render.gallery import Picture
-from harness.render.history import METRIC_NAMES, history_chart, history_csv, history_json, history_report
+from harness.render.history import METRIC_NAMES, history_chart, history_report
+from harness.render.history_data import history_csv, history_json, otava_csv
 from harness.stats.history import History, history, labels_of
 from harness.units import parse_whole_number, plural
 
@@ -36,13 +40,15 @@ def print_history(options: argparse.Namespace) -> int:
             f"--label {options.label}: no run of {options.plan} has it",
             f"{did_you_mean(options.label, labels)}there are: {', '.join(labels)}",
         )
-    found = history(runs, options.plan, options.label, metric, last)
+    found = history(runs, options.plan, options.label, metric, last, read_acceptances(ROOT / ACCEPTED))
     output = _output(options, metric)
     pictures = _pictures(found, output.stem) if output else [None] * len(found.lines)
     if options.format == MARKDOWN:
         text = history_report(found, pictures, _runs_folder(options, output), _command(options))
     elif options.format == CSV:
         text = history_csv(found)
+    elif options.format == OTAVA:
+        text = _for_otava(found)
     else:
         text = json.dumps(history_json(found), indent=1, ensure_ascii=False) + "\n"
     if output is None:
@@ -55,6 +61,16 @@ def print_history(options: argparse.Namespace) -> int:
         _write_pictures(output, [picture for picture in pictures if picture])
     print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in found.lines), 'run')}")
     return EXIT_OK
+
+
+def _for_otava(found: History) -> str:
+    """Return the line with the newest run: Otava knows of one series."""
+    if not found.lines:
+        raise UsageError(f"{found.plan} has no runs with figures of {found.label}", "make some, or name another label")
+    more = len(found.lines) - 1
+    if more:
+        print(f"{plural(more, 'other set')} of conditions left out: --users narrows it down", file=sys.stderr)
+    return otava_csv(found.lines[0])
 
 
 def _metric(name: str) -> str:
@@ -94,7 +110,7 @@ def _output(options: argparse.Namespace, metric: str) -> Path | None:
         output: Path | None = options.output
         return output
     label = _NOT_IN_NAMES.sub("_", options.label)
-    suffix = {MARKDOWN: "md"}.get(options.format, options.format)
+    suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format, options.format)
     folder: Path = options.reports / options.plan
     return folder / f"history-{label}-{f'p{metric}' if metric.isdigit() else metric}.{suffix}"
 

@@ -9,14 +9,17 @@ from pathlib import Path
 from harness.errors import EXIT_OK
 from harness.io.toolchain import BUILD, ROOT
 
-MARKDOWN, CSV, JSON = "markdown", "csv", "json"
+MARKDOWN, CSV, JSON, OTAVA = "markdown", "csv", "json", "otava"
 _HISTORY_EPILOG = """\
 examples:
   ./aggregate.py history --plan killbill-stripe                         TOTAL of every run, its average
   ./aggregate.py history --plan killbill-stripe --users 50 --metric p90 --last 20
   ./aggregate.py history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
+  ./aggregate.py history --plan killbill-stripe --format otava > killbill.csv     for Apache Otava
+  ./aggregate.py history reports/nightly --plan killbill-stripe --users 10        the nights
   ./aggregate.py history --plan killbill-stripe --save          history-TOTAL-average.md in its reports
 
+Where the figures changed for good is told with the size of the change; ./aggregate.py accept marks one as intended.
 Runs that differ in load, profile or machine stand apart. Runs that are not VALID are listed and take no part.
 
 exit codes: 0 fine; 2 wrong use.
@@ -46,7 +49,7 @@ def add_history(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     verb.add_argument("--users", metavar="N", help="only runs of so many users")
     verb.add_argument("--last", metavar="N", help="only the N newest of each set of conditions")
-    verb.add_argument("--format", choices=(MARKDOWN, CSV, JSON), default=MARKDOWN)
+    verb.add_argument("--format", choices=(MARKDOWN, CSV, JSON, OTAVA), default=MARKDOWN)
     where = verb.add_mutually_exclusive_group()
     where.add_argument(
         "--output", type=Path, metavar="FILE", help="write the file; of Markdown also the charts beside it"

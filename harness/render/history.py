@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import quote
 
 from harness import units
 from harness.render import svg
 from harness.render.axes import Axis, value_axis
+from harness.render.change_marks import change_marks, size_text
 from harness.render.gallery import Picture
 from harness.render.overview import FIGURES, percentile_figure, start_text
 from harness.render.setup import load_text
@@ -21,7 +19,6 @@ from harness.stats.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THRO
 from harness.stats.conditions import Conditions
 from harness.stats.history import History, Line, Point
 
-FORMAT_VERSION = 1
 # How a metric may be asked for beside its own name.
 METRIC_NAMES: Mapping[str, str] = {
     **{metric: metric for metric in METRICS},
@@ -31,6 +28,8 @@ METRIC_NAMES: Mapping[str, str] = {
 }
 _MOST_TICKS = 9
 _DOT_PX = 3.5
+# A smaller p-value is as good as none.
+_P_SHOWN = 1e-6
 
 
 def metric_title(metric: str) -> str:
@@ -65,6 +64,7 @@ def history_report(history: History, pictures: Sequence[Picture | None], runs_fo
                 "title": cell(_title(line.conditions)),
                 "machine": cell(_machine(line.conditions)),
                 "image": f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
+                "changes": _changes(line, history.metric),
                 "table": _table(line, history.metric, runs_folder),
             }
             for line, picture in zip(history.lines, pictures, strict=True)
@@ -79,10 +79,11 @@ def _title(conditions: Conditions) -> str:
 
 def _machine(conditions: Conditions) -> str:
     system = f"the system at {conditions.target}" if conditions.target else "the system started beside the generator"
-    return f"Profile {conditions.profile}; {_host(conditions)} memory; {system}."
+    return f"Profile {conditions.profile}; {host_text(conditions)} memory; {system}."
 
 
-def _host(conditions: Conditions) -> str:
+def host_text(conditions: Conditions) -> str:
+    """Return the machine in few words."""
     return f"{conditions.cpu_model}, {conditions.cpu_count} cores, {conditions.memory_gb:g} GB"
 
 
@@ -118,6 +119,29 @@ def _table(line: Line, metric: str, runs_folder: str | None) -> str:
     return table(titles, rows, text_columns=4)
 
 
+def _changes(line: Line, metric: str) -> str:
+    """Return the table of what changed for good and what was accepted, the newest first; empty without any."""
+    changes = {change.index: change for change in line.changes}
+    reasons = {place: one.reason for place, one in line.accepted}
+    rows = []
+    for place in sorted({*changes, *reasons}, reverse=True):
+        point, change = line.valid[place], changes.get(place)
+        sizes = [""] * 4
+        if change:
+            p_value = f"{change.p_value:.1g}" if change.p_value >= _P_SHOWN else f"< {_P_SHOWN:g}"
+            means = [_value_text(metric, mean) for mean in (change.before, change.after)]
+            sizes = [*means, size_text(change, metric), p_value]
+        rows.append([point.run, start_text(point.started_at), cell(reasons.get(place, "")), *sizes])
+    heads = ("since run", "started UTC", "accepted", "mean before", "mean after", "change", "p")
+    return table(heads, rows, text_columns=3) if rows else ""
+
+
+def _value_text(metric: str, value: float) -> str:
+    if metric == ERRORS:
+        return units.percent_text(value)
+    return units.rate_text(value) if metric == THROUGHPUT else units.ms_text(value)
+
+
 def change_text(change_ratio: float | None) -> str:
     """Return a change as the number before a % sign, with its sign; empty when there is none."""
     return "" if change_ratio is None else f"{change_ratio * 100:+.2f}"
@@ -143,6 +167,7 @@ def history_chart(line: Line, label: str, metric: str) -> str:
         rows,
         plot.axes(x_title),
         *([plot.line(medians, svg.CONTEXT, svg.DASHES[1])] if len(medians) > 1 else []),
+        *change_marks(plot, line.changes, {place for place, _ in line.accepted}, metric, len(points)),
         *([plot.line(values, svg.MAIN, "")] if len(values) > 1 else []),
         *(_dot(plot, place, value, point) for (place, value), point in zip(values, points, strict=True)),
     ]
@@ -165,53 +190,3 @@ def _run_axis(points: Sequence[Point]) -> Axis:
     step = -(-len(points) // _MOST_TICKS)
     ticks = [(float(place), points[place].run) for place in range(len(points) - 1, -1, -step)]
     return Axis(-0.5, len(points) - 0.5, tuple(reversed(ticks)))
-
-
-_CSV_COLUMNS = (
-    "line", "load", "profile", "host", "target", "run", "verdict", "started_at", "git_commit", "sample_count",
-    "rate_per_s", "average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "p99_ms", "error_ratio", "metric", "value",
-    "median_before", "change_ratio",
-)  # fmt: skip
-
-
-def rows_of(history: History) -> list[dict[str, Any]]:
-    """Return a row of plain data per run, oldest first, line after line; None where something is not known."""
-    rows = []
-    for number, line in enumerate(history.lines, start=1):
-        conditions = line.conditions
-        for point in line.points:
-            figures = point.figures
-            percentiles = figures.percentiles_ms if figures else {}
-            known = (
-                number, load_text(conditions.load), conditions.profile, _host(conditions), conditions.target, point.run,
-                point.verdict, point.started_at, point.git_commit,
-                figures.sample_count if figures else None,
-                figures.rate_per_s if figures else None,
-                figures.average_ms if figures else None,
-                *(percentiles.get(percentile) for percentile in PERCENTILES),
-                figures.error_ratio if figures else None,
-                history.metric, point.value, point.median_before, point.change_ratio,
-            )  # fmt: skip
-            rows.append(dict(zip(_CSV_COLUMNS, known, strict=True)))
-    return rows
-
-
-def history_csv(history: History) -> str:
-    """Return the rows as CSV: UTF-8, LF, quoted as RFC 4180 says; figures in full precision."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows_of(history))
-    return text.getvalue()
-
-
-def history_json(history: History) -> dict[str, Any]:
-    """Return the rows as plain data, with what was left out."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "plan": history.plan,
-        "label": history.label,
-        "metric": history.metric,
-        "runs": rows_of(history),
-        "left_out": [{"run": run, "reason": why} for run, why in history.left_out],
-    }

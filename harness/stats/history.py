@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas
 
 from harness.catalogue import Entry
 from harness.figures import TOTAL
 from harness.result import LabelResult, RunResult
+from harness.stats.acceptance import Acceptance
+from harness.stats.change_points import ChangePoint
 from harness.stats.comparison import ERRORS
 from harness.stats.conditions import Conditions
 from harness.stats.nights import figures_of, is_valid, value_of
+from harness.stats.standing import Gauge, changes_of
+from harness.thresholds import Thresholds
 from harness.verdict import VALID
+
+_DATE_LENGTH = len("2026-11-20")
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """The runs under the same conditions, oldest first."""
+    """The runs under the same conditions, oldest first.
+
+    `changes` are the change points of its valid runs, `accepted` the changes that were intended: places in `valid`.
+    """
 
     conditions: Conditions
     points: tuple[Point, ...]
+    changes: tuple[ChangePoint, ...] = ()
+    accepted: tuple[tuple[int, Acceptance], ...] = ()
 
     @property
     def valid(self) -> tuple[Point, ...]:
@@ -69,10 +81,17 @@ def labels_of(entries: Iterable[Entry]) -> list[str]:
     return [TOTAL, *found]
 
 
-def history(entries: Sequence[Entry], plan: str, label: str, metric: str, last: int | None = None) -> History:
+def history(
+    entries: Sequence[Entry],
+    plan: str,
+    label: str,
+    metric: str,
+    last: int | None = None,
+    acceptances: Sequence[Acceptance] = (),
+) -> History:
     """Return the history of a label over the runs of one plan; `last` keeps so many of the newest runs of each line.
 
-    A median is that of all valid runs before, whether they are kept or not.
+    Medians and change points are those of all valid runs, whether they are kept or not.
     """
     left_out: list[tuple[str, str]] = []
     known: list[tuple[Conditions, Entry, RunResult, LabelResult | None]] = []
@@ -102,9 +121,33 @@ def history(entries: Sequence[Entry], plan: str, label: str, metric: str, last: 
         known, frame["median"], frame["change"], strict=True
     ):
         points.setdefault(conditions, []).append(_point(entry, result, figures, metric, median, change))
-    lines = [Line(conditions, tuple(found[-last:] if last else found)) for conditions, found in points.items()]
+    lines = [
+        _kept(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
+        for conditions, found in points.items()
+    ]
     lines.sort(key=lambda line: line.points[-1].started_at, reverse=True)
     return History(plan, label, metric, tuple(lines), tuple(left_out))
+
+
+def _kept(line: Line, plan: str, label: str, metric: str, last: int | None, acceptances: Sequence[Acceptance]) -> Line:
+    """Return a line with its changes, and only the `last` of its points."""
+    valid = line.valid
+    changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
+    dates = [point.started_at[:_DATE_LENGTH] for point in valid]
+    accepted = [
+        (place, one)
+        for one in acceptances
+        if one.covers(plan, line.conditions, label, metric)
+        and 0 < (place := bisect_left(dates, one.since)) < len(dates)
+    ]
+    points = line.points[-last:] if last else line.points
+    first = len(valid) - sum(point.is_valid and point.value is not None for point in points)
+    return Line(
+        line.conditions,
+        points,
+        tuple(replace(change, index=change.index - first) for change in changes if change.index >= first),
+        tuple((place - first, one) for place, one in sorted(accepted, key=lambda pair: pair[0]) if place >= first),
+    )
 
 
 def _valid_value(result: RunResult, figures: LabelResult | None, metric: str) -> float | None:
