@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     option("--from", help=f"users of the first run ({_FIRST})")
     option("--most", help=f"never more users than this ({_MOST})")
     add_sweep_options(result)
+    result.set_defaults(remotes=None, keys=None)  # a search may come to fewer users than there are generators
     return result
 
 

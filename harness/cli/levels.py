@@ -13,6 +13,7 @@ from harness import units
 from harness.cli.arguments import Asked, make_command
 from harness.cli.measuring import Workplace, begin, measure, start, system_of
 from harness.errors import StartError
+from harness.generators import check_users
 from harness.io.jcmd import dump_recordings
 from harness.io.jfr import write_heap
 from harness.io.log_stretch import copy_stretch, log_ends
@@ -28,7 +29,7 @@ from harness.stats.sweep_record import SweepRecord, level_note
 
 def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | OpenLoad:
     """Return the load of a level; UsageError when the sweep's ramp, duration and loops make no sense for it."""
-    return specs.resolve_load(
+    load = specs.resolve_load(
         LoadArguments(
             users=str(users),
             ramp=None if sweep.ramp_s is None else units.number_text(sweep.ramp_s),
@@ -38,6 +39,8 @@ def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | Ope
         ),
         asked.plan.load,
     )
+    check_users(load, asked.remotes)
+    return load
 
 
 class Levels:
@@ -175,5 +178,6 @@ def _run_command(sweep: SweepRecord, users: int) -> str:
     """Return the command that measures the level alone."""
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
-    values = {"plan": sweep.plan, "users": str(users), **texts, "target": sweep.target, "env": sweep.profile}
+    values = {"plan": sweep.plan, "users": str(users), **texts, "target": sweep.target}
+    values |= {"remotes": sweep.remotes, "env": sweep.profile}
     return make_command("run", values)

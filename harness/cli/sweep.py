@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness import units
-from harness.cli.arguments import Asked
+from harness.cli.arguments import Asked, add_remotes
 from harness.cli.levels import level_load
 from harness.cli.sweeping import (
     SETTINGS,
@@ -57,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--users", help="the levels: 1,5,10,25,50")
     result.add_argument("--repeat", help="how often each level is measured (1)")
     add_sweep_options(result)
+    add_remotes(result)
     return result
 
 

@@ -29,7 +29,7 @@ from harness.cli.arguments import (
 )
 from harness.cli.fetching import metrics_after
 from harness.cli.levels import Levels
-from harness.cli.measuring import Workplace, ready_jmeter, shown, update_overview
+from harness.cli.measuring import Workplace, generators_of, ready_jmeter, shown, update_overview
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, StartError, UsageError
 from harness.io import machine, toolchain
 from harness.io.guardian import Guardian
@@ -48,7 +48,7 @@ from harness.verdict import INVALID
 # A sweep whose levels are all INVALID measures nothing: the plan, the target or the machine is to be looked at.
 _INVALID_IN_A_ROW = 3
 # The settings that every kind of sweep has.
-SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "warmup", "target")
+SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
@@ -119,6 +119,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         broken_off=(),
         git_commit=machine.git_facts(toolchain.ROOT)[0],
         requests=_whole_number(options.requests, "REQUESTS", specs.REQUESTS_MAX),
+        remotes=options.remotes,
     )
 
 
@@ -156,9 +157,11 @@ def run_sweep(
         resumed = _resumed(options, given)
         if resumed:
             record = resumed.read()
-            asked = asked_of(options.home, options.build, record.plan, record.profile, record.target, options.port)
+            names = (record.plan, record.profile, record.target, options.port, record.remotes)
+            asked = asked_of(options.home, options.build, *names)
         else:
-            asked = asked_of(options.home, options.build, options.plan, options.env, options.target, options.port)
+            names = (options.plan, options.env, options.target, options.port, options.remotes)
+            asked = asked_of(options.home, options.build, *names)
             record = record_of(asked)
         if record.goal:
             asked = replace(asked, plan=replace(asked.plan, goal=record.goal))
@@ -168,6 +171,7 @@ def run_sweep(
         jmeter = ready_jmeter(asked, options.reports)
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian(uuid4().hex)))
+        place = stack.enter_context(generators_of(asked, options.keys, place))
         if files:
             stack.enter_context(files.locked())
             record = _taken_up(files, place)

@@ -36,7 +36,7 @@ class SweepRecord:
     none: it goes from `first_users` and never above `most_users`, within `goal`. A ramp, duration, loops, requests or
     goal of None are the plan's. `runs` are the measured levels, INVALID ones too; `under_way` is the run
     that goes on, or that a killed harness left; `broken_off` are interrupted runs, whose levels are measured again.
-    `stop_reason` says why a sweep stopped by itself before its end.
+    `stop_reason` says why a sweep stopped by itself before its end; `remotes` are the generators, as they were named.
     """
 
     format_version: int
@@ -64,6 +64,7 @@ class SweepRecord:
     git_commit: str | None
     stop_reason: str = ""
     requests: int | None = None
+    remotes: str | None = None
 
     @property
     def id(self) -> str:
@@ -95,8 +96,8 @@ class SweepRecord:
         """All that was asked: a command that asks the same goes on with an unfinished sweep."""
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
-            self.duration_s, self.loops, self.requests, self.target, self.note, self.goal, self.first_users,
-            self.most_users,
+            self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
+            self.first_users, self.most_users,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
