@@ -303,9 +303,12 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
     if words:
         return tuple(f"the plan says: {text}" for text in words)
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
-    if has_samples and not outcome.exit_code and not any(has_dead_thread(path, log) for log in logs):
-        return ()
-    reasons = ((log, reason_from_logs(path, log)) for log in logs)
+    telling = [
+        log
+        for log in logs
+        if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and outcome.exit_code)
+    ]
+    reasons = ((log, reason_from_logs(path, log)) for log in telling)
     return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from harness import units
-from harness.record import OPEN, LoadRecord, RunRecord
+from harness.record import OPEN, GeneratorRecord, LoadRecord, RunRecord
 
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
-    host, versions = run.host, run.versions
+    host = run.host
     kept = ", kept up over several runs" if run.kept_up else " for the run"
     target = f"{run.system}, started here{kept}" if run.is_embedded else f"{run.target}, which was running"
     lines = [
@@ -17,7 +17,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
         *run.system_facts,
-        ("generator", f"JMeter {versions['jmeter']}, heap {run.generator_heap_mb} MB, Java {versions['java']}"),
+        ("generator", _generator_text(run)),
         ("host", f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"),
         ("kernel", host.kernel),
         ("harness", _commit_text(run)),
@@ -42,6 +42,24 @@ def load_text(load: LoadRecord) -> str:
         duration += f" or about {load.requests} samples, whichever is first"
     think = f", think time {number(load.think_time_s)} s" if load.think_time_s else ""
     return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
+
+
+def _generator_text(run: RunRecord) -> str:
+    """Return what made the load: JMeter on this machine, or the generators that it controlled."""
+    java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
+    jmeter = f"JMeter {run.versions['jmeter']}"
+    if not run.generators:
+        return f"{jmeter}, {heap}, {java}"
+    others = [one.java for one in run.generators if one.java != run.versions["java"]]
+    apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
+    parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
+    return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"
+
+
+def _part_text(generator: GeneratorRecord) -> str:
+    if generator.users is not None:
+        return units.plural(generator.users, "user")
+    return f"{units.number_text(generator.rate_per_s or 0)} new users/s"
 
 
 def _commit_text(run: RunRecord) -> str:

@@ -68,12 +68,13 @@ public final class Generators {
             int number = n;
             daemon(() -> all.hold(number, arguments[2]));
         }
+        // Standard input may end, or a guardian may end us: whichever comes first when the harness is killed.
+        Runtime.getRuntime().addShutdownHook(new Thread(all::release));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = line.split("\t", -1);
             daemon(() -> all.carryOut(words));
         }
-        all.release();
         System.exit(0);
     }
 
