@@ -22,6 +22,8 @@ RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # What was measured: a run that has others is another one. The rest is made of it, and may be made again.
 _EVIDENCE = (RUN_FILE, "telemetry.csv", "heap.csv")
+# What was seen of the machines elsewhere: fetched after the run, and again as long as it is known there.
+_CLOUDWATCH = "cloudwatch.csv"
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -166,8 +168,8 @@ def kept_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str
 
     The rest is what a run can do without: JMeter's log, the effective plan, data files, logs of which nothing is told.
     """
-    logs = {LOG_FOLDER + name for name in exception_logs}
-    wanted = (name for name in there if is_evidence(name) or name in logs or _is_chart(name))
+    others = {_CLOUDWATCH, *(LOG_FOLDER + name for name in exception_logs)}
+    wanted = (name for name in there if is_evidence(name) or name in others or _is_chart(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 
 
