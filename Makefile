@@ -29,7 +29,7 @@ ENV ?= local
 ## P90=2000 AVERAGE=500      goal of a run or of `make capacity` in ms; ERRORS=1% (default: the plan's)
 ## FROM=1 MOST=400           users of its first run, and the most it tries
 ## SUITE=env/nightly.toml    what `make nightly` measures; DRY_RUN=1 only checks it and prints the order of the runs
-## RUN=reports/…/run-01_1    the run that `make report` renders again
+## RUN=reports/…/run-01_1    the run that `make report` renders again, and `make metrics` fetches for
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
 ## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
 ## LAST=20                   only the newest runs

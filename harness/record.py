@@ -69,7 +69,6 @@ class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
     `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
-
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
     `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is empty
     where JMeter itself made the load.

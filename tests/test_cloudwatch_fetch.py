@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from harness.cli.aggregate import main
 from harness.cloudwatch import parse_cloudwatch
 from harness.errors import HarnessError, UsageError
 from harness.io.rundir import RunDirectory
-from tests.conftest import ROOT
+from tests.conftest import FAKE_JMETER, ROOT
 from tests.local_server import serving
 from tests.moto_server import ENVIRONMENT, moto_server
 from tests.report_folder import add_run
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.real
 REGION = "eu-central-1"
 # Young enough for every period, and a full hour, so that its minutes are those of the run.
 BEGAN_S = int(time.time()) // 3600 * 3600 - 3600
+NO_SERVER = "http://127.0.0.1:9"
 PLACES = {"ecs": ["perf/okapi"], "rds": ["folio-db"], "ec2": ["i-0123456789abcdef0"]}
 DIMENSIONS = {
     "ECS": [{"Name": "ClusterName", "Value": "perf"}, {"Name": "ServiceName", "Value": "okapi"}],
@@ -68,15 +70,18 @@ def moto() -> Iterator[str]:
 
 def put(url: str) -> None:
     """Publish five minutes from the one before the run on; the service's third minute is missing."""
-    client = boto3.client(
-        "cloudwatch", REGION, endpoint_url=url, aws_access_key_id="testing", aws_secret_access_key="testing"
-    )
+    client = client_of(url)
     for minute in range(-1, 4):
         at = datetime.fromtimestamp(BEGAN_S, UTC) + timedelta(minutes=minute)
         if minute != 2:
             publish(client, "ECS", "CPUUtilization", at, 40.0 + 10 * minute, 60.0 + 10 * minute)
         publish(client, "RDS", "CPUUtilization", at, 8.0)
         publish(client, "RDS", "FreeableMemory", at, 5 * 1024.0**3)
+
+
+def client_of(url: str) -> Any:
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    return boto3.client("cloudwatch", REGION, endpoint_url=url, **keys)
 
 
 def publish(client: Any, service: str, name: str, at: datetime, *values: float) -> None:
@@ -188,7 +193,7 @@ def test_without_credentials_or_region_one_line_says_what_to_set(
 
 
 def test_a_server_that_is_down_is_one_line_and_code_3(tmp_path):
-    directory = add_recent_run(tmp_path, cloudwatch=spec("http://127.0.0.1:9"))
+    directory = add_recent_run(tmp_path, cloudwatch=spec(NO_SERVER))
     before = directory.report.read_bytes()
     with pytest.raises(HarnessError) as down:
         metrics(directory.path)
@@ -282,3 +287,46 @@ def test_what_aws_refuses_is_one_line_with_what_to_do(tmp_path, code, status, ex
     assert told.value.exit_code == exit_code
     assert str(told.value).startswith(f"CloudWatch: {message}")
     assert "\n" not in str(told.value)
+
+
+def watch(home: Path, url: str) -> None:
+    """Let the profile ask for a database, which has values for some minutes from now on."""
+    profile = home / "env" / "local.toml"
+    asked = f'[cloudwatch]\nregion = "{REGION}"\nendpoint_url = "{url}"\nrds = ["folio-db"]\n'
+    profile.write_text(f"{profile.read_text()}{asked}")
+    if url != NO_SERVER:
+        client = client_of(url)
+        for minute in range(-1, 4):
+            at = datetime.fromtimestamp(int(time.time()) // 60 * 60, UTC) + timedelta(minutes=minute)
+            publish(client, "RDS", "CPUUtilization", at, 9.0)
+
+
+def test_a_sweep_fetches_at_its_end_and_has_its_loads_beside_each_other(home, tmp_path, moto):
+    watch(home, moto)
+    arguments = ["--plan", "tiny", "--home", home, "--reports", tmp_path / "reports", "--build", tmp_path / "build"]
+    command = [ROOT / "scripts" / "sweep", *arguments, "--users", "1,2", "--duration", "2", "--warmup", "0"]
+    environment = {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works"}
+    swept = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert swept.returncode == 0, swept.stderr
+    table = "### CPU %\n\n| resource | 1 user | range | 2 users | range |\n| --- | ---: | ---: | ---: | ---: |\n"
+    row = "| RDS folio-db | 9.0 | 9.0-9.0 | 9.0 | 9.0-9.0 |"
+    report_path = tmp_path / "reports" / "tiny" / "sweep-01.md"
+    text = report_path.read_text()
+    assert f"{table}{row}\n" in text
+    report = report_path.with_name("run-01_2.md").read_text()
+    assert "No whole period of 60 s lies in the seconds that are counted" in report
+    for fetched in report_path.parent.glob("run-01_*/cloudwatch.csv"):
+        fetched.unlink()
+    report_path.unlink()
+    assert metrics("tiny/sweep-01", "--reports", tmp_path / "reports") == 0
+    assert report_path.read_text() == text
+
+
+def test_a_fetch_that_fails_takes_nothing_from_the_run_and_says_how_to_repeat_it(run, home, tmp_path):
+    watch(home, NO_SERVER)
+    done = run("--users", "2")
+    assert done.returncode == 0, done.stderr
+    assert "CloudWatch's figures are not there: CloudWatch: the server does not answer" in done.stdout
+    assert "the run is whole without them; ./aggregate.py metrics tiny/run-01_1 fetches them" in done.stdout
+    report = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text()
+    assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in report
