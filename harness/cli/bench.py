@@ -1,11 +1,11 @@
-"""`scripts/bench`: measures the aggregator against other readers, how a run gets going, and what comparisons see."""
+"""`scripts/bench`: measures the aggregator and other readers, how a run gets going, what comparisons and the gate see."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-from harness.cli import bench_aggregate, bench_compare, bench_run
+from harness.cli import bench_aggregate, bench_compare, bench_gate, bench_run
 from harness.errors import EXIT_OK
 from harness.io import machine
 from harness.io.interrupts import Interrupts
@@ -17,10 +17,18 @@ examples:
   scripts/bench aggregate                                       the aggregator and the other readers, 1M and 10M rows
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
   scripts/bench compare                                         false alarms and power of comparisons, and their time
+  scripts/bench gate                                            false alarms and power of the nightly's gate
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
 
 exit codes: 0 fine; 1 an aim is not met; 2 wrong use; 3 a run failed.
 """
+# In the order in which all of them are done.
+_PARTS = {
+    "run": (bench_run, "the harness itself: to ready, to the first sample, its CPU"),
+    "aggregate": (bench_aggregate, "the aggregator beside the other readers"),
+    "compare": (bench_compare, "false alarms and power of comparisons, and their time"),
+    "gate": (bench_gate, "false alarms and power of the nightly's gate, on simulated histories"),
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,10 +39,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    words = result.add_subparsers(dest="word", metavar="aggregate|compare|run")
-    bench_aggregate.add_options(words.add_parser("aggregate", help="the aggregator beside the other readers"))
-    bench_compare.add_options(words.add_parser("compare", help="false alarms and power of comparisons, and their time"))
-    bench_run.add_options(words.add_parser("run", help="the harness itself: to ready, to the first sample, its CPU"))
+    words = result.add_subparsers(dest="word", metavar="|".join(_PARTS))
+    for word, (part, about) in _PARTS.items():
+        part.add_options(words.add_parser(word, help=about))
     return result
 
 
@@ -44,14 +51,11 @@ def main(arguments: Sequence[str]) -> int:
     host = machine.host_facts()
     print(f"{host.cpu_model}, {host.cpu_count} cores, {mb_text(host.memory_bytes)} MB, {host.kernel}\n", flush=True)
     with Interrupts():
-        if options.word == "aggregate":
-            return bench_aggregate.bench(options)
-        if options.word == "compare":
-            return bench_compare.bench(options)
-        if options.word == "run":
-            return bench_run.bench(options)
+        if options.word:
+            code: int = _PARTS[options.word][0].bench(options)
+            return code
         codes = []
-        for word, part in (("run", bench_run), ("aggregate", bench_aggregate), ("compare", bench_compare)):
+        for word, (part, _) in _PARTS.items():
             codes.append(part.bench(parser().parse_args([word])))
             print(flush=True)
         return max(codes, default=EXIT_OK)
