@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity nightly system report compare summary history site metrics push pull ls test test-fast lint bench clean
+.PHONY: help setup run sweep capacity nightly system report compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
@@ -33,6 +33,7 @@ ENV ?= local
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
 ## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
 ## LAST=20                   only the newest runs
+## SINCE=2026-11-20 REASON="why"  `make accept`: the first night with a change of PLAN that is meant to be so
 ## S3=s3://bucket/prefix     `make run` pushes there; where `make push`, `pull`, `ls` go (default: [storage] of ENV)
 ## RUN="run-07_1 run-07_2"   push, pull, ls: which runs (default: all), of PLAN, of ENV, SINCE=2026-11-01, LAST=20
 ## FIGURES_ONLY=1 REPLACE=1  pull without samples; push reports made again in place of those there
@@ -119,6 +120,11 @@ metrics: ## fetch what CloudWatch knows of RUN (ENV: that of another profile), a
 	@$(if $(strip $(RUN)),$(python) aggregate.py metrics $(call quoted,$(RUN)) --reports '$(REPORTS)' \
 	  $(if $(filter-out file,$(origin ENV)),$(call option,env,$(ENV))),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
+accept: ## mark a change of PLAN as intended from the night SINCE on, for a REASON: the nightly compares since then
+	@$(python) aggregate.py accept $(call option,since,$(SINCE)) $(call option,plan,$(PLAN)) \
+	  $(call option,users,$(USERS)) $(call option,label,$(value LABEL)) $(call option,metric,$(METRIC)) \
+	  $(call option,reason,$(value REASON))
+
 site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
 	@$(python) aggregate.py site '$(REPORTS)'
 
@@ -152,7 +158,7 @@ lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-bench: ## measure the aggregator beside other readers, the start of a run, comparisons (BENCH=aggregate, run, compare)
+bench: ## measure the aggregator beside other readers, the start of a run, comparisons, the gate (BENCH=aggregate, run, compare, gate)
 	@$(python) scripts/bench $(BENCH)
 
 clean: ## remove .venv and build/; reports stay

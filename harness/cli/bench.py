@@ -1,4 +1,4 @@
-"""`scripts/bench`: measures the aggregator and other readers, how a run gets going, what comparisons and the gate see."""
+"""`scripts/bench`: measures the aggregator, how a run gets going, what comparisons and the nightly's gate see."""
 
 from __future__ import annotations
 
