@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.histogram import Histogram
-from harness.jtl import Sample
+from harness.jtl import Sample, generator_of
 
 WINDOW_S = 10
 
@@ -34,7 +34,7 @@ class LiveTally:
     def __init__(self) -> None:
         self._sample_count = 0
         self._error_count = 0.0
-        self._users = 0
+        self._users: dict[str, int] = {}
         self._is_estimate = False
         self._recent: deque[tuple[float, int, Histogram]] = deque()
 
@@ -45,7 +45,8 @@ class LiveTally:
             failures += not sample.success
             histogram.add(sample.elapsed_ms)
             if sample.all_threads is not None:
-                self._users = sample.all_threads
+                # Each of several generators counts its own.
+                self._users[generator_of(sample.thread_name)] = sample.all_threads
         if samples:
             self._error_count += failures * row_count / len(samples)
             self._is_estimate |= row_count > len(samples)
@@ -63,7 +64,7 @@ class LiveTally:
         return LiveFigures(
             sample_count=self._sample_count,
             error_count=round(self._error_count),
-            users=self._users,
+            users=sum(self._users.values()),
             rate_per_s=recent_count / passed_s if passed_s > 0 else 0.0,
             average_ms=window.mean_ms,
             p90_ms=window.quantile_ms(0.9),

@@ -18,6 +18,14 @@ def test_rates_and_times_are_those_of_the_last_ten_seconds_and_counts_those_of_t
     assert (figures.average_ms, figures.p90_ms) == (900.0, 900)
 
 
+def test_the_users_of_several_generators_add_up():
+    first = sample(thread_name="10.0.0.7:1099-Users 1-1", all_threads=3)
+    second = sample(thread_name="10.0.0.8:1099-Users 1-1", all_threads=2)
+    tally = LiveTally()
+    assert tally.tick(1.0, [first, second, first], 3).users == 5
+    assert tally.tick(2.0, [second], 1).users == 5
+
+
 def test_errors_are_counted_over_the_whole_run():
     assert LiveTally().tick(1.0, [failed(), sample()], 2).error_count == 1
 

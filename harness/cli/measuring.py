@@ -115,7 +115,7 @@ def system_of(asked: Asked, logs: Path, place: Workplace) -> Supervisor:
     )
 
 
-def start(system: Supervisor, logs: Path, build: Path, say: Callable[[str], None]) -> None:
+def start(system: Supervisor, logs: Path, asked: Asked, say: Callable[[str], None]) -> None:
     """Start the system; StartError when it does not come up, with the place where its logs are kept."""
     try:
         system.prepare()
@@ -124,7 +124,7 @@ def start(system: Supervisor, logs: Path, build: Path, say: Callable[[str], None
         system.start()
         say(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
     except StartError as error:
-        raise _with_logs_kept(error, logs, build) from None
+        raise _with_logs_kept(error, logs, asked) from None
 
 
 def begin(
@@ -275,7 +275,9 @@ def _drive(
                 spec.load.requests if isinstance(spec.load, ClosedLoad) else None,
             )
     if generators:
-        generators.end(directory)
+        reasons = generators.end(directory)
+        if not outcome.interrupted and not outcome.reasons:
+            outcome = replace(outcome, reasons=reasons)
     return outcome
 
 
@@ -304,25 +306,25 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
         return tuple(f"the plan says: {text}" for text in words)
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
     telling = [
-        log
-        for log in logs
-        if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and outcome.exit_code)
+        log for log in logs if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and outcome.exit_code)
     ]
     reasons = ((log, reason_from_logs(path, log)) for log in telling)
     return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
 
 
-def _with_logs_kept(error: StartError, logs: Path, build: Path) -> StartError:
-    """Return the error with the place where the logs of the failed start can be read."""
+def _with_logs_kept(error: StartError, logs: Path, asked: Asked) -> StartError:
+    """Return the error with the place where the logs of the failed start can be read; no secret stands in either."""
+    what, detail = masked(error.what, asked.hidden), masked(error.detail, asked.hidden)
     if not logs.is_dir():
-        return error
-    kept = build / "failed-start"
+        return StartError(what, error.todo, detail)
+    kept = asked.build / "failed-start"
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(logs, kept)
+    mask_secrets(kept, asked.hidden)
     # Where the logs are now is gone when the harness ends.
     told = error.todo.replace(str(logs), shown(kept))
     todo = told if told != error.todo else f"{told}; its logs: {shown(kept)}".lstrip("; ")
-    return StartError(error.what, todo, error.detail)
+    return StartError(what, todo, detail)
 
 
 def _now() -> str:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ _CLAIM_S = 30.0
 # A generator whose last load still goes on takes 10 s to stop it.
 _COMMAND_S = 30.0
 _END_S = 15.0
+# What stands in the place of a line when the program that talks to the generators has ended.
+_END = "end"
 
 
 @dataclass
@@ -73,7 +75,7 @@ class Generators:
             )
         threading.Thread(target=self._read, name="generators", daemon=True).start()
         try:
-            self._wait_for("ready", range(len(self._peers)), _CLAIM_S)
+            self._wait_for_all("ready", _CLAIM_S)
             for peer in self._peers:
                 if unlike := generators.difference(self._own, peer.facts):
                     raise _not_usable(peer.remote, unlike, "give it what this machine has, and start it again")
@@ -117,7 +119,7 @@ class Generators:
             users = "" if record.users is None else str(record.users)
             told = [f"{name}={value}" for name, value in {**own, "users": users}.items()]
             self._tell("begin", str(number), str(folder), ",".join(variables), *told)
-        self._wait_for("done", range(len(self._peers)), _COMMAND_S)
+        self._wait_for_all("done", _COMMAND_S)
 
     def controller_options(self, properties: Mapping[str, str], shape_path: Path) -> list[str]:
         """Return what JMeter is told so that it drives the generators with these properties."""
@@ -150,19 +152,26 @@ class Generators:
             return ("the program that watches the generators ended",)
         return tuple(f"generator {peer.remote.name} was lost: {peer.lost}" for peer in self._peers if peer.lost)
 
-    def end(self, directory: RunDirectory) -> None:
+    def end(self, directory: RunDirectory) -> tuple[str, ...]:
         """Stop what still runs; put into the run directory what the plan saved, and each one's log.
 
-        Of a file that several saved the first generator's is kept.
+        Of a file that several saved the first generator's is kept. Return a line for each generator that was lost, or
+        on which the load still went on: JMeter ends with code 0 when one of them dies while it starts them.
         """
+        found: list[str] = []
         there = [number for number, peer in enumerate(self._peers) if not peer.lost]
         for number in there:
             folder = self._folder / f"{number}-left"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             self._tell("end", str(number), str(folder))
-        with contextlib.suppress(StartError):  # what is lost now was there until the end of the load
-            self._wait_for("done", there, _COMMAND_S)
+        for number, answer in self._answers("done", there, _COMMAND_S).items():
+            peer = self._peers[number]
+            match answer:
+                case ["done", _, "ran on"]:
+                    found.append(f"the load of generator {peer.remote.name} still went on when JMeter ended")
+                case ["failed" | "lost", _, why]:
+                    found.append(f"generator {peer.remote.name} was lost: {why}")
         for number in there:
             folder = self._folder / f"{number}-left"
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -173,6 +182,7 @@ class Generators:
                 if not copy.exists():
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, copy)
+        return tuple(found)
 
     def close(self) -> None:
         """Give them free. Can be called again."""
@@ -196,7 +206,7 @@ class Generators:
         assert self._client.stdout is not None
         for line in self._client.stdout:
             self._lines.put(line.rstrip("\n").split("\t"))
-        self._lines.put(["end"])
+        self._lines.put([_END])
 
     def _tell(self, *fields: str) -> None:
         assert self._client.stdin is not None
@@ -204,25 +214,31 @@ class Generators:
             self._client.stdin.write("\t".join(fields) + "\n")
             self._client.stdin.flush()
 
-    def _wait_for(self, word: str, numbers: Sequence[int], within_s: float) -> None:
-        """Wait until each of these generators has said `word`; StartError when one fails, or says nothing."""
+    def _wait_for_all(self, word: str, within_s: float) -> None:
+        """Wait until each generator has said `word`; StartError names the first that does not."""
+        for number, answer in self._answers(word, range(len(self._peers)), within_s).items():
+            if answer[0] != word:
+                raise _not_usable(self._peers[number].remote, answer[2], "docs/generators.md says what that may be")
+
+    def _answers(self, word: str, numbers: Iterable[int], within_s: float) -> dict[int, list[str]]:
+        """Return what each of these generators says: `word`, or failed or lost with the reason; silence has failed."""
+        answers: dict[int, list[str]] = {}
         waiting, until_s = set(numbers), time.monotonic() + within_s
         while waiting:
             try:
                 fields = self._lines.get(timeout=max(0.0, until_s - time.monotonic()))
             except queue.Empty:
-                silent = self._peers[min(waiting)].remote
-                raise _not_usable(
-                    silent, f"no answer within {within_s:.0f} s", "look at it, and at firewalls"
-                ) from None
+                answers |= {n: ["failed", str(n), f"no answer within {within_s:.0f} s"] for n in waiting}
+                return answers
             self._take(fields)
-            if fields[0] == "end":
-                detail = (self._folder / "client.log").read_text(errors="replace").strip()
-                raise StartError("the program that talks to the generators ended", "see below", detail)
-            if fields[0] in ("failed", "lost"):
-                raise _not_usable(self._peers[int(fields[1])].remote, fields[2], "see docs/generators.md")
-            if fields[0] == word:
+            if fields[0] == _END:
+                why = " ".join((self._folder / "client.log").read_text(errors="replace").split())
+                answers |= {n: ["failed", str(n), f"the program that talks to it ended: {why}"] for n in waiting}
+                return answers
+            if fields[0] in (word, "failed", "lost"):
+                answers[int(fields[1])] = fields
                 waiting.discard(int(fields[1]))
+        return answers
 
     def _take(self, fields: Sequence[str]) -> None:
         match fields:

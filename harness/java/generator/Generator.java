@@ -35,8 +35,11 @@ public interface Generator extends Remote {
     void begin(String claim, Map<String, String> properties, List<String> variables, Map<String, byte[]> files)
             throws RemoteException;
 
-    /** Stop what still runs; return JMeter's log since {@link #begin} and the files that the plan saved, by name. */
-    Map<String, byte[]> end(String claim) throws RemoteException;
+    /** Stop what still runs; return whether there was something. */
+    boolean stop(String claim) throws RemoteException;
+
+    /** Return JMeter's log since {@link #begin} and the files that the plan saved, by name. */
+    Map<String, byte[]> left(String claim) throws RemoteException;
 
     /** Stop what still runs, and give the generator free. */
     void release(String claim) throws RemoteException;

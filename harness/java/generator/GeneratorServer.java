@@ -151,9 +151,14 @@ public final class GeneratorServer implements Generator {
     }
 
     @Override
-    public synchronized Map<String, byte[]> end(String held) throws RemoteException {
+    public synchronized boolean stop(String held) {
         check(held);
-        stop();
+        return stop();
+    }
+
+    @Override
+    public synchronized Map<String, byte[]> left(String held) throws RemoteException {
+        check(held);
         Map<String, byte[]> files = new TreeMap<>();
         try {
             for (Path file : filesOfRun()) {
@@ -193,10 +198,10 @@ public final class GeneratorServer implements Generator {
         }
     }
 
-    /** Stop the load that goes on, and wait for its end; where that does not come, JMeter ends the process itself. */
-    private void stop() {
+    /** Stop the load that goes on, if one does, and wait for its end; JMeter ends the process where that does not come. */
+    private boolean stop() {
         if (JMeterContextService.getTestStartTime() == 0) {
-            return;
+            return false;
         }
         say("the load that still went on is stopped");
         try {
@@ -209,6 +214,7 @@ public final class GeneratorServer implements Generator {
             System.err.println("the load could not be stopped: " + error);
             System.exit(1);
         }
+        return true;
     }
 
     private Path inFolder(String name) throws IOException {

@@ -32,7 +32,7 @@ import org.apache.jmeter.rmi.RmiUtils;
  * own    name value        a fact of this machine's own JMeter, see Facts
  * fact   n name value      one of the generator's
  * ready  n milliseconds    it is claimed; so far its clock is ahead of ours
- * done   n                 the last command for it is carried out
+ * done   n how             the last command for it is carried out; how: "ran on" when a load had to be stopped
  * failed n why             it is not, or the generator could not be claimed
  * lost   n why             it does not answer any more
  * </pre>
@@ -42,7 +42,7 @@ import org.apache.jmeter.rmi.RmiUtils;
  * <pre>
  * begin n folder variables name=value …   sends the files of the folder, and sets properties, an empty value for none;
  *                                         variables of the environment that must be there are parted by commas
- * end   n folder                          puts there what the run left on the generator
+ * end   n folder                          stops what still runs, and puts there what the run left on the generator
  * </pre>
  */
 public final class Generators {
@@ -131,6 +131,7 @@ public final class Generators {
     private void carryOut(String[] words) {
         try {
             Generator generator = generators[Integer.parseInt(words[1])];
+            boolean ranOn = false;
             Path folder = Path.of(words[2]);
             if (words[0].equals("begin")) {
                 List<String> variables = words[3].isEmpty() ? List.of() : List.of(words[3].split(","));
@@ -141,9 +142,10 @@ public final class Generators {
                 }
                 generator.begin(claim, properties, new ArrayList<>(variables), read(folder));
             } else {
-                write(folder, generator.end(claim));
+                ranOn = generator.stop(claim);
+                write(folder, generator.left(claim));
             }
-            tell("done", words[1]);
+            tell("done", words[1], ranOn ? "ran on" : "");
         } catch (Exception error) { // whatever it is, it belongs to this generator
             tell("failed", words[1], words(error));
         }
