@@ -125,7 +125,7 @@ class RunKey:
         if run.state != FINISHED:
             raise UsageError(f"{run.id}: still running, or killed before its end", "push runs that came to their end")
         key = cls(run.plan, run.profile, run.started_at[:10], run.properties.get("run_id", ""))
-        if parse_folder(key.folder) != key:
+        if parse_folder(key.folder) != key or key.name != run.name:
             raise UsageError(
                 f"{run.id}: its run.json does not tell it from the runs of other machines (run_id, plan or profile)",
                 "only runs that make run has made can be pushed",

@@ -171,6 +171,16 @@ def _has_all(directory: RunDirectory, figures_only: bool) -> bool:
     return figures_only and all(_path(directory, name).is_file() for name in FIGURES)
 
 
+def stored_file(path: Path, name: str) -> StoredFile:
+    """Return what a manifest says of a file; UsageError when it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return StoredFile(name, stream.tell(), digest)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "see with ls -l who may") from None
+
+
 def _path(directory: RunDirectory, name: str) -> Path:
     """Return where a file of a pushed run is in the folder of reports."""
     beside = {SUMMARY_FILE: directory.summary_json, REPORT_FILE: directory.report}
@@ -188,16 +198,7 @@ def _manifest_of(directory: RunDirectory) -> Manifest:
         raise UsageError(f"{run.id}: has no report yet", f"make it first: ./aggregate.py report {run.id}")
     found = (path.relative_to(directory.path).as_posix() for path in directory.path.rglob("*") if path.is_file())
     names = (*kept_names(found, run.exception_logs), SUMMARY_FILE, REPORT_FILE)
-    return Manifest(key, tuple(_stored_file(_path(directory, name), name) for name in names))
-
-
-def _stored_file(path: Path, name: str) -> StoredFile:
-    try:
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return StoredFile(name, stream.tell(), digest)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "see with ls -l who may") from None
+    return Manifest(key, tuple(stored_file(_path(directory, name), name) for name in names))
 
 
 def _missing(local: Manifest, stored: Manifest, url: str, replace: bool) -> tuple[StoredFile, ...]:
