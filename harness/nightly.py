@@ -108,6 +108,10 @@ class NightlyRecord:
         load = self.load_of(run)
         return load.title + (f", round {run.turn} of {load.repeats}" if load.repeats > 1 else "")
 
+    def log_name(self, place: int) -> str:
+        """Return the file in the night's folder that has the output of the run at that place."""
+        return f"{place + 1:02d}-{self.load_of(self.runs[place]).plan}.log"
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
         return asdict(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ from harness.catalogue import Entry
 from harness.cli.arguments import make_command
 from harness.cli.measuring import shown
 from harness.cli.night_storage import NightStorage
-from harness.errors import EXIT_BUG, UsageError
+from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError, UsageError
 from harness.io import machine, toolchain
 from harness.io.catalogue import read_catalogue, read_entry
 from harness.io.child import Launch
@@ -86,9 +87,10 @@ class Night:
         result = write_night(self._files, self._options.home)
         _append_summary(self._options.summary, self._files)
         _say(f"\n{self._record.title} {self._record.name}: {headline(result)}")
+        _say(f"page: {shown(self._files.page)}")
         if self._record.state == RUNNING:
             _say("go on with: make nightly RESUME=1")
-        _say(f"page: {shown(self._files.page)}")
+            return EXIT_INTERRUPTED
         return result.exit_code
 
     def _do(self, place: int) -> None:
@@ -110,7 +112,7 @@ class Night:
     def _driven(self, place: int, run: NightRun, load: Load, limit_s: float) -> NightRun:
         """Drive a load and return its run as it ended."""
         before = self._files.runs(load.plan, self._record.series)
-        log = self._files.log(place, load.plan)
+        log = self._files.folder / self._record.log_name(place)
         ended = run_limited(self._launch(load, log), limit_s, self._interrupts)
         new = sorted(self._files.runs(load.plan, self._record.series) - before)
         directory = self._files.run(load.plan, new[-1]) if new else None
@@ -222,7 +224,8 @@ def _taken_up(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite
 def _reported(directory: RunDirectory) -> Entry | None:
     """Return a run with its report, made now when a killed harness could not; None when nothing of it is there."""
     if directory.run_json.is_file() and not directory.report.is_file():
-        write_report(directory)
+        with contextlib.suppress(HarnessError):  # the entry says that it has none, and what makes one
+            write_report(directory)
     return read_entry(directory) if directory.is_there else None
 
 
@@ -243,7 +246,8 @@ def _last_words(log: Path) -> str:
     """Return the line in which scripts/run said why it ended, else the last one that it printed."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     said = [line.partition(": ")[2] for line in lines if line.startswith("scripts/run: ")]
-    return next(iter(said or lines[-1:]), "it said nothing")
+    # Where the logs of a failed start are now the next one puts its own.
+    return next(iter(said or lines[-1:]), "it said nothing").partition("; see ")[0]
 
 
 def _last_commit(reports: Path) -> str | None:

@@ -16,16 +16,18 @@ from harness.io.interrupts import Interrupts
 
 IN_TIME, TOO_LONG, INTERRUPTED = "in time", "too long", "interrupted"
 _POLL_S = 0.2
-# What a killed harness leaves is ended by its guardian, which gives the processes some seconds.
-_GUARDIAN_S = 20.0
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a child has after each wish to stop: JMeter's running samples and the report come first."""
+    """How long a child has after each wish to stop: JMeter's running samples and the report come first.
+
+    What a killed harness leaves is ended by its guardian, which gives the processes some seconds.
+    """
 
     after_int_s: float = GRACEFUL_S + 55.0
     after_term_s: float = 20.0
+    after_kill_s: float = 20.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, patience
             how = INTERRUPTED if interrupts.count > before else TOO_LONG
             _stop(process, interrupts, patience)
     finally:
-        _kill(process)
+        _kill(process, patience.after_kill_s)
     return Ended(process.returncode, time.monotonic() - started_s, how)
 
 
@@ -62,14 +64,14 @@ def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Pa
             return
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], patience_s: float) -> None:
     """Kill a child that runs still, and wait for the end of all that it had started."""
     if process.poll() is not None:
         return
     started = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
-    _, left = psutil.wait_procs(started, timeout=_GUARDIAN_S)
+    _, left = psutil.wait_procs(started, timeout=patience_s)
     for one in left:
         one.kill()
 

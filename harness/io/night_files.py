@@ -64,10 +64,6 @@ class NightFiles:
         """Return the names of a plan's runs in a series."""
         return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
 
-    def log(self, place: int, plan: str) -> Path:
-        """Return where the output of a run goes, by its place in the night (from 0)."""
-        return self.folder / f"{place + 1:02d}-{plan}.log"
-
     def write(self, record: NightlyRecord) -> None:
         """Write the record; a reader sees the old or the new one, never half of it."""
         write_whole(self.record, json_text(record.to_json()))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness import units
 from harness.nightly import RUNNING, NightlyRecord
 from harness.render.gallery import Picture
+from harness.render.gate_chart import check_picture
 from harness.render.history import change_text, metric_title
 from harness.render.markdown import NOTES_BEGIN, NOTES_END
 from harness.render.overview import start_text
@@ -26,10 +28,13 @@ from harness.stats.gate import (
     WARNED,
     Check,
 )
-from harness.stats.nightly import GOAL_MISSED, LoadResult, NightlyResult, Outcome
+from harness.stats.nightly import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
 
 # What is told of the gate above the tables, the worst first; of the rest the tables are enough.
 _TOLD = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
+_DRAWN = (REGRESSED, WARNED, IMPROVED)
+# What a page may have written beside it: an earlier one's that this one does not have is stale.
+FILE_NAME = re.compile(r"\d+-\d+\.svg")
 _RUN_HEADS = ("run", "load", "round", "verdict", "started UTC", "req/s", "average ms", "90 % ms", "errors %", "took")
 _CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
 _TEXT_COLUMNS = 4
@@ -67,6 +72,17 @@ def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]
     )
 
 
+def night_pictures(result: NightlyResult) -> dict[int, list[Picture]]:
+    """Return the charts of the figures that changed, by the place of their load."""
+    return {
+        place: [
+            check_picture(check, f"{place + 1:02d}-{number:02d}.svg")
+            for number, check in enumerate((one for one in load.checks if one.state in _DRAWN), start=1)
+        ]
+        for place, load in enumerate(result.loads)
+    }
+
+
 def headline(result: NightlyResult) -> str:
     """Return the verdict and what it is made of, in one line."""
     counts = [
@@ -99,15 +115,17 @@ def _findings(result: NightlyResult) -> Iterator[str]:
     told = [(load, check) for load in result.loads for check in load.checks if check.state in _TOLD]
     told.sort(key=lambda pair: _TOLD.index(pair[1].state))
     yield from (_finding(load, check) for load, check in told if check.state == REGRESSED)
-    for outcome in result.outcomes:
+    for place, outcome in enumerate(result.outcomes):
         if outcome.state != OK or outcome.reasons:
-            run = outcome_name(outcome)
-            yield f"{outcome.state}: {run}: {cell('; '.join(outcome.reasons) or 'no reason is known')}"
+            why = cell("; ".join(outcome.reasons) or "no reason is known")
+            log = f"{quote(result.record.name)}/{quote(result.record.log_name(place))}"
+            output = f"; [its output]({log})" if outcome.state == FAILED else ""
+            yield f"{outcome.state}: {_run_words(outcome)}: {why}{output}"
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
     yield from (_finding(load, check) for load, check in told if check.state != REGRESSED)
 
 
-def outcome_name(outcome: Outcome) -> str:
+def _run_words(outcome: Outcome) -> str:
     """Return a run in words, with a link to its report where there is one."""
     load, run = outcome.load, outcome.run
     turn = f", round {run.turn}" if load.repeats > 1 else ""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.catalogue import Entry
-from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
-from harness.nightly import ENDED, NOT_RUN, RUNNING, Load, NightlyRecord, NightRun
+from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.nightly import ENDED, NOT_RUN, Load, NightlyRecord, NightRun
 from harness.result import RunResult
 from harness.stats.acceptance import Acceptance
 from harness.stats.conditions import Conditions
@@ -71,9 +71,7 @@ class NightlyResult:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that the night asks for."""
-        if self.record.state == RUNNING:
-            return EXIT_INTERRUPTED
+        """The exit code that the verdict asks for."""
         codes = {REGRESSED: EXIT_REGRESSED, GOAL_MISSED: EXIT_REGRESSED, INVALID: EXIT_INVALID}
         return codes.get(self.verdict, EXIT_OK)
 

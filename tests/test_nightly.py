@@ -1,0 +1,199 @@
+"""What a night came to, and its page, JUnit XML and summary: pure functions of its record and of the runs."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+
+from harness.errors import UsageError
+from harness.nightly import NOT_RUN, RUNNING, UNDER_WAY, Commits, NightlyRecord, NightRun, order_of
+from harness.render.junit import junit_xml
+from harness.render.nightly import headline, nightly_page
+from harness.render.step_summary import LIMIT_BYTES, step_summary
+from harness.stats.nightly import NightlyResult, nightly_result
+from harness.verdict import INTERRUPTED, INVALID, VALID, Verdict
+from tests.nights import ended, entries, entry, load, night
+
+STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0)
+
+
+def result_of(record: NightlyRecord, *runs) -> NightlyResult:
+    return nightly_result(record, runs, ())
+
+
+def page_of(result: NightlyResult) -> str:
+    return nightly_page(result, {}, "seen by nobody")
+
+
+def test_runs_go_in_rounds_and_a_load_with_fewer_repeats_drops_out():
+    loads = (load(repeats=2), load(repeats=1), load(repeats=3))
+    assert [(run.load, run.turn) for run in order_of(loads)] == [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (2, 3)]
+
+
+def test_a_record_comes_back_from_its_json():
+    record = night(ended(), NightRun(0, 2), commits=Commits("abc", 2, ("def two", "cde one")))
+    assert NightlyRecord.from_json(json.loads(json.dumps(record.to_json())), "x") == record
+
+
+def test_what_is_no_record_is_refused():
+    with pytest.raises(UsageError, match=r"x\.json: not the record of a night"):
+        NightlyRecord.from_json({"format_version": 1}, "x.json")
+
+
+def test_a_night_like_those_before_is_ok():
+    result = result_of(night(ended()), *entries(*STEADY, 100.0))
+    assert (result.verdict, result.exit_code) == ("OK", 0)
+    assert headline(result) == "OK: 1 run, nothing is worse than in the nights before."
+
+
+def test_a_first_night_is_ok_and_says_that_it_judged_nothing():
+    result = result_of(night(ended()), *entries(100.0))
+    assert (result.verdict, result.exit_code) == ("OK", 0)
+    assert headline(result).endswith("1 figure not judged yet, for there are too few nights.")
+    assert "- measured for the first time: tiny, 2 users\n" in page_of(result)
+
+
+def test_a_slower_night_warns_and_a_second_one_fails():
+    result = result_of(night(ended()), *entries(*STEADY, 130.0))
+    assert (result.verdict, result.exit_code) == ("WARNED", 0)
+    result = result_of(night(ended()), *entries(*STEADY, 130.0, 131.0))
+    assert (result.verdict, result.exit_code) == ("REGRESSED", 1)
+    text = page_of(result)
+    assert "**REGRESSED: 1 figure worse than the nights before.**" in text
+    # 131 against 100, the median of the steady nights.
+    assert "- REGRESSED: tiny, 2 users: TOTAL average ms: 131 against 100 (+31.00 %, limit" in text
+    assert "since 2026-11-20" in text
+    assert "--since 2026-11-20 --plan tiny --users 2" in text
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict", "state", "exit_code"),
+    [
+        (ended(), Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",)), "GOAL MISSED", 1),
+        (ended(), Verdict(INVALID, ("web died",), (), ()), "INVALID", 3),
+        (ended(), Verdict(INTERRUPTED, ("stopped by hand",), (), ()), "INVALID", 3),
+        (
+            ended(run=None, problem="scripts/run ended with code 3: no licence"),
+            Verdict(VALID, (), (), ()),
+            "INVALID",
+            3,
+        ),
+        (ended(run=None, state=NOT_RUN, problem="no time for it"), Verdict(VALID, (), (), ()), "INVALID", 3),
+        (ended(run=None, state=UNDER_WAY), Verdict(VALID, (), (), ()), "INVALID", 3),
+    ],
+    ids=["goal missed", "invalid", "interrupted", "failed", "no time", "killed"],
+)
+def test_a_run_that_is_not_as_it_should_be_is_told_with_its_reason(run, verdict, state, exit_code):
+    result = result_of(night(run), *entries(*STEADY), entry(verdict=verdict))
+    assert (result.verdict, result.exit_code) == (state, exit_code)
+    why = run.problem or (*verdict.reasons, *verdict.goals_missed, "the night was stopped before")[0]
+    assert re.search(rf": {re.escape(why)}(; \[its output\]\(2026-11-21/01-tiny\.log\))?\n", page_of(result))
+
+
+def test_a_regression_beside_an_invalid_run_is_a_regression_and_both_are_told():
+    broken = ended(2, load=1, run=None, problem="it hung")
+    record = night(ended(), broken, loads=(load(), load(plan="shop", title="shop, 5 users")))
+    result = result_of(record, *entries(*STEADY, 130.0, 131.0))
+    assert result.exit_code == 1
+    assert headline(result) == "REGRESSED: 1 figure worse than the nights before; 1 of 2 runs FAILED."
+
+
+def test_what_is_not_in_the_storage_makes_the_night_incomplete():
+    result = result_of(night(ended(), storage_problems=("tiny/run-261121_1 was not pushed: 503",)), *entries(*STEADY))
+    assert (result.verdict, result.exit_code) == ("INVALID", 3)
+    assert "- STORAGE: tiny/run-261121\\_1 was not pushed: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
+
+
+def test_nights_after_this_one_and_other_folders_runs_do_not_matter():
+    record = night(ended())
+    runs = entries(*STEADY, 100.0)
+    later = [entry("261122", 1, 900.0), entry("261123", 1, 900.0)]
+    assert page_of(result_of(record, *runs, *later)) == page_of(result_of(record, *runs))
+
+
+def test_what_is_set_up_in_another_way_and_what_was_committed_is_told():
+    before = entry("261120", versions={"java": "17.0.14", "jmeter": "5.6.3"})
+    commits = Commits("aaaaaaaaaaaaaaaa", 3, ("ccc Faster | not", "bbb Slower"))
+    text = page_of(result_of(night(ended(), commits=commits), before, entry()))
+    assert "- version of java: 17.0.14 in the night of 2026-11-20, now 17.0.15\n" in text
+    assert "- 3 commits since the last night, aaaaaaaaaaaa..0123456789ab:\n" in text
+    assert "-   ccc Faster \\| not\n" in text
+    assert "-   and 1 more\n" in text
+
+
+def test_a_night_that_was_interrupted_says_so_first():
+    result = result_of(night(ended(), NightRun(0, 2), state=RUNNING), *entries(*STEADY))
+    assert headline(result).startswith("INTERRUPTED, so far INVALID: 1 of 2 runs NOT RUN")
+
+
+def test_the_page_is_the_same_every_time_and_keeps_notes_and_no_text_breaks_it():
+    record = night(ended(problem="a | b\n<script>"), title="Night | <b>", command="make nightly SUITE=-->x")
+    runs = entries(*STEADY, 130.0, 131.0)
+    text = page_of(result_of(record, *runs))
+    assert text == page_of(result_of(record, *reversed(runs)))
+    assert "\nseen by nobody\n" in text
+    assert "<script>" not in text.replace("\\<script\\>", "")
+    assert text.count("-->") == text.count("<!--")
+
+
+def test_junit_has_a_case_for_each_run_and_each_check(tmp_path):
+    missed = Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",))
+    runs = [ended(), ended(2), ended(3, run=None, problem="no \x1b[31mlicence\x00"), ended(4, state=NOT_RUN, run=None)]
+    found = [*entries(*STEADY, 130.0), entry("261121", 1, 131.0), entry("261121", 2, 131.0, verdict=missed)]
+    path = tmp_path / "x.xml"
+    text = junit_xml(result_of(night(*runs), *found))
+    path.write_text(text, encoding="utf-8")
+    ran, gate = JUnitXml.fromfile(str(path))
+    assert [type(case.result[0]) if case.result else None for case in ran] == [None, Failure, Error, Skipped]
+    assert [case.result[0].message for case in ran if case.result][1] == "no \ufffd[31mlicence\ufffd"
+    assert (ran.tests, ran.failures, ran.errors, ran.skipped, ran.time) == (4, 1, 1, 1, 449.6)
+    (check,) = gate
+    assert (check.classname, check.name) == ("gate.tiny", "tiny, 2 users, local: TOTAL average ms")
+    assert "\x1b" not in text
+
+
+def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_the_reason():
+    warned = junit_xml(result_of(night(ended()), *entries(*STEADY, 130.0)))
+    gate = list(JUnitXml.fromstring(warned.encode()))[1]
+    (case,) = gate
+    assert case.result == []
+    assert case.system_out.startswith("WARNED: TOTAL average ms: 130 against 100 (+30.00 %")
+    first = junit_xml(result_of(night(ended()), *entries(100.0)))
+    (case,) = list(JUnitXml.fromstring(first.encode()))[1]
+    assert "0 nights before it" in case.result[0].message
+
+
+def test_a_summary_has_no_comments_pictures_and_links_to_files_that_are_not_there():
+    page = (
+        "<!-- generated -->\n# Nightly\n\n**OK.**\n\n![a \\[b\\] c](2026-11-21/x.svg)\n\n"
+        "- [run-01_1](tiny/run-01_1.md) and [docs](https://example.org/a)\n"
+    )
+    assert step_summary(page, "x.md") == "# Nightly\n\n**OK.**\n\n- run-01_1 and [docs](https://example.org/a)\n"
+
+
+def test_a_summary_that_is_too_long_is_cut_between_lines_and_says_so():
+    line = "ü" * 1000 + "\n"  # 2,001 bytes
+    page = "# Nightly\n" + line * 600
+    text = step_summary(page, "reports/nightly/x.md")
+    assert LIMIT_BYTES - 2100 < len(text.encode()) <= LIMIT_BYTES
+    kept = text.count(line)
+    assert text.endswith(f"\n… cut here: {600 - kept} lines more are in reports/nightly/x.md\n")
+    assert set(re.sub("[ü\n]", "", text.partition("…")[0])) == set("# Nightly")
+
+
+def test_a_summary_shares_its_room_with_what_stands_there():
+    # The last line takes 42 bytes when it says 100: there is room for nine lines of two bytes.
+    assert step_summary("a\n" * 100, "x.md", 60) == "a\n" * 9 + "\n… cut here: 91 lines more are in x.md\n"
+
+
+def test_figures_with_too_few_samples_to_be_judged_are_named():
+    few = entry()
+    assert few.result
+    pay = few.result.labels[0]
+    result = replace(few.result, total=replace(pay, sample_count=1_100))
+    record = night(ended(), metrics=("average", "99"), labels=())
+    text = page_of(result_of(record, replace(few, result=result)))
+    # 99 % lines are judged from 5,000 samples on.
+    assert "\nToo few samples to judge: TOTAL 99 % ms.\n" in text
