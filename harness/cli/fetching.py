@@ -61,6 +61,7 @@ def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], lis
 
 def metrics_after(directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
     """Fetch the figures of runs that have just come to their end; what fails, or Ctrl-C, loses nothing of them."""
+    say("CloudWatch: fetching what it knows")
     for directory in directories:
         try:
             add_cloudwatch(directory, say)

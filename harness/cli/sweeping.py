@@ -183,6 +183,7 @@ def run_sweep(
         folder = stack.enter_context(_temporary(place.guardian))
         sweep = _Sweep(record, asked, files, place, course)
         failure = sweep.carry_out(folder, warm_up_users)
+        sweep.fetch_metrics()
         with interrupts.held():
             code = sweep.close()
         if failure:
@@ -220,6 +221,11 @@ class _Sweep:
             return error
         return None
 
+    def fetch_metrics(self) -> None:
+        """Fetch what CloudWatch knows of the runs, where the profile asks for it; Ctrl-C leaves it out."""
+        if self._asked.profile.cloudwatch and self._record.runs:
+            metrics_after([self._files.run(run.run) for run in self._record.runs], self._place.say)
+
     def close(self) -> int | None:
         """Write the report, say how it ended and return the exit code; None when nothing was measured."""
         record, say = self._record, self._place.say
@@ -230,8 +236,6 @@ class _Sweep:
             from harness.io.sweeps import write_sweep_report
             from harness.render.sweep_words import answer_text
 
-            if self._asked.profile.cloudwatch:
-                metrics_after([self._files.run(run.run) for run in record.runs], say)
             found, analysis = write_sweep_report(self._files.record)
             update_overview(self._files.record.parent.parent, say)
             say("\n" + self._course.closing(self._so_far))
