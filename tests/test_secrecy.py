@@ -1,6 +1,7 @@
 """What is a secret by its name, and that nothing of a run keeps one."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,17 @@ def test_the_plans_of_the_project_hold_no_secrets_of_their_own(path):
     """KillBill's bob and lazar, and the test key of Stripe's stand-in, are public: they are shown as they are."""
     plan = load_plan(path.parent, path.stem)
     assert (plan.secret_properties, plan.hidden) == ((), ())
+
+
+def test_a_system_that_does_not_come_up_tells_no_secrets(run, home, tmp_path):
+    plan, manifest = home / "plans" / "tiny.toml", home / "systems" / "tiny" / "system.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    words = 'command = ["sh", "-c", "echo cannot log in with $SHOP_PASSWORD $AWS_SECRET_ACCESS_KEY; exit 1"]'
+    manifest.write_text(re.sub(r"^command = .*", words, manifest.read_text(), flags=re.MULTILINE))
+    done = run(SHOP_PASSWORD="hunter2hunter2", AWS_SECRET_ACCESS_KEY="wJalrXUtnFEMI/K7MDENG")
+    assert done.returncode == 3
+    assert "cannot log in with •••\n" in done.stderr
+    assert (tmp_path / "build" / "failed-start" / "web.log").read_text() == "cannot log in with •••\n"
 
 
 def test_passwords_of_properties_plan_and_note_are_in_nothing_that_is_kept(run, home, target, tmp_path):

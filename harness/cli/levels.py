@@ -116,7 +116,7 @@ class Levels:
 
     def _start(self) -> None:
         self._system = system_of(self._asked, self._logs, self._place)
-        start(self._system, self._logs, self._asked.build, self._place.say)
+        start(self._system, self._logs, self._asked, self._place.say)
 
     def _stop(self) -> None:
         if self._system:

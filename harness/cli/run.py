@@ -148,7 +148,7 @@ def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workpl
         system = None
         if asked.target is None:
             system = stack.enter_context(system_of(asked, directory.system_logs, place))
-            start(system, directory.system_logs, asked.build, place.say)
+            start(system, directory.system_logs, asked, place.say)
         record = begin(spec, directory, system, place)
         with place.interrupts.held(), place.guardian.masking(directory.path, spec.hidden):
             record = measure(spec, directory, record, system, place)
