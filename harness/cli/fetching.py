@@ -59,8 +59,11 @@ def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], lis
     return [RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweeps
 
 
-def metrics_after(directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
-    """Fetch the figures of runs that have just come to their end; what fails, or Ctrl-C, loses nothing of them."""
+def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
+    """Fetch the figures of runs that have just come to their end; what fails, or Ctrl-C, loses nothing of them.
+
+    `name` is that of the run or sweep that they are.
+    """
     say("CloudWatch: fetching what it knows")
     for directory in directories:
         try:
@@ -70,5 +73,5 @@ def metrics_after(directories: Iterable[RunDirectory], say: Callable[[str], None
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
             say(f"CloudWatch's figures are not there: {what}")
-            say(f"the run is whole without them; ./aggregate.py metrics {directory.plan}/{directory.name} fetches them")
+            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
             return

@@ -133,7 +133,7 @@ def main(arguments: Sequence[str]) -> int:
             summary = write_report(directory)
             update_overview(options.reports, place.say)
         if spec.profile.cloudwatch:
-            metrics_after([directory], place.say)
+            metrics_after(f"{directory.plan}/{directory.name}", [directory], place.say)
         place.say(closing_text(summary, shown(directory.report)))
         code = summary.verdict.exit_code
         return keep(directory, kept_in, code, place.say) if kept_in else code

@@ -223,8 +223,9 @@ class _Sweep:
 
     def fetch_metrics(self) -> None:
         """Fetch what CloudWatch knows of the runs, where the profile asks for it; Ctrl-C leaves it out."""
-        if self._asked.profile.cloudwatch and self._record.runs:
-            metrics_after([self._files.run(run.run) for run in self._record.runs], self._place.say)
+        record = self._record
+        if self._asked.profile.cloudwatch and record.runs:
+            metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._place.say)
 
     def close(self) -> int | None:
         """Write the report, say how it ended and return the exit code; None when nothing was measured."""
