@@ -219,12 +219,20 @@ def test_a_report_made_again_takes_the_place_of_the_old_one_only_when_asked_to(p
 
 def test_a_pull_checks_what_it_got_and_leaves_nothing_that_is_not_right(place, tmp_path):
     push(a_run(tmp_path / "here"), place, said)
+    client = boto3.client("s3")
     for name in ("samples.jtl.zst", "report.md"):
-        boto3.client("s3").put_object(Bucket="kept", Key=f"{FOLDER}/{name}", Body=b"something else")
+        target = {"Bucket": "kept", "Key": f"{FOLDER}/{name}"}
+        right = client.get_object(**target)["Body"].read()
+        client.put_object(**target, Body=b"something else")
         with pytest.raises(ServiceError, match=r": is not what was pushed \(wrong checksum\)"):
-            pull(place, tmp_path / "there", said, figures_only=name == "report.md")
+            pull(place, tmp_path / "there", said, figures_only=False)
         assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
         assert not (tmp_path / "there" / "tiny" / "run-07_1.md").exists()
+        client.put_object(**target, Body=right)
+    pull(place, tmp_path / "there", said, figures_only=False)
+    assert sorted(path.name for path in (tmp_path / "there" / "tiny").iterdir()) == [
+        "run-07_1", "run-07_1.json", "run-07_1.md",
+    ]  # fmt: skip
 
 
 def test_an_answer_that_breaks_off_is_read_on_from_there(place, proxy, tmp_path):

@@ -61,4 +61,5 @@ def _sum_of(path: Path) -> str:
 
 def _damaged(url: str) -> ServiceError:
     what = f"{url}: is not what was pushed (wrong checksum)"
-    return ServiceError(what, "pull it once more; if that stays so, push the run again from where it was made")
+    todo = "pull it once more; if that stays so, remove what lies there (aws s3 rm --recursive) and push the run again"
+    return ServiceError(what, todo)
