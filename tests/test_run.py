@@ -99,6 +99,7 @@ def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp
     assert "logs in with •••" in (tmp_path / "reports" / "tiny" / "run-01_1" / "jmeter.log").read_text()
 
 
+@pytest.mark.real
 def test_after_kill_9_no_secret_is_left_in_what_the_run_was_writing(start_run, home, target, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))

@@ -94,6 +94,7 @@ def test_the_plans_of_the_project_hold_no_secrets_of_their_own(path):
     assert (plan.secret_properties, plan.hidden) == ((), ())
 
 
+@pytest.mark.real
 def test_a_system_that_does_not_come_up_tells_no_secrets(run, home, tmp_path):
     plan, manifest = home / "plans" / "tiny.toml", home / "systems" / "tiny" / "system.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
@@ -105,6 +106,7 @@ def test_a_system_that_does_not_come_up_tells_no_secrets(run, home, tmp_path):
     assert (tmp_path / "build" / "failed-start" / "web.log").read_text() == "cannot log in with •••\n"
 
 
+@pytest.mark.real
 def test_passwords_of_properties_plan_and_note_are_in_nothing_that_is_kept(run, home, target, tmp_path):
     jmx = with_fixed(tmp_path, password="opensesame", basic="YWRtaW46eA==", key="k-123456", body="fromBody1")
     text = jmx.read_text().replace(

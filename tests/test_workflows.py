@@ -194,6 +194,7 @@ def test_the_nightly_leaves_its_page_and_its_summary_in_a_clean_copy(copy, tmp_p
     assert [path for path in save["with"]["path"].split() if not list(copy.glob(path))] == []
 
 
+@pytest.mark.real
 def test_an_input_is_text_and_never_makes_own_language(tmp_path):
     (step,) = steps("nightly.yml", "run")
     harm = f"$(shell touch {tmp_path}/harm)'; touch {tmp_path}/harm; '"

@@ -119,6 +119,7 @@ def test_a_document_type_further_down_brings_nothing_in(tmp_path, asked, tries, 
     assert paths == []
 
 
+@pytest.mark.real
 def test_the_front_door_says_in_one_line_why_it_does_not_read_such_a_file(tmp_path):
     (tmp_path / "secret.txt").write_text(SECRET)
     jtl = tmp_path / "samples.jtl"
