@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity nightly system report compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help setup run sweep capacity nightly system generator generator-keys report compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
@@ -18,6 +18,9 @@ PLAN ?= killbill-stripe
 ENV ?= local
 ## TARGET=http://host:8080   a system that runs already, instead of one started here
 ## PORT=8080                 port of the system started here (default: a free one)
+## REMOTES=host:1099,host:1099  run, sweep: generators that share USERS or RATE (docs/generators.md)
+## HOST=10.0.0.7             `make generator`: the name by which others reach it (default: this machine alone); PORT=1099
+## KEYS=generator-keys       folder of the generators' keys
 ## SERIES=7                  series in the run's name, run-07_1 … (default: the last one used)
 ## NOTE="why this run"       text for the report's notes block
 ## USERS=1,5,10,25           levels of `make sweep`; REPEAT=3 measures each three times, in rounds
@@ -58,7 +61,7 @@ pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .v
 
 help: ## this text
 	@echo 'Targets:'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-21s %s\n", $$1, $$2}'
 	@echo 'Variables:'
 	@sed -n 's/^## /  /p' $(MAKEFILE_LIST)
 	@echo 'Plans:'
@@ -75,7 +78,8 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
 	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(value NOTE)) \
-	  $(call option,s3,$(S3)) $(call option,reports,$(REPORTS))
+	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
+	  $(call option,reports,$(REPORTS))
 
 # What sweep and capacity take beside their levels.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
@@ -86,7 +90,8 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,reports,$(REPORTS))
 
 sweep: ## a run for each of USERS=1,5,10,25, and one report of them all
-	@$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) $(sweep_options)
+	@$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) \
+	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options)
 
 capacity: ## search the greatest number of users within the goal
 	@$(python) scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
@@ -99,6 +104,13 @@ nightly: ## measure all loads of SUITE, judge them against the nights before: RE
 
 system: ## start the PLAN's system alone and keep it up until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))
+
+generator: ## keep a generator up until Ctrl-C, which drives for make run REMOTES=…
+	@$(python) scripts/generator $(call option,host,$(HOST)) $(call option,port,$(PORT)) $(call option,env,$(ENV)) \
+	  $(call option,keys,$(KEYS))
+
+generator-keys: ## make the keys by which generators and make run know each other, once
+	@$(python) scripts/generator-keys $(call option,keys,$(KEYS))
 
 report: ## render the report of RUN again
 	@$(if $(strip $(RUN)),$(python) aggregate.py report '$(RUN)',echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
@@ -158,7 +170,7 @@ lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-bench: ## measure the aggregator beside other readers, the start of a run, comparisons, the gate (BENCH=aggregate, run, compare, gate)
+bench: ## measure the aggregator beside other readers, the start of a run, comparisons, the gate, … (BENCH=aggregate, run, compare, gate, generators, push)
 	@$(python) scripts/bench $(BENCH)
 
 clean: ## remove .venv and build/; reports stay

@@ -34,12 +34,16 @@ FAST_WARM_UP_RATIO = 0.8
 # Generators of one load differ by chance: an average of 200 samples as scattered as response times are by a seventh.
 SLOW_GENERATOR_RATIO = 1.5
 SLOW_GENERATOR_LEAST_SAMPLES = 200
+# One sample that took half a minute makes an average, and no 90 % line.
+SLOW_GENERATOR_P90_RATIO = 1.1
 FAILING_GENERATOR_RATIO = 2.0
 FAILING_GENERATOR_LEAST_RATIO = 0.01
 FAILING_GENERATOR_LEAST_ERRORS = 10
 # They start within a second or two of each other. So much of a run that one was not there for is no small thing.
 ABSENT_LEAST_S = 5.0
 ABSENT_RATIO = 0.02
+# The course over time is of whole seconds: half of one puts every second sample into another than it was in.
+CLOCKS_APART_MS = 500
 _LABELS_NAMED = 5
 # How JMeter names the first part of a sample: GET /-0 beside GET /.
 _FIRST_SUB_SAMPLE = "-0"
@@ -47,11 +51,12 @@ _FIRST_SUB_SAMPLE = "-0"
 (
     NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK,
     UNEXPECTED_CODE, PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL, ABSENT_GENERATOR,
-    SLOW_GENERATOR, FAILING_GENERATOR, SEPARATE_CLOCKS,
+    SLOW_GENERATOR, FAILING_GENERATOR, SEPARATE_CLOCKS, UNWATCHED_GENERATOR, CLOCKS_APART,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
     "coarse-clock", "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu",
     "other-cpu", "closed-model", "absent-generator", "slow-generator", "failing-generator", "separate-clocks",
+    "unwatched-generator", "clocks-apart",
 )  # fmt: skip
 
 
@@ -92,7 +97,17 @@ def find_caveats(evidence: Evidence) -> tuple[Caveat, ...]:
     """Return all doubts, those about the run as a whole first."""
     return tuple(
         caveat
-        for find in (_of_window, _of_file, _of_figures, _of_codes, _of_run, _of_generators, _of_machine, _of_model)
+        for find in (
+            _of_window,
+            _of_file,
+            _of_figures,
+            _of_codes,
+            _of_run,
+            _of_generators,
+            _of_driven,
+            _of_machine,
+            _of_model,
+        )
         for caveat in find(evidence)
     )
 
@@ -263,6 +278,26 @@ def _of_generators(evidence: Evidence) -> Iterator[Caveat]:
         )
 
 
+def _of_driven(evidence: Evidence) -> Iterator[Caveat]:
+    """Yield what is in doubt of generators that this machine's JMeter controlled."""
+    driven = [one for one in evidence.run.generators if one.host is None] if evidence.run else []
+    unwatched = [one.name for one in driven if not one.is_local]
+    if unwatched:
+        yield Caveat(
+            UNWATCHED_GENERATOR,
+            f"The CPU and memory of {', '.join(unwatched)} were not watched: whether the generators themselves were "
+            "the bottleneck is not known. Watch them there, or drive from more of them and see whether the times stay.",
+        )
+    apart = [one for one in driven if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]
+    if apart:
+        clocks = ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)
+        yield Caveat(
+            CLOCKS_APART,
+            f"Before the run clocks of generators were ahead of the controller's (behind it where negative): {clocks}. "
+            "Users, rates and the seconds that are counted are put together by these clocks: have NTP set them.",
+        )
+
+
 def _named(generators: list[GeneratorFigures]) -> str:
     return ", ".join(one.name for one in generators)
 
@@ -281,6 +316,8 @@ def _is_slow(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ..
         generator.average_ms is not None
         and min(generator.sample_count, sample_count) >= SLOW_GENERATOR_LEAST_SAMPLES
         and generator.average_ms >= max(SLOW_GENERATOR_RATIO * average_ms, average_ms + COARSE_CLOCK_MS)
+        and (generator.p90_ms or 0)
+        >= SLOW_GENERATOR_P90_RATIO * max((one.p90_ms or 0) for one in generators if one is not generator)
     )
 
 
@@ -317,8 +354,8 @@ def _of_machine(evidence: Evidence) -> Iterator[Caveat]:
         if share > GENERATOR_CPU_RATIO:
             yield Caveat(
                 GENERATOR_CPU,
-                f"The generator{'s' if len(driving) > 1 else ''} used {units.percent_text(share, 0)} % of the {cores} in "
-                "the seconds that are counted: it may be the bottleneck. Drive fewer users, or from more or larger "
+                f"The generator{'s' if len(driving) > 1 else ''} used {units.percent_text(share, 0)} % of the {cores} "
+                "in the seconds that are counted: it may be the bottleneck. Drive fewer users, or from more or larger "
                 "machines.",
             )
         share = used.get(HOST, 0.0) / core_count

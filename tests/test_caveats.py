@@ -5,6 +5,7 @@ import pytest
 from harness.caveats import CODES
 from harness.jtl import Dropped
 from harness.littles_law import littles_law
+from harness.record import GeneratorRecord
 from harness.summary import Observed, summarise
 from harness.tally import SampleTally
 from harness.telemetry import Usage
@@ -230,3 +231,16 @@ def test_what_samples_in_flight_at_the_ends_of_a_window_can_do_is_no_breach_of_l
     summary = summary_of([*first, *second], record())
     assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
     assert ("littles-law" in {caveat.code for caveat in summary.caveats}) is is_off
+
+
+def driven(name, ahead_ms, is_local):
+    return GeneratorRecord(name, 1, None, "5.6.3", "17.0.15", ahead_ms, is_local)
+
+
+def test_generators_elsewhere_are_not_watched_and_their_clocks_may_be_apart():
+    here = driven("127.0.0.1:1099", 499, True)
+    there = driven("10.0.0.7:1099", -500, False)
+    found = caveats_of(two_users(), record(generators=(here, there)))
+    assert found["unwatched-generator"].startswith("The CPU and memory of 10.0.0.7:1099 were not watched")
+    assert "(behind it where negative): 10.0.0.7:1099 -500 ms." in found["clocks-apart"]
+    assert not {"unwatched-generator", "clocks-apart"} & set(caveats_of(two_users(), record(generators=(here,))))

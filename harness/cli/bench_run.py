@@ -57,7 +57,7 @@ def bench(options: argparse.Namespace) -> int:
         warm = [_time_run([*command, *_SHORT_RUN], folder / "reports", options.plan) for _ in range(options.repeat)]
         rows.append(["warm: to ready", _figures([run.ready_s for run in warm if run.ready_s is not None]), "≤ 25"])
         rows.append(["warm: to the first sample", _figures([run.first_sample_s for run in warm]), "≤ 25"])
-        with _System(options.plan, folder) as target:
+        with StartedSystem(options.plan, folder) as target:
             there = [
                 _time_run([*command, *_SHORT_RUN, "--target", target], folder / "reports", options.plan)
                 for _ in range(options.repeat)
@@ -123,7 +123,7 @@ def _cold_ready_s(folder: Path, plan: str) -> float:
     return ready_s
 
 
-class _System:
+class StartedSystem:
     """The plan's system, up for as long as this is entered; entering gives its address."""
 
     def __init__(self, plan: str, folder: Path) -> None:

@@ -41,6 +41,8 @@ _PLACES = {
     caveats.SLOW_GENERATOR: (Place.VERDICT, Place.GENERATORS),
     caveats.FAILING_GENERATOR: (Place.VERDICT, Place.GENERATORS),
     caveats.SEPARATE_CLOCKS: (Place.GENERATORS,),
+    caveats.CLOCKS_APART: (Place.GENERATORS,),
+    caveats.UNWATCHED_GENERATOR: (Place.GENERATOR,),
     caveats.GENERATOR_CPU: (Place.VERDICT, Place.GENERATOR),
     caveats.HOST_CPU: (Place.VERDICT, Place.HOST),
     caveats.OTHER_CPU: (Place.VERDICT, Place.HOST),
