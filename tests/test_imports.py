@@ -42,6 +42,7 @@ LAYERS = (
     {"verdict", "caveats", "tally", "generator_figures"},
     {"storage"},
     {"summary"},
+    {"merge"},
     {"markdown_tables", "result", "markdown_report"},
     {"catalogue"},
     {"stats"},

@@ -15,7 +15,7 @@ from harness.cli.overview import add_history, add_site, add_summary, write_summa
 from harness.cli.storage import LS, PULL, PUSH, add_storage
 from harness.cli.sweeps import add_sweep, report_sweeps
 from harness.cli.table import add_table, joined_sort, print_tables
-from harness.errors import EXIT_INVALID, EXIT_OK
+from harness.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.figures import LOAD
 from harness.io.interrupts import Interrupts
 from harness.io.toolchain import ROOT
@@ -24,6 +24,7 @@ _EPILOG = """\
 examples:
   ./aggregate.py table samples.jtl                              figures per label; table --help shows what more it can
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
+  ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     one run of those of independent generators
   ./aggregate.py compare run-07_1 run-07_2                      has the second become worse than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users the goal allows; plateau, cliff, charts
   ./aggregate.py summary                                        writes reports/SUMMARY.md: every run, newest first
@@ -37,7 +38,7 @@ examples:
 exit codes: 0 fine; 1 regressed; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
 
-_TAKING_FILES = ("table", "compare", "sweep", "metrics", PUSH, PULL, LS)
+_TAKING_FILES = ("table", "compare", "sweep", "metrics", PUSH, PULL, LS, "report")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,7 +56,18 @@ def parser() -> argparse.ArgumentParser:
     )
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
-    report.add_argument("run", help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
+    report.add_argument("run", nargs="+", help="a run directory, its .json or .md, or a name: killbill-stripe/run-01_1")
+    report.add_argument(
+        "--merge",
+        action="store_true",
+        help="make one run of several, each of a generator by itself: run directories, or JTLs; name=… gives a name",
+    )
+    report.add_argument(
+        "--into", type=Path, metavar="RUN", help="with --merge: the new run's folder; default: a free name"
+    )
+    report.add_argument(
+        "--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="with --merge: where its plan's folder is"
+    )
     add_compare(verbs)
     add_sweep(verbs)
     add_summary(verbs)
@@ -114,7 +126,16 @@ def main(arguments: Sequence[str]) -> int:
 
             options.words += rest
             return store(options)
-        return _report(options.run)
+        options.run += rest
+        if options.merge:
+            from harness.cli.merging import merge_runs  # here, because only reports need charts and templates
+
+            return merge_runs(options)
+        if len(options.run) > 1:
+            raise UsageError(
+                f"{options.run[1]}: a report is of one run", "name one, or make one run of them with --merge"
+            )
+        return _report(options.run[0])
 
 
 def _found(run: Path) -> Path:
