@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity nightly system generator generator-keys report compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help setup run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
 ## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
@@ -32,6 +32,7 @@ ENV ?= local
 ## P90=2000 AVERAGE=500      goal of a run or of `make capacity` in ms; ERRORS=1% (default: the plan's)
 ## FROM=1 MOST=400           users of its first run, and the most it tries
 ## SUITE=env/nightly.toml    what `make nightly` measures; DRY_RUN=1 only checks it and prints the order of the runs
+## RUNS="gen1/run-01_1 …"    runs that `make merge` makes one of; INTO=reports/…/run-02_1 its folder (default: a free name)
 ## RUN=reports/…/run-01_1    the run that `make report` renders again, and `make metrics` fetches for
 ## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
 ## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
@@ -114,6 +115,10 @@ generator-keys: ## make the keys by which generators and make run know each othe
 
 report: ## render the report of RUN again
 	@$(if $(strip $(RUN)),$(python) aggregate.py report '$(RUN)',echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
+
+merge: ## make one run of RUNS="gen1/run-01_1 gen2/run-01_1", each of an independent generator
+	@$(if $(strip $(RUNS)),$(python) aggregate.py report --merge --reports '$(REPORTS)' $(call option,into,$(INTO)) \
+	  $(call quoted,$(RUNS)),echo 'give RUNS="gen1/run-01_1 gen2/run-01_1"' >&2; exit 2)
 
 compare: ## has NEW become worse than BASE? REPORTS/<plan>/compare-<BASE>-<NEW>.md
 	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save --reports '$(REPORTS)' \
