@@ -53,19 +53,19 @@ def change_points(values: Sequence[float], least_ratio: float = LEAST_RATIO) -> 
     The ratio of a change is that of the greater mean to the smaller one, less 1.
     """
     series = np.asarray(values, dtype=float)
-    places = sorted(_weak(series))
+    places = sorted(weak_places(series))
     while places:
-        found = [_change(series, *ends) for ends in _stretches(places, len(series))]
+        found = [change_at(series, *ends) for ends in stretches(places, len(series))]
         weakest = max(range(len(found)), key=lambda place: found[place].p_value)
         if found[weakest].p_value < P_MOST:
-            weakest = min(range(len(found)), key=lambda place: _magnitude(found[place]))
-            if _magnitude(found[weakest]) > least_ratio:
+            weakest = min(range(len(found)), key=lambda place: magnitude(found[place]))
+            if magnitude(found[weakest]) > least_ratio:
                 return tuple(found)
         del places[weakest]
     return ()
 
 
-def _weak(series: NDArray[np.float64]) -> set[int]:
+def weak_places(series: NDArray[np.float64]) -> set[int]:
     """Return the places that windows over the series find, weak ones among them."""
     places: set[int] = set()
     start = 0
@@ -88,7 +88,7 @@ def _divided(series: NDArray[np.float64]) -> list[int]:
             return places
         start, end = max(parts, key=lambda part: known[part][0])
         place = start + known[start, end][1]
-        if not _change(series, start, place, end).p_value <= _FIRST_P_MOST:
+        if not change_at(series, start, place, end).p_value <= _FIRST_P_MOST:
             return places
         places = sorted([*places, place])
 
@@ -115,13 +115,13 @@ def _best_split(series: NDArray[np.float64]) -> tuple[float, int]:
     return float(distances.flat[place]), place // (size - 1) + 1
 
 
-def _stretches(places: Sequence[int], size: int) -> list[tuple[int, int, int]]:
+def stretches(places: Sequence[int], size: int) -> list[tuple[int, int, int]]:
     """Return for each place the ends of the stretches beside it: (start, place, end)."""
     ends = [0, *places, size]
     return list(zip(ends[:-2], ends[1:-1], ends[2:], strict=True))
 
 
-def _change(series: NDArray[np.float64], start: int, place: int, end: int) -> ChangePoint:
+def change_at(series: NDArray[np.float64], start: int, place: int, end: int) -> ChangePoint:
     """Return what Student's t-test says of the values before and from `place` on.
 
     The deviations are those of populations, as in Otava: p is a little lower than it would be with those of samples.
@@ -137,7 +137,7 @@ def _change(series: NDArray[np.float64], start: int, place: int, end: int) -> Ch
     return ChangePoint(place, before, after, p_value)
 
 
-def _magnitude(change: ChangePoint) -> float:
+def magnitude(change: ChangePoint) -> float:
     """Return the greater mean ÷ the smaller one, less 1; infinite where one of them is 0."""
     low, high = sorted((abs(change.before), abs(change.after)))
     return high / low - 1 if low else math.inf
