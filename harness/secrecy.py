@@ -23,7 +23,8 @@ _SECRET_WORDS = frozenset(
 )
 # A name that ends in one of these says something about a secret: token_url, password_file.
 _ABOUT_IT = frozenset((
-    "url", "uri", "path", "file", "name", "user", "username", "id", "type", "length", "count", "size", "limit", "header",
+    "url", "uri", "path", "file", "name", "user", "username", "id", "type", "length", "count", "size", "limit",
+    "header",
 ))  # fmt: skip
 _PAIR = re.compile(r"""([A-Za-z][\w.-]*)["']?\s*[=:]\s*["']?([^\s"'&;,<>{}$]+)""")
 
