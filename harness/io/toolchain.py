@@ -58,6 +58,11 @@ def ensure_bench_venv() -> Path:
     return _ensure_packages(BUILD / "bench-venv", [ROOT / "requirements-bench.txt"])
 
 
+def ensure_otava_venv() -> Path:
+    """Return the Python of a venv of its own with Apache Otava, against which our change points are checked."""
+    return _ensure_packages(BUILD / "otava-venv", [ROOT / "requirements-otava.txt"])
+
+
 def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
     """Return the Python of an environment with all the requirements; new requirements in the first file rebuild it."""
     python = venv / "bin" / "python"

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.stats.comparison import AVERAGE
-from harness.stats.standing import IMPROVED, NIGHTS_LEAST, REGRESSED, WARNED, Gauge, changes_of, standings
+from harness.stats.standing import IMPROVED, NIGHTS_LEAST, NIGHTS_MOST, REGRESSED, WARNED, Gauge, changes_of, standings
 from harness.thresholds import Thresholds
 
 NIGHTS = 60
+# Those that are judged while there are fewer than 20 before them.
+LEARNING_NIGHTS = NIGHTS_MOST - NIGHTS_LEAST
 _BASE_MS = 100.0
 _TAIL_FREEDOM = 4
 
@@ -34,7 +36,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Alarms:
-    """Shares of the nights judged of series in which nothing happened; `of_learning` is of the first of them that fail.
+    """Shares of the nights judged of series in which nothing happened; `of_learning` is that of the first 14 that fail.
 
     `in_series` is the share of series in which any night failed.
     """
@@ -80,13 +82,12 @@ def alarms(random: np.random.Generator, noise: Noise, series: int) -> Alarms:
     """Return how often a night of a series in which nothing happened is called something."""
     states = [list(night_states(history(random, noise, NIGHTS), NIGHTS_LEAST)) for _ in range(series)]
     nights = series * (NIGHTS - NIGHTS_LEAST)
-    learning = 20 - NIGHTS_LEAST
     return Alarms(
         nights=nights,
         warned=sum(one.count(WARNED) for one in states) / nights,
         failed=sum(one.count(REGRESSED) for one in states) / nights,
         improved=sum(one.count(IMPROVED) for one in states) / nights,
-        of_learning=sum(one[:learning].count(REGRESSED) for one in states) / (series * learning),
+        of_learning=sum(one[:LEARNING_NIGHTS].count(REGRESSED) for one in states) / (series * LEARNING_NIGHTS),
         in_series=sum(REGRESSED in one for one in states) / series,
     )
 
