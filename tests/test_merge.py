@@ -126,6 +126,10 @@ def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(
     assert run.properties.keys() == {"run_id", "items"}
     assert run.properties["run_id"].startswith("run-01_1-")
     assert run.is_merged
+    text = directory.report.read_text()
+    assert "- generator: 2 generators: gen1 with 2 users, gen2 with 3 users; JMeter 5.6.3, Java 17.0.15\n" in text
+    assert "- host of gen2: Test CPU, 2 cores, 8192 MB memory, Linux 6\n" in text
+    assert "- host: " not in text
     assert RunRecord.from_json(json.loads(directory.run_json.read_text()), "run.json") == run
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness import units
-from harness.record import OPEN, GeneratorRecord, LoadRecord, RunRecord
+from harness.record import OPEN, GeneratorRecord, HostRecord, LoadRecord, RunRecord
 
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
-    host = run.host
     kept = ", kept up over several runs" if run.kept_up else " for the run"
     target = f"{run.system}, started here{kept}" if run.is_embedded else f"{run.target}, which was running"
     lines = [
@@ -18,8 +17,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("system", target),
         *run.system_facts,
         ("generator", _generator_text(run)),
-        ("host", f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"),
-        ("kernel", host.kernel),
+        *_hosts(run),
         ("harness", _commit_text(run)),
         ("started", run.started_at),
     ]
@@ -54,6 +52,19 @@ def _generator_text(run: RunRecord) -> str:
     apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
     parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
     return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"
+
+
+def _hosts(run: RunRecord) -> list[tuple[str, str]]:
+    """Return the machine of the run, or those of its generators where each ran by itself."""
+    if run.is_merged:
+        return [
+            (f"host of {one.name}", f"{_host_text(one.host)}, {one.host.kernel}") for one in run.generators if one.host
+        ]
+    return [("host", _host_text(run.host)), ("kernel", run.host.kernel)]
+
+
+def _host_text(host: HostRecord) -> str:
+    return f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"
 
 
 def _part_text(generator: GeneratorRecord) -> str:
