@@ -10,6 +10,7 @@ import sys
 from datetime import date, timedelta
 from pathlib import Path
 
+import boto3
 import psutil
 import pytest
 from junitparser import JUnitXml
@@ -18,6 +19,7 @@ from harness.io.child import Launch
 from harness.io.interrupts import Interrupts
 from harness.io.limited_child import INTERRUPTED, TOO_LONG, Patience, run_limited
 from tests.conftest import FAKE_JMETER, ROOT, TINY_PLAN
+from tests.moto_server import ENVIRONMENT, moto_server
 from tests.test_run import processes_of, wait_for
 
 SUITE = """format_version = 1
@@ -244,6 +246,34 @@ def test_a_slower_night_warns_and_the_next_one_fails(finished, tmp_path):
     assert "nightly" not in (nights(tmp_path).parent / "SUMMARY.md").read_text()
     site = [ROOT / "aggregate.py", "site", nights(tmp_path), "--output", tmp_path / "site"]
     assert subprocess.run(site, check=False).returncode == 0
+
+
+@pytest.mark.real
+def test_a_night_fetches_earlier_figures_pushes_its_runs_and_survives_a_storage_that_is_gone(finished, tmp_path):
+    asked = ("--s3", "s3://kept/load")
+    with moto_server() as address:
+        access = {**ENVIRONMENT, "AWS_ENDPOINT_URL": address}
+        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
+        client = boto3.client("s3", endpoint_url=address, **keys)
+        assert finished(*asked, **access)[0] == 2  # there is no such bucket
+        assert not list(nights(tmp_path).glob("20*"))
+        client.create_bucket(Bucket="kept")
+        assert finished(*asked, **access)[0] == 0
+        shutil.rmtree(nights(tmp_path))  # another machine: it has no memory
+        code, out = finished(*asked, **access)
+        assert code == 0, out
+        assert record_of(tmp_path)["runs"][0]["run"].endswith("_2")
+        assert record_of(tmp_path)["storage_problems"] == []
+        keys = [found["Key"] for found in client.list_objects_v2(Bucket="kept")["Contents"]]
+        assert len({key.partition("/run=")[2].partition("/")[0] for key in keys}) == 2
+    shutil.rmtree(nights(tmp_path))
+    code, out = finished(*asked, **access)
+    assert code == 3, out
+    page = page_of(tmp_path)
+    assert "- STORAGE: figures of earlier nights were not fetched: " in page
+    assert "- STORAGE: tiny/run-" in page
+    assert "./aggregate.py push tiny/run-" in page.replace("\\", "")
+    assert "testing-secret" not in out + page
 
 
 def as_of(reports: Path, day: date, other: date) -> None:

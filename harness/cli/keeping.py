@@ -40,9 +40,13 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
         except HarnessError as error:
             say(f"not pushed: {error}")
             failed = EXIT_INVALID
+    say(f"the run is here, whole; to push it: {push_command(directory, place)}")
+    return code or failed
+
+
+def push_command(directory: RunDirectory, place: Place) -> str:
+    """Return the command that pushes a run."""
     endpoint = f" --endpoint-url {place.endpoint_url}" if place.endpoint_url else ""
     reports = directory.path.parent.parent
     there = "" if reports == ROOT / "reports" else f" --reports {shown(reports)}"
-    name = f"{directory.plan}/{directory.name}"
-    say(f"the run is here, whole; to push it: ./aggregate.py push {name} {place.location.url}{endpoint}{there}")
-    return code or failed
+    return f"./aggregate.py push {directory.plan}/{directory.name} {place.location.url}{endpoint}{there}"

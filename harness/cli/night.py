@@ -118,7 +118,7 @@ class Night:
         directory = self._files.run(load.plan, new[-1]) if new else None
         entry = _reported(directory) if directory else None
         problem = _problem(ended, load, limit_s, log, is_run=entry is not None)
-        if directory and self._storage:
+        if directory and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         took_s = round(ended.took_s, 1)
         self._done.append((load.planned_s, took_s))

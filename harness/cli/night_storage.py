@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from harness.cli.measuring import shown
+from harness.cli.keeping import push_command
 from harness.errors import HarnessError, ServiceError
 from harness.io import s3
 from harness.io.rundir import RunDirectory
@@ -43,7 +43,7 @@ class NightStorage:
         try:
             s3.push(directory, self._place, _say)
         except HarnessError as error:
-            again = f"./aggregate.py push {shown(directory.path)} {self._place.location.url}"
+            again = push_command(directory, self._place)
             self._note(f"{directory.plan}/{directory.name} was not pushed: {error.what}; again: {again}")
 
     def _note(self, problem: str) -> None:
