@@ -7,7 +7,6 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import Any
 
 from harness.cloudwatch import AVERAGE, MAXIMUM, MINIMUM, Query, Resource, Span
@@ -186,7 +185,7 @@ def _metric(
         point_count=len(averages),
         missing_last_count=len(counted) - 1 - last_known,
         is_complete=column.is_complete,
-        mean=round(fmean(averages), _DIGITS) if averages else None,
+        mean=_mean(averages),
         minimum=min(least, default=None),
         maximum=max(most, default=None),
         seconds=seconds,
@@ -202,6 +201,10 @@ def _thinned(points: Sequence[tuple[float, float | None]]) -> tuple[tuple[float,
     for start in range(0, len(points), size):
         part = points[start : start + size]
         known = [value for _, value in part if value is not None]
-        seconds.append(round(fmean(at for at, _ in part), 1))
-        values.append(round(fmean(known), _DIGITS) if known else None)
+        seconds.append(round((part[0][0] + part[-1][0]) / 2, 1))
+        values.append(_mean(known))
     return tuple(seconds), tuple(values)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(math.fsum(values) / len(values), _DIGITS) if values else None

@@ -17,6 +17,7 @@ from harness.io.results import observed_cloudwatch, summary_of_run, write_summar
 from harness.io.rundir import RunDirectory, read_json, write_whole
 from harness.record import RunRecord
 from harness.render.cloudwatch import cloud_doubts
+from harness.render.tables import one_line
 from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.summary import RunSummary
 
@@ -76,7 +77,7 @@ def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int
     queries = queries_of(spec)
     answers = _answers(spec, queries, span)
     for message in dict.fromkeys(answers.messages):
-        say(f"{_WHERE} says: {message}")
+        say(f"{_WHERE} says: {one_line(message)}")
     kept_s = _period_of_kept(directory)
     if kept_s is not None and (kept_s < period_s or not any(answers.values.values())):
         say(f"cloudwatch.csv, of periods of {kept_s} s, is kept: CloudWatch has less by now")
