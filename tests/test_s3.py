@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import socket
@@ -16,14 +15,16 @@ import pytest
 import zstandard
 
 from harness.cli.aggregate import main
+from harness.cli.keeping import keep
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory
 from harness.io.s3 import DifferentError, Place, check_writable, open_place, pull, push, runs_there
+from harness.record import RUNNING
 from tests.conftest import ROOT, Start
 from tests.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR, Proxy
 from tests.moto_server import ENVIRONMENT, moto_server
-from tests.report_folder import add_run
+from tests.report_folder import add_run, run_folder
 
 pytestmark = pytest.mark.real
 
@@ -87,12 +88,6 @@ def contents(reports: Path) -> dict[str, bytes]:
 
 def said(text: str) -> None:
     print(text)
-
-
-def aggregate(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "aggregate.py"), *map(str, arguments)]
-    variables = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
 
 def test_a_run_comes_back_as_it_was_and_renders_the_same_report(place, tmp_path):
@@ -244,16 +239,16 @@ def test_an_answer_that_breaks_off_is_read_on_from_there(place, proxy, tmp_path)
     assert [path.name for path in (tmp_path / "there" / "tiny").iterdir() if path.name.startswith(".")] == []
 
 
-def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(place, tmp_path):
+def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(place, tmp_path, capsys):
     push(a_run(tmp_path / "one"), place, said)
     push(a_run(tmp_path / "one", "run-07_2-1a2b3c4d"), place, said)
     mine = a_run(tmp_path / "two", "run-07_1-ffffffff", note="mine")
     before = mine.report.read_bytes()
-    done = aggregate("pull", "s3://kept/load", "--reports", tmp_path / "two")
-    assert done.returncode == EXIT_USAGE
-    assert f"s3://kept/{FOLDER} is not the run here ({mine.path} is run-07_1-ffffffff)" in done.stderr
-    assert "--reports other" in done.stderr
-    assert "tiny/run-07_2: pulled" in done.stdout
+    assert main(["pull", "s3://kept/load", "--reports", str(tmp_path / "two")]) == EXIT_USAGE
+    printed = capsys.readouterr()
+    assert f"s3://kept/{FOLDER} is not the run here ({mine.path} is run-07_1-ffffffff)" in printed.err
+    assert "--reports other" in printed.err
+    assert "tiny/run-07_2: pulled" in printed.out
     assert mine.report.read_bytes() == before
     assert len(runs_there(place)) == 2
     push(mine, place, said)
@@ -261,19 +256,19 @@ def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(pla
 
 
 @pytest.mark.usefixtures("proxy")
-def test_the_front_doors_push_list_and_pull(tmp_path):
+def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     a_run(tmp_path / "here")
-    pushed = aggregate("push", "all", "s3://kept/load", "--reports", tmp_path / "here")
-    assert (pushed.returncode, pushed.stderr) == (0, "")
-    listed = aggregate("ls", "s3://kept/load", "--plan", "tiny", "--env", "local", "--since", "2026-01-01", "--last", 5)
-    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in listed.stdout
+    run_folder(tmp_path / "here", "tiny/run-07_2", state=RUNNING)
+    assert main(["push", "all", "s3://kept/load", "--reports", str(tmp_path / "here")]) == 0
+    assert "tiny/run-07_2: left out: still running, or killed" in capsys.readouterr().err
+    asked = "--plan tiny --env local --since 2026-01-01 --last 5"
+    assert main(["ls", "s3://kept/load", *asked.split()]) == 0
+    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in capsys.readouterr().out
     profile = tmp_path / "home" / "env" / "local.toml"
     profile.parent.mkdir(parents=True)
     profile.write_text('format_version = 1\n[storage]\ns3 = "s3://kept/load"\n')
-    pulled = aggregate(
-        "pull", "--env", "local", "--home", tmp_path / "home", "--reports", tmp_path / "there", "run-07_1"
-    )
-    assert (pulled.returncode, pulled.stderr) == (0, "")
+    places = ["--env", "local", "--home", str(profile.parent.parent), "--reports", str(tmp_path / "there")]
+    assert main(["pull", *places, "run-07_1"]) == 0
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").is_file()
     assert "run-07_1" in (tmp_path / "there" / "SUMMARY.md").read_text()
 
@@ -337,8 +332,9 @@ def test_what_goes_wrong_is_one_line_with_what_to_do(arguments, environment, cod
 )
 def test_a_right_that_is_missing_is_named_and_no_key_is_told(place, proxy, tmp_path, method, part, right):
     proxy.add(method, part, FORBIDDEN)
+    run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
     with pytest.raises(UsageError, match=right) as caught:
-        push(large_run(tmp_path), place, said)
+        push(run, place, said)
     assert ENVIRONMENT["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -389,8 +385,22 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
     command = next(line for line in out.splitlines() if "./aggregate.py push" in line).partition("./aggregate.py ")[2]
     assert (tmp_path / "reports" / "tiny" / "run-01_1.md").is_file()
     assert [found.is_whole for found in runs_there(place)] in ([], [False])
-    assert aggregate(*command.split()).returncode == 0
+    assert main(command.split()) == 0
     assert [found.is_whole for found in runs_there(place)] == [True]
+
+
+@pytest.mark.parametrize("code", [1, EXIT_INVALID])
+def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(place, proxy, tmp_path, code):
+    proxy.add("PUT", "run.json", FORBIDDEN)
+    assert keep(a_run(tmp_path), place, code, said) == code
+
+
+def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(place, tmp_path, capsys):
+    assert keep(a_run(tmp_path), place, EXIT_INTERRUPTED, said) == EXIT_INTERRUPTED
+    assert runs_there(place) == ()
+    assert (
+        "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out
+    )
 
 
 def test_a_place_where_nothing_can_be_written_ends_the_command_before_anything_is_measured(
