@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import socket
 import subprocess
 import tempfile
 import time
@@ -16,7 +17,7 @@ from harness import spec as specs
 from harness.cli.arguments import DEFAULT_PROFILE, add_keys
 from harness.cli.measuring import shown
 from harness.config import load_toml
-from harness.errors import EXIT_OK, StartError
+from harness.errors import EXIT_OK, StartError, UsageError
 from harness.generator import environment
 from harness.generators import DEFAULT_PORT, KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote
 from harness.io import child, toolchain
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         home = toolchain.ensure_jmeter()
         classes = toolchain.ensure_generators(home)
         _ready_keys(options.keys, place)
+        _check_host(place)
         for number in (place.port, place.port + 1):
             check_port("generator", number)
         allow_most_open_files()
@@ -97,6 +99,19 @@ def _place(host: str, port: str) -> Remote:
     number = parse_whole_number(port, "PORT", 1024, PORT_MAX)
     (place,) = generators.parse_remotes(f"{host}:{number}", "HOST")
     return place
+
+
+def _check_host(place: Remote) -> None:
+    """Raise UsageError unless HOST is an address of this machine: one that others reach, or plainly its own alone."""
+    todo = "give the name or IPv4 address by which the others reach this machine"
+    with socket.socket() as probe:
+        try:
+            probe.bind((place.host, 0))
+        except OSError as error:
+            raise UsageError(f"HOST={place.host} is no address of this machine ({error.strerror})", todo) from None
+        address: str = probe.getsockname()[0]
+    if generators.is_loopback(address) and not place.is_local:
+        raise UsageError(f"HOST={place.host} is {address} here, which no other machine reaches", todo)
 
 
 def _secrets(home: Path) -> dict[str, str]:
