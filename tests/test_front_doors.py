@@ -58,7 +58,7 @@ def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(s
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/run", "scripts/sweep", "scripts/capacity", "scripts/system", "aggregate.py"]
+    "script", ["scripts/run", "scripts/sweep", "scripts/capacity", "scripts/nightly", "scripts/system", "aggregate.py"]
 )
 def test_help_teaches_with_examples(script):
     done = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True, check=False)

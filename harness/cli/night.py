@@ -16,13 +16,13 @@ from harness.catalogue import Entry
 from harness.cli.arguments import make_command
 from harness.cli.measuring import shown
 from harness.cli.night_storage import NightStorage
-from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError, UsageError
+from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, HarnessError, UsageError
 from harness.io import machine, toolchain
 from harness.io.catalogue import read_catalogue, read_entry
 from harness.io.child import Launch
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
-from harness.io.limited_child import INTERRUPTED, TOO_LONG, Ended, run_limited
+from harness.io.limited_child import IN_TIME, INTERRUPTED, TOO_LONG, Ended, run_limited
 from harness.io.night_files import NightFiles, find_unfinished, reserve_night
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory
@@ -43,6 +43,7 @@ from harness.render.levels import run_line
 from harness.render.step_summary import LIMIT_BYTES, step_summary
 from harness.stats.time_left import time_left_s
 from harness.suite import Suite
+from harness.verdict import VALID
 
 # What a run takes beside its load, until it is known: the start of the system and of JMeter, the report.
 FIRST_GUESS_S = 30.0
@@ -68,7 +69,7 @@ class Night:
         self._interrupts = interrupts
         self._guardian = guardian
         self._files, self._record = (_taken_up if options.resume else _begun)(options, loads, suite)
-        self._earlier_problems = self._record.storage_problems
+        self._problems = self._record.storage_problems
         self._began_s = time.monotonic() - self._record.spent_s
         # Planned and taken seconds of the runs so far.
         self._done: list[tuple[float | None, float]] = []
@@ -118,6 +119,8 @@ class Night:
         directory = self._files.run(load.plan, new[-1]) if new else None
         entry = _reported(directory) if directory else None
         problem = _problem(ended, load, limit_s, log, is_run=entry is not None)
+        if entry and ended.how == IN_TIME and _is_valid(entry) and ended.exit_code == EXIT_INVALID:
+            self._problems += (f"{entry.id} was not kept: {_last_words(log)}",)  # where its profile has a [storage]
         if directory and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         took_s = round(ended.took_s, 1)
@@ -170,7 +173,7 @@ class Night:
         self._write(replace(self._record, runs=tuple(runs)))
 
     def _write(self, record: NightlyRecord) -> None:
-        problems = self._earlier_problems + (self._storage.problems if self._storage else ())
+        problems = self._problems + (self._storage.problems if self._storage else ())
         self._record = replace(record, spent_s=round(self._spent_s, 1), storage_problems=problems)
         self._files.write(self._record)
 
@@ -227,6 +230,10 @@ def _reported(directory: RunDirectory) -> Entry | None:
         with contextlib.suppress(HarnessError):  # the entry says that it has none, and what makes one
             write_report(directory)
     return read_entry(directory) if directory.is_there else None
+
+
+def _is_valid(entry: Entry) -> bool:
+    return entry.result is not None and entry.result.verdict is not None and entry.result.verdict.state == VALID
 
 
 def _problem(ended: Ended, load: Load, limit_s: float, log: Path, *, is_run: bool) -> str:

@@ -15,6 +15,7 @@ from harness.cli.night import FIRST_GUESS_S, Night
 from harness.cli.night_storage import NightStorage
 from harness.errors import EXIT_OK, HarnessError, UsageError
 from harness.io import toolchain
+from harness.io.acceptances import ACCEPTED, read_acceptances
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.night_files import locked
@@ -75,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
         parse_location(options.s3)
     suite = load_suite(options.suite)
     loads = tuple(_checked(run, suite, options) for run in suite.runs)
+    read_acceptances(options.home / ACCEPTED)  # a line that is wrong is to be told now, not when all is measured
     if options.dry_run:
         _print_plan(suite, loads)
         return EXIT_OK
