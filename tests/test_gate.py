@@ -1,13 +1,17 @@
 """The nightly's gate: tonight against the nights before."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
+import numpy
 import pytest
 
 from harness.catalogue import Entry
 from harness.record import HostRecord
+from harness.render.gate_chart import check_picture
 from harness.result import RUN, LabelResult, RunResult
 from harness.stats.acceptance import Acceptance
+from harness.stats.conditions import sold_gb
 from harness.stats.gate import (
     GONE_LABEL,
     IMPROVED,
@@ -21,7 +25,9 @@ from harness.stats.gate import (
     GateRules,
     judge,
 )
+from harness.stats.gate_simulation import Noise, alarms, found
 from harness.stats.nights import night_of, nights_of
+from harness.stats.standing import Gauge, changes_of, standings
 from harness.thresholds import Thresholds
 from harness.verdict import INVALID, VALID, Verdict
 from tests.factories import closed_load, record
@@ -281,3 +287,48 @@ def test_what_changed_in_the_first_night_of_a_regression_is_told():
     runs = [*steady(), run(15, 121, versions=newer), run(16, 121, versions=newer)]
     java = record().versions["java"]
     assert f"changed that night: version of java {java} → 21.0.9" in check_of(runs).note
+
+
+def test_the_chart_has_the_limit_the_change_and_tonight():
+    check = check_of([*steady(), *(run(day, 121 + day % 2) for day in range(15, 20))])
+    picture = check_picture(check, "pay.svg")
+    svg = ElementTree.fromstring(picture.svg)
+    space = "{http://www.w3.org/2000/svg}"
+    dots = list(svg.iter(f"{space}circle"))
+    assert [dot.findtext(f"{space}title") for dot in dots[-2:]] == ["2026-11-18: 121", "2026-11-19: 122"]
+    assert [dot.get("r") for dot in dots[-2:]] == ["3.5", "5.5"]
+    assert sum(dot.get("class") == "bar c1" for dot in dots) == 5
+    texts = [text.text for text in svg.iter(f"{space}text")]
+    assert "+21.6 %" in texts  # 121.6 against 100
+    assert svg.findtext(f"{space}desc") == "19 nights, tonight 122: REGRESSED. Normal is 100, the limit 114."
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_figure_that_is_being_learnt_has_a_chart_as_well(count):
+    assert "LEARNING" in check_picture(check_of(steady(count)), "x.svg").svg
+
+
+def test_a_year_of_nights_is_judged_in_a_moment():
+    # Three plans of 5 labels and 8 metrics are 120 figures: at 20 ms each the whole takes two or three seconds.
+    values = [100 + (day * 7919 % 101) / 20 for day in range(365)]
+    gauge = Gauge("average", 0.05)
+    changes = changes_of(values, gauge)
+    assert len(standings(values, gauge, changes)) == 365
+    assert changes == ()
+
+
+@pytest.mark.parametrize(
+    ("seen_gb", "sold"),
+    [(0.46, 0.5), (3.6, 4), (7.75, 8), (15.4, 16), (15.6, 16), (23.54, 24), (29.4, 32), (251.4, 256)],
+)
+def test_memory_is_what_the_machine_was_sold_with(seen_gb, sold):
+    assert sold_gb(round(seen_gb * 1024**3)) == sold
+
+
+@pytest.mark.real
+def test_the_gate_does_not_cry_wolf_and_sees_what_matters():
+    random = numpy.random.default_rng(2)
+    calm = alarms(random, Noise(0.03), 12)
+    assert calm.failed == 0  # of 648 nights; docs/benchmarks.md has many more
+    assert calm.warned < 0.02
+    assert found(random, Noise(0.03), 0.20, 20, 40).second_night >= 0.85
