@@ -87,11 +87,13 @@ def test_a_run_that_cannot_be_told_from_others_or_goes_on_is_not_pushed(changes)
 
 def test_what_the_report_is_made_of_goes_along_and_nothing_else():
     there = [
-        "run.json", "samples.jtl", "telemetry.csv", "heap.csv", "cloudwatch.csv", "throughput.svg", "jmeter.log", "effective.jmx",
+        "run.json", "samples.jtl", "telemetry.csv", "heap.csv", "cloudwatch.csv", "throughput.svg", "jmeter.log",
+        "effective.jmx",
         "system/killbill.log", "system/other.log", "data/cards.csv", "data/x.svg",
     ]  # fmt: skip
     assert kept_names(there, ("killbill.log",)) == (
-        "cloudwatch.csv", "heap.csv", "run.json", "samples.jtl", "system/killbill.log", "telemetry.csv", "throughput.svg",
+        "cloudwatch.csv", "heap.csv", "run.json", "samples.jtl", "system/killbill.log", "telemetry.csv",
+        "throughput.svg",
     )  # fmt: skip
 
 

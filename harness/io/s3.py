@@ -283,6 +283,9 @@ def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: boo
                 done_bytes += file.size_bytes
         _put_in_place(stage, directory, [file.name for file in missing])
         shutil.rmtree(stage.path.parent)
+    except FileExistsError:
+        what = f"{directory.path}: another run took that name meanwhile"
+        raise UsageError(what, "pull it into another folder: --reports other") from None
     except OSError as error:
         raise UsageError(
             f"{directory.path.parent}: {error.strerror}", "make room there, then repeat the command"
