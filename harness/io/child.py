@@ -44,7 +44,7 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 launch.argv,
                 cwd=launch.cwd,
-                env={**_inherited(), **launch.environment},
+                env={**inherited(), **launch.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -56,7 +56,7 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             ) from None
 
 
-def _inherited() -> dict[str, str]:
+def inherited() -> dict[str, str]:
     """Return our environment without the keys to AWS: those are for our own uploads, and no log can have them then."""
     return {name: value for name, value in os.environ.items() if name not in AWS_VARIABLES}
 

@@ -19,7 +19,7 @@ from harness import generators
 from harness.data_sets import data_sets, divided
 from harness.errors import StartError, UsageError
 from harness.generators import KEY_PROPERTIES, KEY_STORE, LOG_NAME, Remote
-from harness.io import toolchain
+from harness.io import child, toolchain
 from harness.io.generator_keys import check_keys
 from harness.io.guardian import Guardian
 from harness.io.rundir import RunDirectory
@@ -66,7 +66,7 @@ class Generators:
             self._client = subprocess.Popen(
                 command,
                 cwd=self._keys,
-                env={**os.environ, **guardian.environment},
+                env={**child.inherited(), **guardian.environment},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLException;
 import org.apache.jmeter.rmi.RmiUtils;
@@ -49,6 +50,8 @@ public final class Generators {
     private static final long PERIOD_MS = 1_000;
     private static final int CLOCK_TRIES = 5;
     private static final int TRIES = 3;
+    /** One that hangs takes so long to fail once; see the response timeout that the harness sets. */
+    private static final long SILENCE_MS = 10_000;
 
     private final String claim = java.util.UUID.randomUUID().toString();
     private final String[] addresses;
@@ -95,15 +98,19 @@ public final class Generators {
             tell("failed", number, words(error));
             return;
         }
-        for (int failures = 0; failures < TRIES; ) {
+        int failures = 0;
+        long heardNs = System.nanoTime();
+        while (true) {
             try {
                 Thread.sleep(PERIOD_MS);
                 generators[n].renew(claim);
                 failures = 0;
+                heardNs = System.nanoTime();
             } catch (RemoteException | InterruptedException error) {
                 failures++;
-                if (failures == TRIES) {
+                if (failures == TRIES || System.nanoTime() - heardNs > TimeUnit.MILLISECONDS.toNanos(SILENCE_MS)) {
                     tell("lost", number, words(error));
+                    return;
                 }
             } catch (RuntimeException error) { // its own word: the claim is gone
                 tell("lost", number, words(error));
