@@ -119,8 +119,7 @@ def test_what_is_set_up_in_another_way_and_what_was_committed_is_told():
     text = page_of(result_of(night(ended(), commits=commits), before, entry()))
     assert "- version of java: 17.0.14 in the night of 2026-11-20, now 17.0.15\n" in text
     assert "- 3 commits since the last night, aaaaaaaaaaaa..0123456789ab:\n" in text
-    assert "-   ccc Faster \\| not\n" in text
-    assert "-   and 1 more\n" in text
+    assert "\n  - ccc Faster \\| not\n  - bbb Slower\n  - and 1 more\n" in text
 
 
 def test_a_night_that_was_interrupted_says_so_first():

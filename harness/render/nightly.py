@@ -223,16 +223,16 @@ def _changes(result: NightlyResult) -> Iterator[str]:
     for (name, base, new, night), titles in found.items():
         where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"
         yield cell(f"{name}: {base} in the night of {night}, now {new}{where}")
-    first = [load.load.title for load in result.loads if load.last_night is None]
+    first = [load.load.title for load in result.loads if load.checks and load.last_night is None]
     if first:
         yield cell(f"measured for the first time: {'; '.join(first)}")
     commits = result.record.commits
     if commits:
         now = (result.record.git_commit or "")[:12]
-        yield f"{units.plural(commits.count, 'commit')} since the last night, {commits.since[:12]}..{now}:"
-        yield from (f"  {cell(subject)}" for subject in commits.subjects)
-        if commits.count > len(commits.subjects):
-            yield f"  and {commits.count - len(commits.subjects)} more"
+        more = commits.count - len(commits.subjects)
+        subjects = [*map(cell, commits.subjects), *([f"and {more} more"] if more else [])]
+        words = f"{units.plural(commits.count, 'commit')} since the last night, {commits.since[:12]}..{now}:"
+        yield words + "".join(f"\n  - {subject}" for subject in subjects)
     if not found and not first and not commits:
         yield "nothing that is known: the same set-up and the same commit as in the last night"
 
