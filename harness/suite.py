@@ -106,6 +106,9 @@ class Suite:
 
 def load_suite(path: Path) -> Suite:
     """Return the suite of a TOML file; a UsageError names the key that is wrong."""
+    if not path.is_file():
+        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
+        raise UsageError(f"SUITE={path}: there is no such file", f"{near}give one such as env/nightly.toml")
     data = load_toml(path, "SUITE", path.stem)
     where = f"{path.parent.name}/{path.name}"
     check_keys(data, _KEYS, where)

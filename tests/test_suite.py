@@ -112,3 +112,11 @@ def test_a_budget_is_needed_and_a_day_at_most(tmp_path, budget, message):
     with pytest.raises(UsageError) as refused:
         suite_of(tmp_path, RUN, budget)
     assert str(refused.value).startswith(message)
+
+
+def test_a_suite_that_is_not_there_is_refused_with_the_one_that_may_be_meant(tmp_path):
+    suite_of(tmp_path, RUN)
+    with pytest.raises(UsageError) as refused:
+        load_suite(tmp_path / "env" / "night.toml")
+    assert str(refused.value).endswith("night.toml: there is no such file; did you mean nights.toml? give one such as "
+                                       "env/nightly.toml")  # fmt: skip
