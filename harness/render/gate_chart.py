@@ -10,12 +10,11 @@ from harness.render import svg
 from harness.render.axes import Axis, nice_step, number_tick, ticks_between
 from harness.render.change_marks import change_marks
 from harness.render.gallery import Picture
-from harness.render.history import metric_title
+from harness.render.history import metric_title, name_axis
 from harness.render.svg import Plot
 from harness.stats.comparison import ERRORS
 from harness.stats.gate import REGRESSED, WARNED, Check
 
-_MOST_TICKS = 8
 _DOT_PX = 3.5
 _TONIGHT_PX = 5.5
 
@@ -38,7 +37,7 @@ def _chart(check: Check) -> str:
         keys.append(svg.box_key("within the limit", "band"))
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     axis = _near_axis([value for _, value in values] + limits)
-    plot = Plot(_night_axis([night for night, _ in check.course]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    plot = Plot(name_axis([night for night, _ in check.course]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
     places = {night: place for place, (night, _) in enumerate(check.course)}
     accepted = [places[night] for night in check.accepted_nights]
     first = min((places[night] for night in check.baseline_nights), default=0)
@@ -95,10 +94,3 @@ def _near_axis(values: Iterable[float], most: int = 5) -> Axis:
     low, high = math.floor((low - span * 0.05) / step) * step, math.ceil((high + span * 0.15) / step) * step
     low = max(0.0, low)
     return Axis(low, high, tuple((value, number_tick(value, step, high)) for value in ticks_between(low, high, step)))
-
-
-def _night_axis(nights: Sequence[str]) -> Axis:
-    """Return an axis with a place for each night; dates stand where there is room for them, tonight's always."""
-    step = -(-len(nights) // _MOST_TICKS)
-    ticks = [(float(place), nights[place]) for place in range(len(nights) - 1, -1, -step)]
-    return Axis(-0.5, len(nights) - 0.5, tuple(reversed(ticks)))

@@ -27,6 +27,7 @@ METRIC_NAMES: Mapping[str, str] = {
     "rate": THROUGHPUT,
 }
 _MOST_TICKS = 9
+_TICK_GAP_PX = 16
 _DOT_PX = 3.5
 # A smaller p-value is as good as none.
 _P_SHOWN = 1e-6
@@ -160,7 +161,7 @@ def history_chart(line: Line, label: str, metric: str) -> str:
     keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the runs before", svg.CONTEXT, svg.DASHES[1])]
     rows, legend_end = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
     axis = value_axis([value for _, value in (*values, *medians)])
-    plot = Plot(_run_axis(points), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    plot = Plot(name_axis([point.run for point in points]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
     first, last = (start_text(point.started_at)[:10] for point in (points[0], points[-1]))
     x_title = f"runs from {first} to {last}, oldest first"
     body = [
@@ -185,8 +186,9 @@ def _dot(plot: Plot, place: float, value: float, point: Point) -> str:
     return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"><title>{words}</title></circle>'
 
 
-def _run_axis(points: Sequence[Point]) -> Axis:
-    """Return an axis with a place for each run; names stand where there is room for them, the last one always."""
-    step = -(-len(points) // _MOST_TICKS)
-    ticks = [(float(place), points[place].run) for place in range(len(points) - 1, -1, -step)]
-    return Axis(-0.5, len(points) - 0.5, tuple(reversed(ticks)))
+def name_axis(names: Sequence[str]) -> Axis:
+    """Return an axis with a place for each name; names stand where there is room for them, the last one always."""
+    room_px = max(svg.text_width(name) for name in names) + _TICK_GAP_PX
+    step = -(-len(names) // max(1, min(_MOST_TICKS, int((svg.RIGHT - svg.LEFT) / room_px))))
+    ticks = [(float(place), names[place]) for place in range(len(names) - 1, -1, -step)]
+    return Axis(-0.5, len(names) - 0.5, tuple(reversed(ticks)))
