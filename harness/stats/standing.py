@@ -29,6 +29,8 @@ _BETTER_NIGHTS_LEAST = NIGHTS_MOST // 2
 # Standard deviations that a night may be off: with 3, nights that have outliers or resemble their neighbours would fail
 # more often than once in a thousand (make bench BENCH=gate).
 _DEVIATIONS = 3.3
+# A run without any sample is not valid: only so that there is a logarithm.
+_RATE_LEAST_PER_S = 1e-9
 # The variance of a median is 1.57 (pi/2) times that of a mean.
 _MEDIAN_VARIANCE = 1.57
 # MAD times this is the standard deviation of normal values.
@@ -53,9 +55,10 @@ class Gauge:
         """Return where a value (ms, 1/s or a ratio) stands on the scale."""
         if self.metric == ERRORS:
             return value
+        if self.metric == THROUGHPUT:
+            return -math.log(max(value, _RATE_LEAST_PER_S))
         # A time of 0 ms is one below half a step of the clock.
-        level = math.log(max(value, CLOCK_STEP_MS / 2))
-        return -math.log(max(value, 1e-9)) if self.metric == THROUGHPUT else level
+        return math.log(max(value, CLOCK_STEP_MS / 2))
 
     def value(self, level: float) -> float:
         """Return the value (ms, 1/s or a ratio) that stands there."""
