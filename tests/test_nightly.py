@@ -51,7 +51,7 @@ def test_a_night_like_those_before_is_ok():
 def test_a_first_night_is_ok_and_says_that_it_judged_nothing():
     result = result_of(night(ended()), *entries(100.0))
     assert (result.verdict, result.exit_code) == ("OK", 0)
-    assert headline(result).endswith("1 figure not judged yet, for there are too few nights.")
+    assert headline(result) == "OK: 1 run; 1 figure not judged yet, for there are too few nights."
     assert "- measured for the first time: tiny, 2 users\n" in page_of(result)
 
 

@@ -56,9 +56,9 @@ at_most = "3m"
     assert [run.title for run in suite.runs] == ["shop, 5 users", "shop, 50 users", "tiny, 2.5 users/s"]
 
 
-def test_what_is_not_said_is_average_95_percent_line_and_errors_of_total_once(tmp_path):
+def test_what_is_not_said_is_average_90_percent_line_and_errors_of_total_once(tmp_path):
     suite = suite_of(tmp_path, RUN)
-    assert (suite.title, suite.metrics, suite.labels) == ("nights", ("average", "95", "errors"), ("TOTAL",))
+    assert (suite.title, suite.metrics, suite.labels) == ("nights", ("average", "90", "errors"), ("TOTAL",))
     (run,) = suite.runs
     assert (run.profile, run.repeats, run.options, run.title) == ("local", 1, {}, "tiny")
 

@@ -101,9 +101,11 @@ def headline(result: NightlyResult) -> str:
             parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {words}")
     if result.record.storage_problems:
         parts.append("not all of it is in the storage")
-    if not parts:
-        parts.append(f"{units.plural(len(ends), 'run')}, nothing is worse than in the nights before")
     learning = sum(check.state == LEARNING for check in result.checks)
+    if not parts:
+        runs = units.plural(len(ends), "run")
+        is_judged = any(check.state == OK for check in result.checks)
+        parts.append(f"{runs}, nothing is worse than in the nights before" if is_judged else runs)
     if learning:
         parts.append(f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights")
     before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
