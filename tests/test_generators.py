@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.caveats import SEPARATE_CLOCKS
 from harness.data_sets import DataSet, data_sets, divided
 from harness.errors import UsageError
 from harness.generators import (
@@ -24,10 +25,14 @@ from harness.generators import (
     users_each,
 )
 from harness.io import toolchain
+from harness.io.merge import merge
 from harness.io.ports import free_port
+from harness.io.results import summary_of_run
+from harness.io.rundir import RunDirectory
 from harness.plan import effective_jmx
 from harness.spec import ClosedLoad, OpenLoad, parse_target
 from tests.conftest import ROOT
+from tests.test_merge import figures, split
 from tests.test_real_jmeter import DUMMY_JMX
 from tests.test_run import processes_of, report, run_json, samples_under_way, wait_for
 
@@ -232,6 +237,12 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
     assert {"generator-1.log", "generator-2.log"} <= {path.name for path in directory.iterdir()}
     assert not [path.name for path in directory.iterdir() if path.name.startswith(("rmi_", "generators."))]
     assert "2 generators" in report(tmp_path / "reports")
+    # Without RMI: the runs of both generators, merged, have the figures of this one.
+    whole = summary_of_run(RunDirectory(directory))
+    _, merged = merge(split(RunDirectory(directory), tmp_path), tmp_path / "merged", None)
+    assert {one.name: one.most_users for one in whole.generators} == {first: 3, second: 2}
+    without = (SEPARATE_CLOCKS, "host-cpu", "generator-cpu", "other-cpu")
+    assert figures(merged, without) == figures(whole, without)
 
 
 @pytest.mark.real

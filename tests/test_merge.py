@@ -57,10 +57,10 @@ def run_of(users, **changes):
     return record(**{**values, **changes})
 
 
-def run_folder(path, run, rows, telemetry=""):
+def run_folder(path, run, rows, telemetry="", head=HEAD):
     path.mkdir(parents=True)
     (path / "run.json").write_text(json_text(run.to_json()))
-    (path / "samples.jtl").write_text("\n".join([HEAD, *rows, "torn,row"]) + "\n")
+    (path / "samples.jtl").write_text("\n".join([head, *rows]) + "\n")
     if telemetry:
         (path / "telemetry.csv").write_text(telemetry)
     return path
@@ -79,7 +79,7 @@ def two_runs(tmp_path):
     """The run of each of two generators, as two machines have them."""
     rows = distributed_rows()
     for folder, address, users, cores in (("gen1", FIRST, 2, 0.2), ("gen2", SECOND, 3, 1.9)):
-        own = [line for line in rows if f",{address}-" in line]
+        own = [*(line for line in rows if f",{address}-" in line), "torn,row"]
         run_folder(tmp_path / folder / "run-01_1", run_of(users), own, telemetry(cores))
     return [str(tmp_path / folder / "run-01_1") for folder in ("gen1", "gen2")]
 
@@ -87,14 +87,34 @@ def two_runs(tmp_path):
 def figures(summary, without=()):
     """All figures of a summary as plain data, labels by name, and names of generators left out."""
     data = json.loads(json.dumps(summary.to_json()))
-    for group in [*data["groups"], data["whole"]]:
+    for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
         group["labels"].sort(key=lambda label: label["label"])
     for generator in data["generators"]:
         del generator["name"]
+    data["generators"].sort(key=str)  # by address in the one, in the order given in the other
     data["codes"].sort(key=lambda code: (code["label"], code["code"]))
     data["caveats"] = [caveat["code"] for caveat in data["caveats"] if caveat["code"] not in without]
     left_out = {"run", "source", "observed", "dropped_count", "dropped_first"}
     return {key: value for key, value in data.items() if key not in left_out}
+
+
+def split(directory, folder):
+    """Split the samples of a distributed run into runs of its generators; return their paths."""
+    head, *lines = directory.samples.read_text().splitlines()
+    run = RunRecord.from_json(directory.read_run(), "run.json")
+    paths = []
+    for number, generator in enumerate(run.generators, start=1):
+        changes = {"users": generator.users, "rate_per_s": generator.rate_per_s}
+        own = replace(
+            run,
+            load=replace(run.load, **changes),
+            generators=(),
+            properties={**run.properties, "run_id": f"run-01_1-{number}"},
+        )
+        path = folder / f"gen{number}" / "run-01_1"
+        run_folder(path, own, [line for line in lines if f",{generator.name}-" in line], head=head)
+        paths.append(str(path))
+    return paths
 
 
 def test_two_merged_runs_have_the_figures_of_one_distributed_run(tmp_path, two_runs):
@@ -189,6 +209,7 @@ def test_bare_jtls_with_names_become_a_report_of_their_own(tmp_path, two_runs):
         merge(given, tmp_path / "reports", None)
     directory, summary = merge(given, tmp_path / "reports", tmp_path / "reports" / "shop" / "run-03_1")
     assert [one.name for one in summary.generators] == ["left", "right"]
+    assert "# shop/run-03_1\n" in directory.report.read_text()
     assert "| left | " in directory.report.read_text()
     assert summary_of_run(directory).to_json() == summary.to_json()
 

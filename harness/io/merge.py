@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -81,6 +82,7 @@ def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[
         _put_samples([path for _, path in named], directory)
         inputs = [Input(name, path) for (name, _), path in zip(named, directory.all_samples, strict=True)]
         summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
+        summary = replace(summary, source=f"{directory.plan}/{directory.name}")
         write_summary(directory, summary)
         return directory, summary
 
