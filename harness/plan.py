@@ -27,6 +27,7 @@ SET_BY_THE_RUN = {
     "port": "TARGET",
     "base_path": "TARGET",
     "run_id": "the run's name",
+    "generator": "REMOTES",
     "dump_dir": "the run directory",
 }
 # After the last arrival JMeter waits this long, always in full, and then breaks off the requests still under way.

@@ -117,7 +117,7 @@ class Generators:
         own = _deal_out_data(directory.path, shape_path, properties, folders)
         for number, (folder, record) in enumerate(zip(folders, self.records(load), strict=True)):
             users = "" if record.users is None else str(record.users)
-            told = [f"{name}={value}" for name, value in {**own, "users": users}.items()]
+            told = [f"{name}={value}" for name, value in {**own, "users": users, "generator": str(number + 1)}.items()]
             self._tell("begin", str(number), str(folder), ",".join(variables), *told)
         self._wait_for_all("done", _COMMAND_S)
 
