@@ -70,6 +70,8 @@ def bench(options: argparse.Namespace) -> int:
 
 def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
     """Return the seconds of copies and pushes in turn, and how many bytes a push sent; each push is what was pushed."""
+    from boto3.exceptions import S3UploadFailedError
+
     seconds: dict[str, list[float]] = {"plain copy: upload_file of boto3": [], "push: summed, packed, checked": []}
     copies, pushes = seconds.values()
     copied, pushed = place.target("bench/copy"), place.target(f"bench/{SAMPLES_NAME}.zst")
@@ -79,7 +81,10 @@ def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[floa
             _say(f"{path.name}: round {number + 1} of {repeat}")
 
             def copy() -> None:
-                place.client.upload_file(str(path), copied["Bucket"], copied["Key"])
+                try:
+                    place.client.upload_file(str(path), copied["Bucket"], copied["Key"])
+                except S3UploadFailedError as error:
+                    raise ServiceError(str(error), "measure when the machine has less to do") from None
 
             def push() -> None:
                 nonlocal sent_bytes
