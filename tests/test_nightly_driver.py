@@ -15,6 +15,8 @@ import psutil
 import pytest
 from junitparser import JUnitXml
 
+from harness.cli import nightly
+from harness.errors import UsageError
 from harness.io.child import Launch
 from harness.io.interrupts import Interrupts
 from harness.io.limited_child import INTERRUPTED, TOO_LONG, Patience, run_limited
@@ -94,10 +96,16 @@ def nothing_is_left(tmp_path: Path) -> bool:
     return processes_of(tmp_path) == [] and list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_dry_run_prints_the_order_and_starts_nothing(finished, tmp_path):
-    code, out = finished("--dry-run", suite=SUITE.replace("[[run]]", 'repeats = 2\n[[run]]\nplan = "tiny"\n[[run]]'))
-    assert code == 0, out
-    assert out == (
+def arguments(home: Path, tmp_path: Path, suite: str) -> list[str]:
+    path = home / "env" / "nightly.toml"
+    path.write_text(suite)
+    return ["--suite", str(path), "--home", str(home), "--reports", str(nights(tmp_path))]
+
+
+def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
+    suite = SUITE.replace("[[run]]", 'repeats = 2\n[[run]]\nplan = "tiny"\n[[run]]')
+    assert nightly.main([*arguments(home, tmp_path, suite), "--dry-run"]) == 0
+    assert capsys.readouterr().out == (
         "Nights: 4 runs, nothing is started\n"
         "  1. tiny, profile local, round 1 of 2: 2 s\n"
         "  2. tiny, 4 users, profile local, round 1 of 2: 2 s\n"
@@ -120,11 +128,11 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[new for _, new, _ in BAD])
-def test_a_suite_that_cannot_be_measured_is_one_clear_line_before_anything_runs(finished, tmp_path, old, new, message):
-    code, out = finished(suite=SUITE.replace(old, new))
-    assert code == 2
-    assert len(out.strip().splitlines()) == 1
-    assert out.startswith(f"scripts/nightly: {message}")
+def test_a_suite_that_cannot_be_measured_is_one_clear_line_before_anything_runs(home, tmp_path, old, new, message):
+    with pytest.raises(UsageError) as refused:
+        nightly.main(arguments(home, tmp_path, SUITE.replace(old, new)))
+    assert str(refused.value).startswith(message)
+    assert len(str(refused.value).splitlines()) == 1
     assert not nights(tmp_path).exists()
 
 
@@ -302,6 +310,7 @@ def launch(tmp_path: Path, code: str) -> Launch:
     return Launch("run", [sys.executable, "-c", code], tmp_path, {}, tmp_path / "log")
 
 
+@pytest.mark.real
 def test_a_child_that_hears_nothing_is_killed_with_what_it_started(tmp_path):
     # Nobody ends the sleeping process within the time that a guardian has: so it is killed, too.
     with Interrupts() as interrupts, interrupts.held():
