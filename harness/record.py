@@ -70,8 +70,8 @@ class RunRecord:
 
     `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
-    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is empty
-    where JMeter itself made the load.
+    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is
+    empty where JMeter itself made the load.
     """
 
     format_version: int

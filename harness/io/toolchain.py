@@ -162,7 +162,9 @@ def ensure_generators(jmeter_home: Path) -> Path:
 
 def jmeter_classpath(home: Path) -> str:
     """Return the class path that has all jars of a JMeter home."""
-    return os.pathsep.join(map(str, (home / "bin" / "ApacheJMeter.jar", home / "lib" / "*", home / "lib" / "ext" / "*")))
+    return os.pathsep.join(
+        map(str, (home / "bin" / "ApacheJMeter.jar", home / "lib" / "*", home / "lib" / "ext" / "*"))
+    )
 
 
 def _compiled(name: str, folder: Path, what: str, classpath: str) -> Path | None:
