@@ -202,6 +202,8 @@ def _texts(values: object, where: str) -> tuple[str, ...]:
 def _metrics(values: object, where: str) -> tuple[str, ...]:
     """Return the metrics as comparisons name them: p95 and the median are 95 and 50."""
     names = _texts(values, where)
+    if not names:
+        raise UsageError(f"{where} = []: nothing would be judged", f"give some of: {', '.join(_METRICS)}")
     for name in names:
         if name not in _METRICS:
             there = f"{did_you_mean(name, _METRICS)}there are: {', '.join(_METRICS)}"

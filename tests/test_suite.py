@@ -90,6 +90,7 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
         (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a length of time"),
         (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users stands there twice; give repeats = 2"),
         (f'[gate]\nmetrics = ["p89"]\n{RUN}', "env/nights.toml [gate] metrics: p89: no such metric; did you mean"),
+        (f"[gate]\nmetrics = []\n{RUN}", "env/nights.toml [gate] metrics = []: nothing would be judged; give some of"),
         (f"[gate]\nlabels = [5]\n{RUN}", "env/nights.toml [gate] labels: 5; give texts"),
         (f"[gate]\nthresholds = {{ avrage = 0.1 }}\n{RUN}", "env/nights.toml [gate] thresholds: unknown key avrage"),
     ],
