@@ -20,9 +20,10 @@ MANIFEST_NAME = "manifest.json"
 RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 # Enough for histories and comparisons; the samples are a thousand times as large.
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
-# What was measured: a run that has others is another one. The rest is made of it, and may be made again.
-_EVIDENCE = (RUN_FILE, "telemetry.csv", "heap.csv")
-# What was seen of the machines elsewhere: fetched after the run, and again as long as it is known there.
+# What was measured, beside the samples: a run that has others is another one. The rest may be made again.
+_EVIDENCE = ("telemetry.csv", "heap.csv")
+# What was seen of the machines elsewhere: fetched after the run, and again as long as it is known there; run.json says
+# what was asked for.
 _CLOUDWATCH = "cloudwatch.csv"
 PACKED = ".zst"
 LOG_FOLDER = "system/"
@@ -168,7 +169,7 @@ def kept_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str
 
     The rest is what a run can do without: JMeter's log, the effective plan, data files, logs of which nothing is told.
     """
-    others = {_CLOUDWATCH, *(LOG_FOLDER + name for name in exception_logs)}
+    others = {RUN_FILE, _CLOUDWATCH, *(LOG_FOLDER + name for name in exception_logs)}
     wanted = (name for name in there if is_evidence(name) or name in others or _is_chart(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 

@@ -259,8 +259,11 @@ def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(pla
 def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     a_run(tmp_path / "here")
     run_folder(tmp_path / "here", "tiny/run-07_2", state=RUNNING)
+    add_run(tmp_path / "here", "other/run-01_1", properties={})
     assert main(["push", "all", "s3://kept/load", "--reports", str(tmp_path / "here")]) == 0
-    assert "tiny/run-07_2: left out: still running, or killed" in capsys.readouterr().err
+    left_out = capsys.readouterr().err
+    assert "tiny/run-07_2: left out: still running, or killed" in left_out
+    assert "other/run-01_1: left out: its run.json does not tell it from the runs of other machines" in left_out
     asked = "--plan tiny --env local --since 2026-01-01 --last 5"
     assert main(["ls", "s3://kept/load", *asked.split()]) == 0
     assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in capsys.readouterr().out

@@ -130,14 +130,15 @@ def test_a_manifest_of_another_run_or_with_names_that_lead_elsewhere_is_refused(
 
 
 def test_a_measurement_with_other_contents_contradicts_and_a_report_made_again_only_differs():
-    stored = Manifest(KEY, (file("samples.jtl"), file("report.md"), file("heap.csv")))
-    again = Manifest(KEY, (file("samples.jtl"), file("report.md", "bb"), file("errors.svg")))
+    stored = Manifest(KEY, (file("samples.jtl"), file("report.md"), file("heap.csv"), file("run.json")))
+    # run.json says as well what CloudWatch was asked for, which may be something else later.
+    again = Manifest(KEY, (file("samples.jtl"), file("report.md", "bb"), file("errors.svg"), file("run.json", "bb")))
     other = Manifest(KEY, (file("samples.jtl", "bb"), file("report.md")))
     assert stored.contradicted(again) == ()
-    assert [one.name for one in stored.lacking(again)] == ["report.md", "errors.svg"]
+    assert [one.name for one in stored.lacking(again)] == ["report.md", "errors.svg", "run.json"]
     assert stored.contradicted(other) == ("samples.jtl",)
     assert [(one.name, one.sha256) for one in stored.with_files(again.files).files] == [
-        ("samples.jtl", "aa"), ("report.md", "bb"), ("heap.csv", "aa"), ("errors.svg", "aa"),
+        ("samples.jtl", "aa"), ("report.md", "bb"), ("heap.csv", "aa"), ("run.json", "bb"), ("errors.svg", "aa"),
     ]  # fmt: skip
 
 

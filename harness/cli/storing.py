@@ -16,10 +16,9 @@ from harness.io.catalogue import read_catalogue
 from harness.io.rundir import RunDirectory
 from harness.io.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
 from harness.io.sources import find_paths
-from harness.record import FINISHED
 from harness.render.tables import table
 from harness.spec import load_profile
-from harness.storage import SCHEME, StoredRun, Wanted, parse_since
+from harness.storage import SCHEME, RunKey, StoredRun, Wanted, parse_since
 
 ALL = "all"
 _LAST_MAX = 1_000_000
@@ -80,14 +79,17 @@ def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> in
 
 
 def _all_runs(reports: Path) -> list[Path]:
-    """Return the runs that have come to their end and have a report; of others it is said that they are left out."""
+    """Return the runs that can be pushed and have a report; of others it is said that they are left out."""
     found = []
     for entry in read_catalogue(reports).entries:
-        directory = RunDirectory(reports / entry.plan / entry.name)
-        if directory.run_json.is_file() and entry.result and entry.run and entry.run.state == FINISHED:
-            found.append(directory.path)
-        else:
-            print(f"{entry.id}: left out: {entry.problem or 'only its report is here'}", file=sys.stderr)
+        path = reports / entry.plan / entry.name
+        try:
+            if entry.run is None or entry.result is None or not RunDirectory(path).run_json.is_file():
+                raise UsageError(entry.problem or "only its report is here")
+            RunKey.of(entry.run)
+            found.append(path)
+        except UsageError as error:
+            print(f"{entry.id}: left out: {error.what.removeprefix(f'{entry.id}: ')}", file=sys.stderr)
     return found
 
 
