@@ -87,9 +87,9 @@ def percent_text(ratio: float | None, decimals: int = 2) -> str:
     return "" if ratio is None else f"{ratio * 100:.{decimals}f}"
 
 
-def ms_text(value_ms: float | None) -> str:
-    """Return whole milliseconds; half a millisecond rounds to the even neighbour."""
-    return "" if value_ms is None else f"{value_ms:.0f}"
+def ms_text(value_ms: float | None, decimals: int = 0) -> str:
+    """Return milliseconds, whole ones by default; half a millisecond rounds to the even neighbour."""
+    return "" if value_ms is None else f"{value_ms:.{decimals}f}"
 
 
 def rate_text(rate_per_s: float | None) -> str:

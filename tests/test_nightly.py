@@ -9,9 +9,11 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from harness.errors import UsageError
 from harness.nightly import NOT_RUN, RUNNING, UNDER_WAY, Commits, NightlyRecord, NightRun, order_of
+from harness.record import HostRecord
 from harness.render.junit import junit_xml
 from harness.render.nightly import headline, nightly_page
 from harness.render.step_summary import LIMIT_BYTES, step_summary
+from harness.stats.acceptance import Acceptance
 from harness.stats.nightly import NightlyResult, nightly_result
 from harness.verdict import INTERRUPTED, INVALID, VALID, Verdict
 from tests.nights import ended, entries, entry, load, night
@@ -164,6 +166,40 @@ def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_th
     assert "0 nights before it" in case.result[0].message
 
 
+def test_times_of_a_few_ms_are_told_exactly():
+    text = page_of(result_of(night(ended()), *entries(*(value / 70 for value in STEADY), 1.73)))
+    assert "TOTAL average ms: 1.73 against 1.43 (+21.1" in text
+    assert "| TOTAL | average ms | WARNED | 1.73 | 1.43 |" in text
+
+
+def test_a_better_night_says_too_that_nothing_is_worse():
+    result = result_of(night(ended()), *entries(*STEADY, 70.0))
+    assert headline(result) == "OK: 1 run, nothing is worse than in the nights before; 1 figure better."
+
+
+def test_an_accepted_change_stands_on_the_page_with_its_reason():
+    accepted = Acceptance("2026-11-20", "tiny", None, None, None, None, "checked twice")
+    result = nightly_result(night(ended()), entries(*STEADY, 130.0, 131.0), [accepted])
+    assert "\nTOTAL average ms: accepted since 2026-11-20: checked twice.\n" in page_of(result)
+
+
+def test_a_new_machine_is_not_said_to_be_as_good_as_before():
+    host = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
+    result = result_of(night(ended()), *entries(*STEADY), entry(host=host))
+    assert headline(result) == "OK: 1 run; 1 load not judged, for its history begins anew."
+    assert "- NEW ENVIRONMENT: tiny, 2 users: a history begins; since the night of 2026-11-20" in page_of(result)
+
+
+def test_a_label_that_no_run_has_is_no_good_night():
+    result = result_of(night(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
+    assert (result.verdict, result.exit_code) == ("INVALID", 3)
+    assert "- NO LABEL: Pya: the suite judges it, and no run has it\n" in page_of(result)
+    gate = list(JUnitXml.fromstring(junit_xml(result).encode()))[1]
+    assert [(case.name, type(case.result[0])) for case in gate if case.result] == [("Pya", Error)]
+    # It may be that of a plan that did not run.
+    assert result_of(night(ended(state=NOT_RUN, run=None), labels=("Pya",)), *entries(*STEADY)).missing_labels == ()
+
+
 def test_a_summary_has_no_comments_pictures_and_links_to_files_that_are_not_there():
     page = (
         "<!-- generated -->\n# Nightly\n\n**OK.**\n\n![a \\[b\\] c](2026-11-21/x.svg)\n\n"
@@ -196,3 +232,12 @@ def test_figures_with_too_few_samples_to_be_judged_are_named():
     text = page_of(result_of(record, replace(few, result=result)))
     # 99 % lines are judged from 5,000 samples on.
     assert "\nToo few samples to judge: TOTAL 99 % ms.\n" in text
+
+
+def test_a_load_with_too_few_samples_for_any_figure_is_not_said_to_be_fine():
+    few = entry()
+    assert few.result and few.result.total
+    result = replace(few.result, total=replace(few.result.total, sample_count=99))
+    found = result_of(night(ended()), replace(few, result=result))
+    assert headline(found) == "OK: 1 run; 1 load not judged, for there are too few samples."
+    assert "\nToo few samples to judge: TOTAL average ms.\n" in page_of(found)

@@ -27,7 +27,8 @@ def junit_xml(result: NightlyResult) -> str:
     record = result.record
     document = JUnitXml(_text(f"{record.title} {record.name}"))
     document.add_testsuite(_suite("runs", [_run_case(outcome, result) for outcome in result.outcomes]))
-    document.add_testsuite(_suite("gate", [_check_case(load, check) for load in result.loads for check in load.checks]))
+    checks = [_check_case(load, check) for load in result.loads for check in load.checks]
+    document.add_testsuite(_suite("gate", checks + [_missing_case(label) for label in result.missing_labels]))
     if record.storage_problems:
         document.add_testsuite(_suite("storage", [_storage_case(record.storage_problems)]))
     stream = io.BytesIO()
@@ -67,6 +68,12 @@ def _check_case(load: LoadResult, check: Check) -> TestCase:
         case.result = [Skipped(words)]
     else:
         case.system_out = words
+    return case
+
+
+def _missing_case(label: str) -> TestCase:
+    case = TestCase(_text(label), "gate", 0.0)
+    case.result = [Error("the suite judges this label, and no run has it", "INVALID")]
     return case
 
 

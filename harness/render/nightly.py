@@ -38,6 +38,8 @@ FILE_NAME = re.compile(r"\d+-\d+\.svg")
 _RUN_HEADS = ("run", "load", "round", "verdict", "started UTC", "req/s", "average ms", "90 % ms", "errors %", "took")
 _CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
 _TEXT_COLUMNS = 4
+# Of so few ms a change of a tenth is not seen in whole ones.
+_EXACT_BELOW_MS = 10
 
 
 def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
@@ -57,7 +59,8 @@ def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]
             {
                 "title": cell(load.load.title) + f", profile {cell(load.load.profile)}",
                 "table": _check_table(load.checks),
-                "left_out": cell(", ".join(_left_out(load.checks, record.metrics))),
+                "too_few": cell(", ".join(f"{label} {metric_title(metric)}" for label, metric in load.too_few)),
+                "notes": [cell(words) for words in _notes(load.checks)],
                 "images": [
                     f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
                     for picture in pictures.get(place, ())
@@ -90,7 +93,6 @@ def headline(result: NightlyResult) -> str:
         for state, words in (
             (REGRESSED, "worse than the nights before"),
             (WARNED, "worse for the first night"),
-            (IMPROVED, "better"),
         )
     ]
     parts = [f"{units.plural(count, 'figure')} {words}" for count, words in counts if count]
@@ -101,15 +103,31 @@ def headline(result: NightlyResult) -> str:
             parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {words}")
     if result.record.storage_problems:
         parts.append("not all of it is in the storage")
-    learning = sum(check.state == LEARNING for check in result.checks)
+    if result.missing_labels:
+        parts.append("not all labels of the suite are there")
     if not parts:
         runs = units.plural(len(ends), "run")
-        is_judged = any(check.state == OK for check in result.checks)
+        is_judged = any(check.state in (OK, IMPROVED) for check in result.checks)
         parts.append(f"{runs}, nothing is worse than in the nights before" if is_judged else runs)
-    if learning:
-        parts.append(f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights")
+    better = sum(check.state == IMPROVED for check in result.checks)
+    if better:
+        parts.append(f"{units.plural(better, 'figure')} better")
+    parts += _not_judged(result)
     before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
     return f"{before}{result.verdict}: {'; '.join(parts)}."
+
+
+def _not_judged(result: NightlyResult) -> Iterator[str]:
+    """Yield what a good verdict says nothing of, though it was measured."""
+    learning = sum(check.state == LEARNING for check in result.checks)
+    if learning:
+        yield f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights"
+    new = sum(check.state == NEW_ENVIRONMENT for check in result.checks)
+    if new:
+        yield f"{units.plural(new, 'load')} not judged, for its history begins anew"
+    small = sum(bool(load.too_few) and not any(check.metric for check in load.checks) for load in result.loads)
+    if small:
+        yield f"{units.plural(small, 'load')} not judged, for there are too few samples"
 
 
 def _findings(result: NightlyResult) -> Iterator[str]:
@@ -123,6 +141,7 @@ def _findings(result: NightlyResult) -> Iterator[str]:
             log = f"{quote(result.record.name)}/{quote(result.record.log_name(place))}"
             output = f"; [its output]({log})" if outcome.state == FAILED else ""
             yield f"{outcome.state}: {_run_words(outcome)}: {why}{output}"
+    yield from (f"NO LABEL: {cell(label)}: the suite judges it, and no run has it" for label in result.missing_labels)
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
     yield from (_finding(load, check) for load, check in told if check.state != REGRESSED)
 
@@ -143,8 +162,19 @@ def _finding(load: LoadResult, check: Check) -> str:
     return f"{check.state}: {cell(load.load.title)}: {cell(check_text(check))}"
 
 
+def _notes(checks: Sequence[Check]) -> Iterator[str]:
+    """Yield what is to be known of figures that are OK, those of the same words together."""
+    found: dict[str, list[str]] = {}
+    for check in checks:
+        if check.state == OK and check.note:
+            found.setdefault(check.note, []).append(f"{check.label} {metric_title(check.metric)}")
+    yield from (f"{', '.join(figures)}: {note}" for note, figures in found.items())
+
+
 def check_text(check: Check) -> str:
     """Return a check in one sentence."""
+    if check.state in (NEW_ENVIRONMENT, NO_VALUE):
+        return check.note
     figure = f"{check.label} {metric_title(check.metric)}" if check.metric else check.label
     words = f"{figure}: {_against(check)}" if check.value is not None and check.metric else figure
     return f"{words}; {check.note}" if check.note else words
@@ -162,10 +192,12 @@ def _against(check: Check) -> str:
 
 
 def value_text(metric: str, value: float | None) -> str:
-    """Return a figure without its unit: whole ms, 1/s with two decimals, errors in percent."""
+    """Return a figure without its unit: ms, below 10 with two decimals; 1/s with two; errors in percent."""
     if metric == ERRORS:
         return units.percent_text(value)
-    return units.rate_text(value) if metric == THROUGHPUT else units.ms_text(value)
+    if metric == THROUGHPUT:
+        return units.rate_text(value)
+    return units.ms_text(value, 2 if value is not None and value < _EXACT_BELOW_MS else 0)
 
 
 def _change_unit(metric: str) -> str:
@@ -188,14 +220,7 @@ def _check_table(checks: Sequence[Check]) -> str:
         for check in checks
         if check.metric
     ]
-    return table(_CHECK_HEADS, rows, 3) if rows else "No figures: see above, and the runs below."
-
-
-def _left_out(checks: Sequence[Check], metrics: Sequence[str]) -> list[str]:
-    """Return the figures that were to be judged and have no check."""
-    there = {(check.label, check.metric) for check in checks}
-    labels = dict.fromkeys(check.label for check in checks if check.metric)
-    return [f"{label} {metric_title(metric)}" for label in labels for metric in metrics if (label, metric) not in there]
+    return table(_CHECK_HEADS, rows, 3) if rows else "No figure is judged: see above, and the runs below."
 
 
 def _with_unit(text: str, metric: str) -> str:

@@ -113,7 +113,7 @@ def _checks(
     if not tonight.valid:
         yield place.check(NO_VALUE, note=_why_invalid(tonight))
         return
-    replaced = None if place.before else _replaced(tonight, nights)
+    replaced = None if place.valid_before else _replaced(tonight, nights)
     if replaced:
         yield place.check(NEW_ENVIRONMENT, note=f"a history begins; {_what_parts(replaced, tonight)}")
         return
@@ -152,7 +152,8 @@ def _of_metric(
         if one.covers(tonight.plan, tonight.conditions, label, metric) and (at := bisect_left(dates, one.since)) > 0
     }
     changes = changes_of(values, gauge)
-    standing = standings(values, gauge, changes, accepted)[-1]
+    found = standings(values, gauge, changes, accepted)
+    standing = found[-1]
     check = Check(
         plan=tonight.plan,
         conditions=tonight.conditions,
@@ -170,11 +171,11 @@ def _of_metric(
         change_points=changes,
         accepted_nights=tuple(dates[at] for at in sorted(accepted) if at < len(dates)),
     )
-    yield replace(check, note=_note(check, [night for night, _ in measured], accepted.get(len(values) - 1), standing))
+    yield replace(check, note=_note(check, [night for night, _ in measured], accepted, found))
 
 
-def _note(check: Check, nights: Sequence[Night], accepted: Acceptance | None, standing: Standing) -> str:
-    """Return what people must know beside the figures; may be empty."""
+def _note(check: Check, nights: Sequence[Night], accepted: Mapping[int, Acceptance], found: Sequence[Standing]) -> str:
+    """Return what people must know beside the figures; may be empty. `found` is how each night stands."""
     if check.state == LEARNING:
         return f"{units.plural(check.night_count, 'night')} before it; {NIGHTS_LEAST} are needed"
     if check.state == WARNED:
@@ -182,11 +183,17 @@ def _note(check: Check, nights: Sequence[Night], accepted: Acceptance | None, st
     if check.state == REGRESSED:
         count = sum(date >= (check.since or "") for date, _ in check.course)
         return f"{count} nights; {accept_command(check)} if it is meant to be so{_what_changed(nights, check.since)}"
-    if accepted:
-        return f"accepted: {accepted.reason}"
-    if standing.is_worse_stretch and check.change_points:
+    tonight = len(found) - 1
+    if found[tonight].is_worse_stretch and check.change_points:
         change = check.change_points[-1]
         return f"worse since {check.course[change.index][0]}, but within what nights are apart"
+    begun = max((at for at in accepted if at <= tonight), default=None)
+    # As long as tonight is held against the nights since then.
+    if begun is not None and begun in (tonight, *found[tonight].baseline_places[:1]):
+        return f"accepted since {check.course[begun][0]}: {accepted[begun].reason}"
+    before = found[tonight - 1] if tonight else None
+    if before and before.state == REGRESSED and before.since is not None:
+        return f"no longer worse, as it was since {check.course[before.since][0]}"
     return ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.catalogue import Entry
 from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.figures import TOTAL
 from harness.nightly import ENDED, NOT_RUN, Load, NightlyRecord, NightRun
 from harness.result import RunResult
 from harness.stats.acceptance import Acceptance
@@ -35,10 +36,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load came to: the checks of its figures, and what is not as it was in the last night that measured it."""
+    """What a load came to: the checks of its figures, and what is not as it was in the last night that measured it.
+
+    `too_few` are the figures, label and metric, that have too few samples to be judged.
+    """
 
     load: Load
     checks: tuple[Check, ...]
+    too_few: tuple[tuple[str, str], ...]
     last_night: str | None
     differences: tuple[Difference, ...]
 
@@ -57,6 +62,15 @@ class NightlyResult:
         return tuple(check for load in self.loads for check in load.checks)
 
     @property
+    def missing_labels(self) -> tuple[str, ...]:
+        """The labels that the suite judges and no run has; none where not all runs are valid: it may be theirs."""
+        if {outcome.state for outcome in self.outcomes} - {OK, GOAL_MISSED}:
+            return ()
+        results = [outcome.result for outcome in self.outcomes if outcome.result]
+        there = {TOTAL, *(figures.label for result in results for figures in result.labels)}
+        return tuple(label for label in self.record.labels if label not in there)
+
+    @property
     def verdict(self) -> str:
         """The worst that is to be said: REGRESSED, GOAL MISSED, INVALID, WARNED or OK."""
         states = {check.state for check in self.checks}
@@ -65,7 +79,7 @@ class NightlyResult:
             return REGRESSED
         if GOAL_MISSED in ends:
             return GOAL_MISSED
-        if ends - {OK} or self.record.storage_problems:
+        if ends - {OK} or self.record.storage_problems or self.missing_labels:
             return INVALID
         return WARNED if WARNED in states else OK
 
@@ -111,18 +125,31 @@ def _load_result(
 ) -> LoadResult:
     own = [night for night in nights if night.plan == load.plan]
     rules = GateRules(thresholds=load.thresholds, metrics=record.metrics)
-    checks = judge(own, tonight, acceptances, rules) if own else ()
+    found = judge(own, tonight, acceptances, rules) if own else ()
+    checks = tuple(check for check in found if _is_of(load, check.conditions) and _is_judged(record, check))
     alike = [night for night in own if _is_of(load, night.conditions)]
     before = [night for night in alike if night.night < tonight]
+    now = [night for night in alike if night not in before]
     last_night = before[-1].night if before else None
     return LoadResult(
         load=load,
-        checks=tuple(check for check in checks if _is_of(load, check.conditions) and _is_judged(record, check)),
+        checks=checks,
+        too_few=_too_few(record, now, checks),
         last_night=last_night,
-        differences=_differences(
-            [night for night in before if night.night == last_night], [night for night in alike if night not in before]
-        ),
+        differences=_differences([night for night in before if night.night == last_night], now),
     )
+
+
+def _too_few(record: NightlyRecord, now: Sequence[Night], checks: Sequence[Check]) -> tuple[tuple[str, str], ...]:
+    """Return the figures that were to be judged and have no check."""
+    there = {(check.label, check.metric) for check in checks}
+    # Of these the check of the label, or that of the whole plan, says why.
+    told = {check.label for check in checks if not check.metric}
+    if TOTAL in told:
+        return ()
+    labels = dict.fromkeys(label for night in now for label in night.labels)
+    asked = [label for label in labels if label not in told and label in (record.labels or labels)]
+    return tuple((label, metric) for label in asked for metric in record.metrics if (label, metric) not in there)
 
 
 def _is_of(load: Load, conditions: Conditions) -> bool:
