@@ -71,7 +71,7 @@ class Night:
         self._files, self._record = (_taken_up if options.resume else _begun)(options, loads, suite)
         self._problems = self._record.storage_problems
         self._began_s = time.monotonic() - self._record.spent_s
-        # Planned and taken seconds of the runs so far.
+        # Planned and taken seconds of the valid runs so far.
         self._done: list[tuple[float | None, float]] = []
         self._write(self._record)
 
@@ -124,7 +124,8 @@ class Night:
         if directory and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         took_s = round(ended.took_s, 1)
-        self._done.append((load.planned_s, took_s))
+        if entry and ended.how == IN_TIME and _is_valid(entry):  # the others say nothing of how long one takes
+            self._done.append((load.planned_s, took_s))
         line = run_line(entry.result) if entry and entry.result else ""
         _say("  " + "; ".join(part for part in (line, problem) if part))
         return replace(
