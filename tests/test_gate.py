@@ -119,13 +119,13 @@ def test_the_first_night_that_is_worse_warns_and_the_second_one_fails():
 
 
 def test_the_limit_is_the_noise_of_nights_where_that_is_more_than_the_threshold():
-    runs = [run(day, 98 if day % 2 else 102) for day in range(1, 21)]
-    check = check_of([*runs, run(21, 112)])
-    # median (log 98 + log 102) / 2 = log 99.98; MAD 0.02000; 3.3 · 1.4826 · 0.02000 · sqrt(1 + 1.57/20) = 0.1016
-    assert check.baseline == pytest.approx(99.98, abs=0.01)
-    assert check.limit_ratio == pytest.approx(0.1070, abs=0.0002)  # exp(0.1016) - 1
+    # Of the 91 distances of 14 nights the 28th counts: 7 are 0, the 21st of the 24 neighbours is log(98/97) = 0.010256.
+    # 2.2219 · 14/17.8 · 0.010256 = 0.017923; 3.1 · 1.15 · 0.017923 · sqrt(1 + 1.57/14) = 0.067384
+    check = check_of([*steady(), run(15, 108)])
+    assert check.baseline == pytest.approx(100)
+    assert check.limit_ratio == pytest.approx(0.06971, abs=0.00002)  # exp(0.067384) - 1
     assert check.state == WARNED
-    assert check_of([*runs, run(21, 110)]).state == OK
+    assert check_of([*steady(), run(15, 106)]).state == OK
 
 
 def test_nights_without_any_noise_are_held_against_the_threshold_alone():
@@ -161,15 +161,19 @@ def test_what_became_worse_stays_so_every_night_until_it_is_accepted_or_mended()
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
     assert check_of(runs, [accepted]).state == OK
     assert check_of(runs, [accepted]).baseline == pytest.approx(122, abs=0.1)
-    assert check_of([*runs, run(30, 100)]).state == OK
+    mended = check_of([*runs, run(30, 100)])
+    assert (mended.state, mended.note) == (OK, "no longer worse, as it was since 2026-11-15")
 
 
 def test_after_an_acceptance_a_further_change_is_seen_at_once():
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
     runs = [*steady(), run(15, 121)]
     tonight = check_of(runs, [accepted])
-    assert (tonight.state, tonight.note, tonight.accepted_nights) == (OK, "accepted: checked twice", ("2026-11-15",))
-    runs += [run(16, 122), run(17, 150)]
+    assert (tonight.state, tonight.note) == (OK, "accepted since 2026-11-15: checked twice")
+    assert tonight.accepted_nights == ("2026-11-15",)
+    runs += [run(16, 122)]
+    assert check_of(runs, [accepted]).note == "accepted since 2026-11-15: checked twice"
+    runs += [run(17, 150)]
     assert check_of(runs, [accepted]).state == WARNED
     assert check_of([*runs, run(18, 151)], [accepted]).state == REGRESSED
 
@@ -270,6 +274,13 @@ def test_another_machine_has_a_history_of_its_own_and_the_night_says_what_change
     assert check_of([*runs, run(10, 100)]).night_count == 8
 
 
+def test_another_machine_is_told_though_its_first_night_was_invalid():
+    other = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
+    runs = [*steady(8), run(9, 5, state=INVALID, host=other)]
+    assert check_of(runs).state == NO_VALUE
+    assert check_of([*runs, run(10, 200, host=other)]).state == NEW_ENVIRONMENT
+
+
 def test_the_same_machine_after_a_restart_is_the_same():
     memory_bytes = record().host.memory_bytes
     hosts = [replace(record().host, memory_bytes=memory_bytes - off * 1024**2) for off in (0, 3, 150)]
@@ -300,7 +311,7 @@ def test_the_chart_has_the_limit_the_change_and_tonight():
     assert sum(dot.get("class") == "bar c1" for dot in dots) == 5
     texts = [text.text for text in svg.iter(f"{space}text")]
     assert "+21.6 %" in texts  # 121.6 against 100
-    assert svg.findtext(f"{space}desc") == "19 nights, tonight 122: REGRESSED. Normal is 100, the limit 114."
+    assert svg.findtext(f"{space}desc") == "19 nights, tonight 122: REGRESSED. Normal is 100, the limit 107."
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Iterator
 
@@ -73,17 +72,12 @@ def _false_alarms(series: int) -> Iterator[Aim]:
     after = f"nights {NIGHTS_LEAST + 1} to {simulation.NIGHTS} of {series:,} series"
     print(f"**Nothing changed: % of the {nights:,} nights judged ({after})**\n")
     print(table(heads, rows), end="\n\n", flush=True)
-    for what, rates, count in (
-        ("all nights judged", failed, nights),
-        ("those up to night 20", learning, series * simulation.LEARNING_NIGHTS),
-    ):
-        # By chance alone some of such rates lie above what they are rates of.
-        chance = 3 * math.sqrt(_FAILED_MOST / count)
+    for what, rates in (("all nights judged", failed), ("those up to night 20", learning)):
         yield Aim(
             f"CV {percent_text(_CV_OF_AIMS, 0)} %, {what}: greatest of {len(rates)} rates of false failures, %",
             percent_text(max(rates), 3),
-            f"≤ {percent_text(_FAILED_MOST, 1)}, and {percent_text(chance, 3)} for chance",
-            max(rates) <= _FAILED_MOST + chance,
+            f"≤ {percent_text(_FAILED_MOST, 1)}",
+            max(rates) <= _FAILED_MOST,
         )
 
 

@@ -14,30 +14,31 @@ from statistics import median
 from harness.stats.change_points import ChangePoint, change_points
 from harness.stats.comparison import ERRORS, PERCENTILES, THROUGHPUT
 from harness.stats.findings import CLOCK_STEP_MS
+from harness.stats.spread import spread
 
 OK, WARNED, REGRESSED, IMPROVED, LEARNING = "OK", "WARNED", "REGRESSED", "IMPROVED", "LEARNING"
 
 # The median of so many nights before tonight is what is normal.
 NIGHTS_MOST = 20
-# How far nights are apart is learnt from so many: the MAD of 20 is off by a fifth.
+# How far nights are apart is learnt from so many.
 _SPREAD_NIGHTS_MOST = 60
 # Fewer say nothing of it.
 NIGHTS_LEAST = 6
 # A change for the better that has lasted for so many is what is normal from its first night on: sooner its end would be
 # a change for the worse, and later the median follows by itself.
 _BETTER_NIGHTS_LEAST = NIGHTS_MOST // 2
-# Standard deviations that a night may be off: with 3, nights that have outliers or resemble their neighbours would fail
-# more often than once in a thousand (make bench BENCH=gate).
-_DEVIATIONS = 3.3
+# Standard deviations that a night may be off (make bench BENCH=gate).
+_DEVIATIONS = 3.1
 # A run without any sample is not valid: only so that there is a logarithm.
 _RATE_LEAST_PER_S = 1e-9
 # The variance of a median is 1.57 (pi/2) times that of a mean.
 _MEDIAN_VARIANCE = 1.57
-# MAD times this is the standard deviation of normal values.
-_DEVIATION_PER_MAD = 1.4826
-# Of few nights the MAD is often much too small by chance. Found by simulation: with these factors no more nights alarm
-# than with 20 before them.
-_FEW_NIGHTS = {6: 2.2, 7: 1.9, 8: 1.75, 9: 1.6, 10: 1.5, 11: 1.4, 12: 1.35, 13: 1.3, 14: 1.25, 15: 1.2, 16: 1.15}
+# Of few nights the spread is often much too small by chance. Found by simulation: with these factors no more than one
+# in a thousand nights fails, though nights have outliers and resemble their neighbours.
+_FEW_NIGHTS = {
+    **{6: 2.3, 7: 2.2, 8: 1.6, 9: 1.6, 10: 1.4, 11: 1.4, 12: 1.25, 13: 1.25},
+    **{14: 1.15, 15: 1.15, 16: 1.1, 17: 1.05, 18: 1.05},
+}
 
 
 @dataclass(frozen=True)
@@ -193,13 +194,11 @@ class _Course:
         return len(self._worse) > 1 and distance > (median(known for _, known in self._worse) - baseline) / 2
 
     def _deviation(self) -> float | None:
-        """Return the standard deviation of nights, by their MAD; None while there are too few."""
+        """Return the standard deviation of nights; None while there are too few."""
         normal = [known for _, known in self._normal[-_SPREAD_NIGHTS_MOST:]]
         if len(normal) < NIGHTS_LEAST:
             return self._deviation_before
-        middle = median(normal)
-        spread = _DEVIATION_PER_MAD * median(abs(known - middle) for known in normal)
-        return spread * _FEW_NIGHTS.get(len(normal), 1.0)
+        return spread(normal) * _FEW_NIGHTS.get(len(normal), 1.0)
 
     def _limit(self, baseline: float, deviation: float, count: int) -> float:
         """Return the distance that is beyond what matters and beyond what nights are apart."""
