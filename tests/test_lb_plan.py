@@ -31,7 +31,7 @@ def test_each_plan_is_the_published_load_on_its_own_balancer(name: str) -> None:
 def test_a_balancer_that_runs_elsewhere_is_a_target_whose_settings_were_put_down_by_hand() -> None:
     with pytest.raises(UsageError, match="PLAN=lb-gwlb has no system to start; give TARGET="):
         asked_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", None, None)
-    asked = asked_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", "http://host:8290/stocks", None)
+    asked = asked_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks", None)
     assert asked.target is not None
     assert asked.target.base_path == "/stocks"
     assert "WSO2 Carbon" in dict(asked.profile.facts)["balancer (by hand)"]
