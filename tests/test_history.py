@@ -205,6 +205,20 @@ def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
     assert ",run-07_9," in marked[0]
 
 
+def test_an_accepted_change_begins_with_its_night_though_runs_of_the_night_before_started_after_midnight(tmp_path):
+    for name, started_at in (
+        ("run-260108_1", "2026-01-08T23:58:00Z"),
+        ("run-260108_2", "2026-01-09T00:01:00Z"),
+        ("run-260109_1", "2026-01-09T23:58:00Z"),
+    ):
+        add_run(tmp_path, f"tiny/{name}", started_at=started_at)
+    accepted = Acceptance("2026-01-09", "tiny", None, None, None, None, "checked twice")
+    (line,) = history(
+        runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", "average", None, [accepted]
+    ).lines
+    assert [line.valid[place].run for place, _ in line.accepted] == ["run-260109_1"]
+
+
 def test_the_newest_runs_keep_the_changes_among_them(tmp_path):
     days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
     assert [change.index for change in history_of(tmp_path, last=10).lines[0].changes] == [2]

@@ -81,6 +81,7 @@ def line_of(values: Sequence[float]) -> Line:
     points = [
         Point(
             run=f"run-01_{number + 1}",
+            date=f"{_FIRST_DAY + timedelta(number)}",
             started_at=f"{_FIRST_DAY + timedelta(number)}T00:00:00Z",
             git_commit=None,
             verdict=VALID,

@@ -16,7 +16,7 @@ from harness.stats.acceptance import Acceptance
 from harness.stats.change_points import ChangePoint
 from harness.stats.comparison import ERRORS
 from harness.stats.conditions import Conditions
-from harness.stats.nights import figures_of, is_valid, value_of
+from harness.stats.nights import figures_of, is_valid, night_of, value_of
 from harness.stats.standing import Gauge, changes_of
 from harness.thresholds import Thresholds
 from harness.verdict import VALID
@@ -28,11 +28,13 @@ _DATE_LENGTH = len("2026-11-20")
 class Point:
     """A run in a history; `value` is the metric's (ms, 1/s or a ratio), None where it is not known.
 
+    `date` is that of its night, which may have begun before midnight; of other runs that of their start.
     `median_before` is the median of the valid runs before it under the same conditions; `change_ratio` is
     (value - median) / median, of errors value - median. Both are None for the first run and for one that is not valid.
     """
 
     run: str
+    date: str
     started_at: str
     git_commit: str | None
     verdict: str
@@ -133,7 +135,7 @@ def _kept(line: Line, plan: str, label: str, metric: str, last: int | None, acce
     """Return a line with its changes, and only the `last` of its points."""
     valid = line.valid
     changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
-    dates = [point.started_at[:_DATE_LENGTH] for point in valid]
+    dates = [point.date for point in valid]
     accepted = [
         (place, one)
         for one in acceptances
@@ -160,6 +162,7 @@ def _point(
     valid = is_valid(result)
     return Point(
         run=entry.name,
+        date=night_of(entry.series) or entry.started_at[:_DATE_LENGTH],
         started_at=entry.started_at,
         git_commit=entry.run.git_commit if entry.run else None,
         verdict=result.verdict.state if result.verdict else "",
