@@ -281,11 +281,16 @@ def test_a_table_has_average_and_range_and_na_for_what_is_not_there():
     ]
 
 
+def test_of_a_machine_without_agent_the_memory_is_named_as_not_known_and_not_the_machine():
+    found = metrics(metric(MACHINE), metric(MACHINE, "memory_ratio", **NOTHING))
+    assert cloud_doubts(found, "tiny/run-01_1") == ["n/a: CloudWatch had nothing (EC2 i-0123456789abcdef0 memory %)."]
+
+
 def test_what_may_come_late_is_named_with_the_command_that_fetches_it():
     found = metrics(metric(points=2, missing_last=2), metric(DATABASE))
     assert cloud_doubts(found, "tiny/run-01_1") == [
-        "At the end up to 2 periods had no value (ECS perf/okapi): CloudWatch is minutes late, "
-        "`./aggregate.py metrics tiny/run-01_1` fetches again."
+        "At the end up to 2 periods had no value (ECS perf/okapi): CloudWatch is minutes late, or got nothing any "
+        "more; `./aggregate.py metrics tiny/run-01_1` fetches again."
     ]
 
 

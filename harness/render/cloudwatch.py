@@ -108,20 +108,28 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
 def cloud_doubts(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing of what was asked for, a sentence a line; nothing when all of it is there."""
     lines = []
-    absent = [metric for metric in found.metrics if not metric.point_count]
+    absent = [text for resource in found.resources if (text := _absent(found, resource))]
     if absent:
-        lines.append(f"{NOT_KNOWN}: CloudWatch had nothing ({_names(absent)}).")
+        lines.append(f"{NOT_KNOWN}: CloudWatch had nothing ({', '.join(absent)}).")
     late = [metric for metric in found.metrics if metric.point_count and metric.missing_last_count]
     if late:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
             f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): CloudWatch is minutes "
-            f"late, `./aggregate.py metrics {source}` fetches again."
+            f"late, or got nothing any more; `./aggregate.py metrics {source}` fetches again."
         )
     partial = [metric for metric in found.metrics if not metric.is_complete]
     if partial:
         lines.append(f"CloudWatch did not call its answer complete for {_names(partial)}.")
     return lines
+
+
+def _absent(found: CloudMetrics, resource: Resource) -> str:
+    """Return what CloudWatch had nothing of: the resource, or those of its metrics; empty when it had some of each."""
+    known = {metric.metric for metric in found.metrics if metric.of == resource and metric.point_count}
+    titles = [title for name, title, _ in _COLUMNS if found.metric(resource, name) and name not in known]
+    name = cell(resource_title(resource))
+    return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
 
 
 def _names(metrics: Sequence[CloudMetric]) -> str:
