@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
+from harness.cli import entry
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_JMETER = ROOT / "tests" / "fakes" / "jmeter"
@@ -81,6 +83,13 @@ def home(tmp_path: Path) -> Path:
 
 
 Start = Callable[..., "subprocess.Popen[str]"]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def arguments_of_run(home: Path, tmp_path: Path, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a run of the tiny plan."""
+    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    return ["--plan", "tiny", *places, *arguments]
 
 
 @pytest.fixture
@@ -88,8 +97,7 @@ def start_run(home: Path, tmp_path: Path) -> Start:
     """Start scripts/run with the fake JMeter on the tiny plan; output is captured as text."""
 
     def start(*arguments: str, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
-        command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "tiny", "--home", str(home)]
-        command += ["--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build"), *arguments]
+        command = [sys.executable, str(ROOT / "scripts" / "run"), *arguments_of_run(home, tmp_path, arguments)]
         variables = {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, **environment}
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables, start_new_session=True
@@ -99,7 +107,7 @@ def start_run(home: Path, tmp_path: Path) -> Start:
 
 
 @pytest.fixture
-def run(start_run: Start) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run(start_run: Start) -> Run:
     """Run scripts/run to its end."""
 
     def to_the_end(*arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
@@ -108,6 +116,25 @@ def run(start_run: Start) -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     return to_the_end
+
+
+@pytest.fixture
+def refused(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Return what scripts/run writes to stderr when it ends with code 2, as part of this process: that is quick."""
+
+    def stderr_of(*arguments: str, **environment: str) -> str:
+        for name, value in ({"JMETER_HOME": str(FAKE_JMETER)} | environment).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["scripts/run", *arguments_of_run(home, tmp_path, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            entry.run("run", "scripts/run")
+        assert ended.value.code == 2
+        assert not list((tmp_path / "reports").rglob("run-*"))
+        return capsys.readouterr().err
+
+    return stderr_of
 
 
 @pytest.fixture

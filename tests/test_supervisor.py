@@ -113,6 +113,7 @@ def test_a_process_that_ends_early_is_noticed_at_once_with_the_end_of_its_log(ma
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.real
 def test_a_process_that_is_never_ready_fails_at_its_deadline_and_is_stopped(make: Start) -> None:
     with Guardian() as guardian:
         system = make(mode="silent", guardian=guardian)
