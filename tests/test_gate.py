@@ -311,6 +311,7 @@ def test_the_chart_has_the_limit_the_change_and_tonight():
     assert sum(dot.get("class") == "bar c1" for dot in dots) == 5
     texts = [text.text for text in svg.iter(f"{space}text")]
     assert "+21.6 %" in texts  # 121.6 against 100
+    assert svg.findtext(f"{space}title") == "average of TOTAL, tiny, 2 users"
     assert svg.findtext(f"{space}desc") == "19 nights, tonight 122: REGRESSED. Normal is 100, the limit 107."
 
 

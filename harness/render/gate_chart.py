@@ -55,7 +55,9 @@ def _chart(check: Check) -> str:
     words = f"{units.plural(len(values), 'night')}, tonight {svg.figure(values[-1][1])}: {check.state}."
     if limits:
         words += f" Normal is {svg.figure((check.baseline or 0) * scale)}, the limit {svg.figure(limits[0])}."
-    heading = f"{title.removesuffix(' ' + unit)} of {check.label}, {check.plan}"
+    load = check.conditions.load
+    users = units.plural(load.users, "user") if load.users else f"{units.number_text(load.rate_per_s or 0)} users/s"
+    heading = f"{title.removesuffix(' ' + unit)} of {check.label}, {check.plan}, {users}"
     return svg.document(heading, unit, words, svg.HEIGHT, body)
 
 
