@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from harness.caveats import NOT_STEADY, Caveat
+from harness.caveats import ABSENT_GENERATOR, FAILING_GENERATOR, NOT_STEADY, SLOW_GENERATOR, Caveat
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.histogram import Histogram
@@ -380,6 +380,12 @@ def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
     assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
     in_turn = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("B", QUIET))]
     assert compare(base, in_turn, LIMITS).caveats == ()
+
+
+@pytest.mark.parametrize("code", [ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR])
+def test_a_generator_that_was_unlike_the_others_is_a_doubt_about_a_comparison(code):
+    base, new = ([run_result(name, total=total(), caveats=(Caveat(code, "one was unlike"),))] for name in "AB")
+    assert compare(base, new, LIMITS).caveats[1:] == ("A: one was unlike", "B: one was unlike")
 
 
 def test_without_a_total_the_labels_decide():

@@ -1,6 +1,6 @@
 """What differs in the set-up of two sides, from literal records."""
 
-from harness.record import HostRecord
+from harness.record import GeneratorRecord, HostRecord
 from harness.stats.setup_diff import Difference, setup_differences
 from tests.factories import closed_load, record
 from tests.results import run_result
@@ -46,6 +46,19 @@ def test_everything_that_decides_a_run_is_compared():
         Difference("commit of the harness", "0123456789ab", "0123456789ab with changes"),
         Difference("property fresh", "none", "true"),
     )
+
+
+def test_the_generators_that_drove_are_part_of_the_set_up():
+    near, other, far = (
+        tuple(GeneratorRecord(name, 1, None, "5.6.3", "17", 0, False) for name in names)
+        for names in (("127.0.0.1:1099", "127.0.0.1:1101"), ("127.0.0.1:4000", "127.0.0.1:4002"), ("10.0.0.7:1099",))
+    )
+    first = run("A", generators=near)
+    assert setup_differences([first], [run("B", generators=other)]) == ()
+    assert setup_differences([first], [run("B", generators=far)]) == (
+        Difference("generators", "127.0.0.1 127.0.0.1", "10.0.0.7:1099"),
+    )
+    assert setup_differences([first], [run("B")]) == (Difference("generators", "127.0.0.1 127.0.0.1", "none"),)
 
 
 def test_the_values_of_a_group_stand_together():

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from harness.goal import Goal
 from harness.io.rundir import json_text
 from harness.io.sweeps import find_sweeps, write_sweep_report
 from harness.jtl import Dropped
+from harness.record import GeneratorRecord
 from harness.render.svg import LEFT, RIGHT
 from harness.render.sweep_charts import sweep_pictures
 from harness.stats.level_tables import parse_csv, parse_markdown
@@ -30,7 +32,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 GOAL = Goal(p90_ms=1000, error_ratio=0.01)
 
 
-def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bool = False) -> None:
+def save_run(
+    folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bool = False, **changes: Any
+) -> None:
     """Write the JSON of a run of 40 samples, so many at once as there are users, and its report."""
     make = failed if is_broken else sample
     samples = [
@@ -40,7 +44,7 @@ def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bo
         for turn in range(40 // users)
         for user in range(users)
     ]
-    run = record(name=name, load=closed_load(users), goal=GOAL)
+    run = record(name=name, load=closed_load(users), goal=GOAL, **changes)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), Dropped(), run.id, run).to_json()))
     (folder / f"{name}.md").write_text("# a run\n")
@@ -145,6 +149,27 @@ def test_where_littles_law_is_off_users_divided_by_throughput_stand_beside_the_m
     # 40 samples in 39.01 s: 2 · 39.01 s ÷ 40.
     assert [row[place] for row in rows][1] == "1950"
     assert "But at 2 users the generator, not the system, may have been measured.**" in written(reports)
+
+
+def test_a_level_on_which_one_of_the_generators_was_slow_is_told_with_the_answer(reports):
+    generators = ("10.0.0.7:1099", 100), ("10.0.0.8:1099", 200)
+    samples = [
+        sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + 100 * turn, all_threads=1, thread_name=f"{name}-Users 1-1")
+        for turn in range(200)
+        for name, elapsed_ms in generators
+    ]
+    run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
+    summary = summarise(tally_of(samples), Dropped(), run.id, run)
+    (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
+    text = written(reports)
+    assert "- At 2 users one generator was much slower than the others" in text
+    assert "But at 2 users the generator, not the system, may have been measured.**" in text
+
+
+def test_levels_that_not_the_same_generators_drove_are_told(reports):
+    there = GeneratorRecord("10.0.0.7:1099", 2, None, "5.6.3", "17", 0, False)
+    save_run(reports / "tiny", "run-07_2", 2, 800, generators=(there,))
+    assert "- The runs differ in generators: none, 10.0.0.7:1099." in written(reports)
 
 
 def test_repeats_show_what_they_lie_between(reports):

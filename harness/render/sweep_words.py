@@ -15,6 +15,11 @@ from harness.verdict import INTERRUPTED
 # Doubts of single runs that tell of the whole sweep; the reports of the runs have the others.
 _LEVEL_DOUBTS: Mapping[str, str] = {
     caveats.GENERATOR_CPU: "the generator may be the bottleneck, not the system: its CPU was nearly used up",
+    caveats.SLOW_GENERATOR: "one generator was much slower than the others: it, not the system, may have been measured",
+    caveats.FAILING_GENERATOR: "one generator had many more errors than the others",
+    caveats.ABSENT_GENERATOR: "a generator came late or went early: it was not the load that was asked for",
+    caveats.UNWATCHED_GENERATOR: "the CPU of generators was not watched: they may have been the bottleneck",
+    caveats.CLOCKS_APART: "the clocks of generators were apart: users and rates are put together by them",
     caveats.LITTLES_LAW: "Little's law is off: the generator, not the system, may have been measured",
     caveats.FEWER_USERS: "fewer users than asked for were ever active: the level is a lower one",
     caveats.HOST_CPU: "the machine was all but busy: response times include waiting for a core",
@@ -24,7 +29,7 @@ _LEVEL_DOUBTS: Mapping[str, str] = {
 }
 _LEVELS_NAMED = 12
 # Doubts that the generator could ask as often as its users would have.
-_OF_THE_GENERATOR = (caveats.LITTLES_LAW, caveats.GENERATOR_CPU)
+_OF_THE_GENERATOR = (caveats.LITTLES_LAW, caveats.GENERATOR_CPU, caveats.SLOW_GENERATOR)
 
 
 def users_text(levels: Iterable[int]) -> str:
@@ -242,6 +247,7 @@ def differing(sweep: Sweep) -> dict[str, list[str]]:
         "profile": [record.profile for record in records],
         "system": [record.target or record.system for record in records],
         "system settings": [str(dict(record.system_settings)) for record in records],
+        "generators": [" ".join(one.name for one in record.generators) or "none" for record in records],
         "think time": [units.duration_text(record.load.think_time_s) for record in records],
         "versions": [", ".join(f"{name} {value}" for name, value in record.versions.items()) for record in records],
         "host": [record.host.cpu_model for record in records],

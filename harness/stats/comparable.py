@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from harness import units
-from harness.caveats import FEWER_USERS, GENERATOR_CPU, LITTLES_LAW, NOT_STEADY, OTHER_CPU
+from harness.caveats import (
+    ABSENT_GENERATOR,
+    CLOCKS_APART,
+    FAILING_GENERATOR,
+    FEWER_USERS,
+    GENERATOR_CPU,
+    LITTLES_LAW,
+    NOT_STEADY,
+    OTHER_CPU,
+    SLOW_GENERATOR,
+)
 from harness.errors import UsageError
 from harness.record import FINISHED, RunRecord
 from harness.result import MARKDOWN, RunResult
@@ -15,7 +25,10 @@ from harness.stats.ranks import least_p_value
 from harness.verdict import INTERRUPTED, MOSTLY_ERRORS_RATIO, VALID
 
 # What a comparison of the speed of two systems depends on: the others are doubts about a single run alone.
-_CAVEATS_THAT_COUNT = (NOT_STEADY, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, OTHER_CPU)
+_CAVEATS_THAT_COUNT = (
+    NOT_STEADY, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, OTHER_CPU, ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR,
+    CLOCKS_APART,
+)  # fmt: skip
 
 
 def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
