@@ -95,8 +95,9 @@ sweep: ## a run for each of USERS=1,5,10,25, and one report of them all
 	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options)
 
 capacity: ## search the greatest number of users within the goal
-	@$(python) scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
-	  $(call option,errors,$(ERRORS)) $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)
+	@$(if $(strip $(REMOTES)),echo 'a search for the capacity has no REMOTES: make sweep has' >&2; exit 2,$(python) \
+	  scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
+	  $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options))
 
 nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(value SUITE)) $(call option,s3,$(value S3)) \

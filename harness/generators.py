@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import units
+from harness.allowed_targets import is_loopback
 from harness.errors import UsageError
 from harness.record import GeneratorRecord
 from harness.spec import ClosedLoad, OpenLoad, Target
@@ -86,12 +86,9 @@ def check_reach(remotes: Sequence[Remote], target: Target | None) -> None:
         )
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a name or address is that of the machine itself alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+def far_first(remotes: Sequence[Remote]) -> Remote:
+    """Return the generator by whose route this machine is known to all: one elsewhere where there is one."""
+    return next((remote for remote in remotes if not remote.is_local), remotes[0])
 
 
 def users_each(users: int, count: int) -> tuple[int, ...]:

@@ -44,6 +44,12 @@ def test_make_passes_every_variable_on_with_its_quotes():
     assert "--rate" not in line
 
 
+def test_a_search_for_the_capacity_does_not_drive_without_the_generators_that_it_was_given():
+    done = make("capacity", "REMOTES=10.0.0.7:1099")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "a search for the capacity has no REMOTES: make sweep has"
+
+
 @pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
 def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(script):
     text = (ROOT / "Makefile").read_text()

@@ -19,6 +19,7 @@ from harness.generators import (
     check_users,
     controller_options,
     difference,
+    far_first,
     load_of_each,
     parse_remotes,
     records,
@@ -127,6 +128,12 @@ def test_generators_of_other_machines_need_a_target_that_they_can_reach():
         check_reach(there, None)
     with pytest.raises(UsageError, match="is another system for"):
         check_reach(there, parse_target("http://localhost:8080"))
+
+
+def test_samples_come_back_by_an_address_that_a_generator_elsewhere_reaches():
+    here, there = parse_remotes("127.0.0.1,10.0.0.7")
+    assert far_first((here, there)) == there
+    assert far_first((here,)) == here
 
 
 def test_alike_are_those_with_the_same_jmeter_jars_and_release_of_java():

@@ -32,9 +32,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 GOAL = Goal(p90_ms=1000, error_ratio=0.01)
 
 
-def save_run(
-    folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bool = False, **changes: Any
-) -> None:
+def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bool = False, **changes: Any) -> None:
     """Write the JSON of a run of 40 samples, so many at once as there are users, and its report."""
     make = failed if is_broken else sample
     samples = [

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness import generators
 from harness import spec as specs
+from harness.allowed_targets import is_loopback
 from harness.cli.arguments import DEFAULT_PROFILE, add_keys
 from harness.cli.measuring import shown
 from harness.config import load_toml
@@ -110,7 +111,7 @@ def _check_host(place: Remote) -> None:
         except OSError as error:
             raise UsageError(f"HOST={place.host} is no address of this machine ({error.strerror})", todo) from None
         address: str = probe.getsockname()[0]
-    if generators.is_loopback(address) and not place.is_local:
+    if is_loopback(address) and not place.is_local:
         raise UsageError(f"HOST={place.host} is {address} here, which no other machine reaches", todo)
 
 

@@ -125,7 +125,7 @@ class Generators:
         """Return what JMeter is told so that it drives the generators with these properties."""
         own = {"users", *(data.property_name for data in data_sets(shape_path))}  # each was told them by itself
         alike = {name: value for name, value in properties.items() if name not in own}
-        return generators.controller_options(self.remotes, _address_towards(self.remotes[0]), alike)
+        return generators.controller_options(self.remotes, _address_towards(generators.far_first(self.remotes)), alike)
 
     @contextlib.contextmanager
     def keys_in(self, directory: RunDirectory) -> Iterator[None]:

@@ -103,8 +103,9 @@ public final class GeneratorServer implements Generator {
 
     @Override
     public synchronized void claim(String wanted, String who) {
-        if (!claim.isEmpty() && !claim.equals(wanted)) {
-            throw new IllegalStateException("it is in use by " + claimedBy);
+        if (!claim.isEmpty()) {
+            throw new IllegalStateException(
+                    claim.equals(wanted) ? "it is named twice" : "it is in use by " + claimedBy);
         }
         claim = wanted;
         claimedBy = who;
