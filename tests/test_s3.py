@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from harness.cli.aggregate import main
-from harness.cli.keeping import keep
+from harness.cli.keeping import keep, push_command
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory
@@ -212,22 +212,45 @@ def test_a_report_made_again_takes_the_place_of_the_old_one_only_when_asked_to(p
     assert contents(tmp_path / "there")["tiny/run-07_1.md"] == b"with notes"
 
 
-def test_a_pull_checks_what_it_got_and_leaves_nothing_that_is_not_right(place, tmp_path):
+def test_a_pull_checks_what_it_got_leaves_nothing_that_is_not_right_and_goes_on_with_the_other_runs(place, tmp_path):
     push(a_run(tmp_path / "here"), place, said)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), place, said)
     client = boto3.client("s3")
     for name in ("samples.jtl.zst", "report.md"):
         target = {"Bucket": "kept", "Key": f"{FOLDER}/{name}"}
         right = client.get_object(**target)["Body"].read()
         client.put_object(**target, Body=b"something else")
-        with pytest.raises(ServiceError, match=r": is not what was pushed \(wrong checksum\)"):
-            pull(place, tmp_path / "there", said, figures_only=False)
+        pulled = pull(place, tmp_path / "there", said, figures_only=False)
+        assert [reason.partition("; ")[0] for reason in pulled.damaged] == [
+            f"s3://kept/{FOLDER}/{name}: is not what was pushed (wrong checksum)"
+        ]
+        assert "tiny/run-07_2" in pulled.runs + pulled.there
         assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
         assert not (tmp_path / "there" / "tiny" / "run-07_1.md").exists()
         client.put_object(**target, Body=right)
     pull(place, tmp_path / "there", said, figures_only=False)
-    assert sorted(path.name for path in (tmp_path / "there" / "tiny").iterdir()) == [
-        "run-07_1", "run-07_1.json", "run-07_1.md",
-    ]  # fmt: skip
+    names = sorted(path.name for path in (tmp_path / "there" / "tiny").iterdir())
+    assert [name for name in names if "run-07_2" not in name] == ["run-07_1", "run-07_1.json", "run-07_1.md"]
+
+
+def test_samples_that_a_lifecycle_rule_removed_are_told_and_the_figures_can_be_pulled(place, tmp_path, capsys):
+    push(a_run(tmp_path / "here"), place, said)
+    boto3.client("s3").delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
+    there = ["--reports", str(tmp_path / "there")]
+    assert main(["pull", "s3://kept/load", *there]) == EXIT_INVALID
+    assert f"{FOLDER}/samples.jtl.zst: is not there any more; --figures-only" in capsys.readouterr().err
+    assert main(["pull", "s3://kept/load", *there, "--figures-only"]) == 0
+    assert (tmp_path / "there" / "tiny" / "run-07_1.md").is_file()
+
+
+def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out(place, proxy, tmp_path, capsys):
+    proxy.add("PUT", "report.md", FORBIDDEN)
+    with pytest.raises(UsageError):
+        push(a_run(tmp_path / "here"), place, said)
+    command = ["pull", "s3://kept/load", "--reports", str(tmp_path / "there")]
+    for names, code in (((), 0), (("run-07_1",), EXIT_USAGE)):
+        assert main([*command, *names]) == code
+        assert "tiny/run-07_1: left out: its push was broken off" in capsys.readouterr().err
 
 
 def test_an_answer_that_breaks_off_is_read_on_from_there(place, proxy, tmp_path):
@@ -396,6 +419,19 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
 def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(place, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
     assert keep(a_run(tmp_path), place, code, said) == code
+
+
+def test_the_command_that_is_printed_is_one_for_a_shell(place, tmp_path, monkeypatch):
+    run = a_run(tmp_path / "my reports")
+    monkeypatch.chdir(tmp_path)
+    assert push_command(run, place).endswith(" --reports 'my reports'")
+
+
+def test_a_run_without_samples_is_pushed_and_that_is_said(place, tmp_path, capsys):
+    run = a_run(tmp_path)
+    run.samples.unlink()
+    push(run, place, said)
+    assert "its samples are not here" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(place, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 from harness.cli.measuring import shown
@@ -46,7 +47,8 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
 
 def push_command(directory: RunDirectory, place: Place) -> str:
     """Return the command that pushes a run."""
-    endpoint = f" --endpoint-url {place.endpoint_url}" if place.endpoint_url else ""
     reports = directory.path.parent.parent
-    there = "" if reports == ROOT / "reports" else f" --reports {shown(reports)}"
-    return f"./aggregate.py push {directory.plan}/{directory.name} {place.location.url}{endpoint}{there}"
+    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", place.location.url]
+    words += ["--endpoint-url", place.endpoint_url] if place.endpoint_url else []
+    words += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
+    return shlex.join(words)

@@ -32,6 +32,8 @@ class NightStorage:
                 pulled = s3.pull(self._place, reports, _say, plan=plan, since=since, figures_only=True)
                 if pulled.refused:
                     self._note(f"not fetched, for other runs of the same names are here: {', '.join(pulled.refused)}")
+                for problem in pulled.damaged:
+                    self._note(f"not fetched: {problem}")
         except ServiceError as error:
             self._note(f"figures of earlier nights were not fetched: {error.what}")
 

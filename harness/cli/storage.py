@@ -21,7 +21,8 @@ examples:
 Credentials are found as the AWS CLI finds them. A push that was broken off goes on when the command is repeated, and
 what is there already is not sent again. docs/storage.md says what lies there, and which rights it takes.
 
-exit codes: 0 fine; 2 wrong use, no credentials or rights, or another run of that name is there; 3 the server fails.
+exit codes: 0 fine; 2 wrong use, no credentials or rights, or another run of that name is there; 3 the server fails, or
+has something else than what was pushed.
 """
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness import units
 from harness.cli.measuring import update_overview
 from harness.cli.storage import LS, PUSH, endpoint_of
-from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError
+from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.io.catalogue import read_catalogue
 from harness.io.rundir import RunDirectory
 from harness.io.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
@@ -98,13 +98,16 @@ def _pull(options: argparse.Namespace, place: Place, wanted: Wanted) -> int:
     pulled = pull_runs(place, options.reports, print, runs, options.figures_only)
     for run in pulled.incomplete:
         print(f"{run}: left out: its push was broken off, and nobody repeated it", file=sys.stderr)
-    for reason in pulled.refused:
+    for reason in (*pulled.refused, *pulled.damaged):
         print(f"aggregate.py: {reason}", file=sys.stderr)
     if pulled.runs:
         update_overview(options.reports, print)
     where = os.path.relpath(options.reports)
     print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} there already")
-    return EXIT_USAGE if pulled.refused else EXIT_OK
+    if pulled.damaged:
+        return EXIT_INVALID
+    is_lacking = bool(pulled.refused or (wanted.names and pulled.incomplete))
+    return EXIT_USAGE if is_lacking else EXIT_OK
 
 
 def _list(place: Place, wanted: Wanted) -> int:

@@ -86,7 +86,7 @@ def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | 
     if not total_bytes:
         return f"{mb_text(position_bytes)} MB{rows}"
     text = f"{mb_text(position_bytes)} of {mb_text(total_bytes)} MB{rows}"
-    if not 0 < position_bytes <= total_bytes:
+    if not 0 < position_bytes < total_bytes:
         return text
     left_s = passed_s * (total_bytes - position_bytes) / position_bytes
     return f"{text}, about {duration_text(round(left_s))} left"

@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.io.aws import client, errors_told
 from harness.io.reading import ReadingProgress
 from harness.io.rundir import RunDirectory, json_text, read_json
-from harness.io.s3_download import download
+from harness.io.s3_download import DamagedError, download
 from harness.io.s3_upload import upload
 from harness.record import RunRecord
 from harness.storage import (
@@ -73,12 +73,15 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull did, by plan/run: `refused` are told with the reason, as another run of that name is here."""
+    """What a pull did, by plan/run; `refused` and `damaged` are reasons: another run of that name is here, or what lies
+    there is not what was pushed.
+    """
 
     runs: tuple[str, ...]
     there: tuple[str, ...]
     incomplete: tuple[str, ...]
     refused: tuple[str, ...]
+    damaged: tuple[str, ...]
 
 
 def open_place(url: str, endpoint_url: str | None = None) -> Place:
@@ -126,7 +129,8 @@ def push(directory: RunDirectory, place: Place, say: Say, replace: bool = False)
         manifest = stored.with_files(local.files) if stored else local
         text = json_text(manifest.to_json()).encode()
         place.client.put_object(**place.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
-    say(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB)")
+    lack = "" if directory.all_samples else "; its samples are not here"
+    say(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
     return Pushed(local.key.id, url, tuple(file.name for file in missing), sent_bytes)
 
 
@@ -146,24 +150,31 @@ def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun]
     """Put pushed runs into the folder of reports, each file verified before it gets its name.
 
     `figures_only` leaves samples, telemetry and charts in S3. What is here of the same run stays as it is. Where
-    another run of that name is, the pulled one is refused, and the others go on.
+    another run of that name is, the pulled one is refused, and the others go on; they do as well where one is damaged.
     """
     runs: list[str] = []
     there: list[str] = []
     incomplete: list[str] = []
     refused: list[str] = []
+    damaged: list[str] = []
     for run in wanted:
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
             incomplete.append(run.key.id)
         elif other := _other_run(directory, run.key, place):
             refused.append(other)
-        elif _has_all(directory, figures_only) or not _fetch(directory, place, run.key, figures_only):
+        elif _has_all(directory, figures_only):
             there.append(run.key.id)
         else:
-            say(f"{run.key.id}: pulled")
-            runs.append(run.key.id)
-    return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused))
+            try:
+                is_new = _fetch(directory, place, run.key, figures_only)
+            except DamagedError as error:
+                damaged.append(str(error))
+                continue
+            if is_new:
+                say(f"{run.key.id}: pulled")
+            (runs if is_new else there).append(run.key.id)
+    return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused), tuple(damaged))
 
 
 def _has_all(directory: RunDirectory, figures_only: bool) -> bool:

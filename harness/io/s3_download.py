@@ -9,22 +9,30 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ServiceError
-from harness.io.s3_stream import ObjectStream
+from harness.io.s3_stream import NoObjectError, ObjectStream
 from harness.storage import StoredFile, parse_location
 
 _CHUNK_BYTES = 1024 * 1024
 
 
+class DamagedError(ServiceError):
+    """What lies in S3 is not what was pushed: other runs are not concerned."""
+
+
 def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[[int], None]) -> None:
     """Write the file that lies at `url` to `path`; one of a pull before, which is right, is kept.
 
-    `got` is told how many bytes of it are here. ServiceError when it is not what was pushed: then nothing is at `path`.
+    `got` is told how many bytes of it are here. DamagedError when it is not what was pushed: then nothing is at `path`.
     """
     if path.is_file() and _sum_of(path) == file.sha256:
         return
     draft = path.with_name(f"{path.name}.new")
     digest, size_bytes = hashlib.sha256(), 0
-    with io.BufferedReader(ObjectStream(client, parse_location(url)), _CHUNK_BYTES) as stored, draft.open("wb") as out:
+    try:
+        raw = ObjectStream(client, parse_location(url))
+    except NoObjectError:
+        raise DamagedError(f"{url}: is not there any more", "--figures-only may do without it") from None
+    with io.BufferedReader(raw, _CHUNK_BYTES) as stored, draft.open("wb") as out:
         for data in _unpacked(stored, url) if file.is_packed else _plain(stored):
             size_bytes += len(data)
             if size_bytes > file.size_bytes:
@@ -59,7 +67,7 @@ def _sum_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _damaged(url: str) -> ServiceError:
+def _damaged(url: str) -> DamagedError:
     what = f"{url}: is not what was pushed (wrong checksum)"
     todo = "pull it once more; if that stays so, remove what lies there (aws s3 rm --recursive) and push the run again"
-    return ServiceError(what, todo)
+    return DamagedError(what, todo)

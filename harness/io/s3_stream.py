@@ -17,6 +17,10 @@ _ATTEMPTS = 4
 _PAUSE_S = 0.5
 
 
+class NoObjectError(UsageError):
+    """There is nothing at an address in S3."""
+
+
 class ObjectStream(io.RawIOBase):
     """The bytes of an object; `size_bytes` is how many there are. Errors are those of harness.errors."""
 
@@ -72,7 +76,8 @@ class ObjectStream(io.RawIOBase):
         try:
             answer = self._client.get_object(**self._target)
         except exceptions.NoSuchKey:
-            raise UsageError(f"{self._location.url}: there is no such object", "see what there is: aws s3 ls") from None
+            what = f"{self._location.url}: there is no such object"
+            raise NoObjectError(what, "give all of its key: s3://bucket/…/samples.jtl.zst") from None
         return answer["Body"], answer["ETag"], answer["ContentLength"]
 
     def _rest(self) -> Any:
