@@ -1,5 +1,7 @@
 """What differs in the set-up of two sides, from literal records."""
 
+from dataclasses import replace
+
 from harness.record import GeneratorRecord, HostRecord
 from harness.stats.setup_diff import Difference, setup_differences
 from tests.factories import closed_load, record
@@ -59,6 +61,16 @@ def test_the_generators_that_drove_are_part_of_the_set_up():
         Difference("generators", "127.0.0.1 127.0.0.1", "10.0.0.7:1099"),
     )
     assert setup_differences([first], [run("B")]) == (Difference("generators", "127.0.0.1 127.0.0.1", "none"),)
+
+
+def test_a_machine_that_was_started_again_is_the_same_and_one_with_more_memory_is_another():
+    host = record().host
+    first, later, more = (
+        run(name, host=replace(host, memory_bytes=round(gb * 1024**3)))
+        for name, gb in (("A", 7.76), ("B", 7.75), ("C", 15.5))
+    )
+    assert setup_differences([first], [later]) == ()
+    assert setup_differences([first], [more]) == (Difference("memory GB", "8", "16"),)
 
 
 def test_the_values_of_a_group_stand_together():

@@ -24,8 +24,8 @@ OK, WARNED, REGRESSED = states.OK, states.WARNED, states.REGRESSED
 IMPROVED, LEARNING = states.IMPROVED, states.LEARNING
 NEW_LABEL, GONE_LABEL = "NEW LABEL", "GONE LABEL"
 NEW_ENVIRONMENT, NO_VALUE = "NEW ENVIRONMENT", "NO VALUE"
-# As setup_diff names what Conditions hold; the memory is told where it makes another machine.
-_OF_CONDITIONS = ("profile", "target", "CPU", "cores")
+# As setup_diff names what Conditions hold.
+_OF_CONDITIONS = ("profile", "target", "CPU", "cores", "memory GB")
 _DIFFERENCES_TOLD = 3
 
 
@@ -236,12 +236,8 @@ def _replaced(tonight: Night, nights: Sequence[Night]) -> Night | None:
 
 def _what_parts(before: Night, tonight: Night) -> str:
     """Return what of the conditions is not as it was."""
-    names = {*_OF_CONDITIONS, *(("memory MB",) if before.conditions.memory_gb != tonight.conditions.memory_gb else ())}
-    found = [
-        one
-        for one in setup_differences(before.valid, tonight.valid)
-        if one.name in names or one.name.startswith("load: ")
-    ]
+    differences = setup_differences(before.valid, tonight.valid)
+    found = [one for one in differences if one.name in _OF_CONDITIONS or one.name.startswith("load: ")]
     return f"since the night of {before.night} changed: {_in_words(found)}"
 
 

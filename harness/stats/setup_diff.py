@@ -11,6 +11,7 @@ from harness import units
 from harness.plan import SET_BY_THE_RUN
 from harness.record import RunRecord
 from harness.result import RunResult
+from harness.stats.conditions import sold_gb
 
 # Stands for a thing that a run does not have.
 NONE = "none"
@@ -74,7 +75,8 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield from ((f"version of {name}", value) for name, value in run.versions.items())
     yield "CPU", run.host.cpu_model
     yield "cores", str(run.host.cpu_count)
-    yield "memory MB", units.mb_text(run.host.memory_bytes)
+    # What a kernel sees of it is a few MB more or less at each boot.
+    yield "memory GB", units.number_text(sold_gb(run.host.memory_bytes))
     yield "kernel", run.host.kernel
     yield "Python", run.host.python
     yield "commit of the harness", _commit(run)
