@@ -172,9 +172,11 @@ def test_a_night_goes_on_after_runs_that_fail_and_its_page_tells_all(finished, h
 
 
 @pytest.mark.real
-def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished, tmp_path):
+def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished, home, tmp_path):
     suite = SUITE.replace("duration = 2", "duration = 4")
-    process = start(suite=suite)
+    mine = home / "env" / "mine.toml"
+    mine.write_text(suite)
+    process = start("--suite", str(mine))
     under_way(tmp_path, 1)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
@@ -182,7 +184,7 @@ def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished
     assert "**INTERRUPTED, so far INVALID: 1 of 1 run NOT RUN" in page_of(tmp_path)
     (report,) = (nights(tmp_path) / "tiny").glob("run-*.md")
     assert "INTERRUPTED" in report.read_text()
-    assert "make nightly RESUME=1" in out
+    assert "go on with: make nightly SUITE=env/mine.toml RESUME=1\n" in out
     assert nothing_is_left(tmp_path)
     code, out = finished("--resume", suite=suite.replace("users = 4", "users = 5"))
     assert (code, out.count("\n")) == (2, 1)

@@ -47,6 +47,8 @@ from harness.verdict import VALID
 
 # What a run takes beside its load, until it is known: the start of the system and of JMeter, the report.
 FIRST_GUESS_S = 30.0
+# The suite that is meant where none is named.
+SUITE = "env/nightly.toml"
 _SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 _SUBJECTS_MOST = 20
 _RUN = toolchain.ROOT / "scripts" / "run"
@@ -90,7 +92,7 @@ class Night:
         _say(f"\n{self._record.title} {self._record.name}: {headline(result)}")
         _say(f"page: {shown(self._files.page)}")
         if self._record.state == RUNNING:
-            _say("go on with: make nightly RESUME=1")
+            _say(f"go on with: {self._record.command} RESUME=1")
             return EXIT_INTERRUPTED
         return result.exit_code
 
@@ -185,13 +187,15 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
     commit, changed = machine.git_facts(toolchain.ROOT)
     last = _last_commit(options.reports)
     files = reserve_night(options.reports, now.strftime("%Y-%m-%d"))
-    is_default = options.suite.resolve() == (options.home / "env" / "nightly.toml").resolve()
+    suite_path, home = options.suite.resolve(), options.home.resolve()
+    # No path of this machine belongs into a page.
+    suite_text = str(suite_path.relative_to(home)) if suite_path.is_relative_to(home) else suite_path.name
     record = NightlyRecord(
         format_version=FORMAT_VERSION,
         name=files.name,
         series=now.strftime("%y%m%d"),
         title=suite.title,
-        command=make_command("nightly", {"suite": None if is_default else options.suite.name, "s3": options.s3}),
+        command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, "s3": options.s3}),
         budget_s=suite.budget_s,
         metrics=suite.metrics,
         labels=suite.labels,

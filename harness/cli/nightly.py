@@ -11,7 +11,7 @@ from uuid import uuid4
 from harness import spec as specs
 from harness import units
 from harness.cli.arguments import asked_of, goal_of, refuse_empty
-from harness.cli.night import FIRST_GUESS_S, Night
+from harness.cli.night import FIRST_GUESS_S, SUITE, Night
 from harness.cli.night_storage import NightStorage
 from harness.errors import EXIT_OK, HarnessError, UsageError
 from harness.io import toolchain
@@ -24,7 +24,6 @@ from harness.nightly import Load, order_of
 from harness.storage import parse_location
 from harness.suite import Suite, SuiteRun, load_suite
 
-SUITE = toolchain.ROOT / "env" / "nightly.toml"
 REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
 examples:
@@ -52,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     option = result.add_argument
-    option("--suite", type=Path, default=SUITE, help="the TOML file that says what is measured (env/nightly.toml)")
+    option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"what is measured: a TOML file ({SUITE})")
     option("--dry-run", action="store_true", help="check everything, print the order of the runs, start nothing")
     option("--resume", action="store_true", help="go on with the last night, which did not come to its end")
     option("--s3", help="s3://bucket/prefix: fetch the figures of earlier nights from there, push each run to it")
