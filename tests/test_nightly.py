@@ -190,6 +190,13 @@ def test_a_new_machine_is_not_said_to_be_as_good_as_before():
     assert "- NEW ENVIRONMENT: tiny, 2 users: a history begins; since the night of 2026-11-20" in page_of(result)
 
 
+def test_a_night_without_a_value_does_not_say_twice_why():
+    verdict = Verdict(INVALID, ("web died; web.log: 100 words",), (), ())
+    text = page_of(result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict)))
+    assert text.count("100 words") == 1
+    assert "- NO VALUE: tiny, 2 users: no run is valid; its history goes on without this night\n" in text
+
+
 def test_a_label_that_no_run_has_is_no_good_night():
     result = result_of(night(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
     assert (result.verdict, result.exit_code) == ("INVALID", 3)
