@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import sys
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -93,7 +95,7 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     sending: deque[Future[dict[str, Any]]] = deque()
     done: list[dict[str, Any]] = []
     # At its end, by an error or Ctrl-C as well, the few parts on their way are waited for: they count the next time.
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool, _waiting_told():
         for number, data in enumerate(parts, 1):
             size_bytes += len(data)
             part = there.get(number)
@@ -111,6 +113,16 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     if stored_bytes != size_bytes:
         raise _damaged(target, f"{stored_bytes:,} bytes in place of {size_bytes:,}")
     return sent_bytes
+
+
+@contextmanager
+def _waiting_told() -> Iterator[None]:
+    """Within it Ctrl-C is answered at once: over a slow line parts take their time."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("waiting for the parts on their way: they are not sent again", file=sys.stderr, flush=True)
+        raise
 
 
 def _is_whole(client: Any, target: Target, file: StoredFile) -> bool:
