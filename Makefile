@@ -139,9 +139,11 @@ metrics: ## fetch what CloudWatch knows of RUN (ENV: that of another profile), a
 	  $(if $(filter-out file,$(origin ENV)),$(call option,env,$(ENV))),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 accept: ## mark a change of PLAN as intended from the night SINCE on, for a REASON: the nightly compares since then
-	@$(python) aggregate.py accept $(call option,since,$(SINCE)) $(call option,plan,$(PLAN)) \
+	@$(python) aggregate.py accept $(call option,since,$(SINCE)) \
+	  $(if $(filter-out file,$(origin PLAN)),$(call option,plan,$(PLAN))) \
+	  $(if $(filter-out file,$(origin ENV)),$(call option,env,$(ENV))) \
 	  $(call option,users,$(USERS)) $(call option,label,$(value LABEL)) $(call option,metric,$(METRIC)) \
-	  $(call option,reason,$(value REASON))
+	  $(call option,reason,$(value REASON)) $(call option,reports,$(REPORTS)/nightly)
 
 site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
 	@$(python) aggregate.py site '$(REPORTS)'

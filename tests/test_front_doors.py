@@ -36,6 +36,14 @@ def test_make_alone_names_every_plan_and_profile(folder):
     assert names <= set(make().stdout.split())
 
 
+def test_make_accept_is_of_the_plan_and_the_profile_that_are_named_and_never_of_a_default_one():
+    asked = ("-n", "accept", "SINCE=2026-11-20", "REASON=so", "REPORTS=kept")
+    line = make(*asked, "PLAN=thruzero", "ENV=folio").stdout
+    for words in ("--plan 'thruzero'", "--env 'folio'", "--reports 'kept/nightly'"):
+        assert words in line
+    assert not re.search("--plan|--env", make(*asked).stdout)
+
+
 def test_make_passes_every_variable_on_with_its_quotes():
     line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
     assert "--users '5'" in line
