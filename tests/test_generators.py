@@ -289,18 +289,37 @@ def test_a_harness_that_is_killed_leaves_generators_that_stop_and_are_free(share
     wait_for(lambda: not processes_of(tmp_path / "reports"), 15)
 
 
+def server_at(address: str) -> psutil.Process:
+    port = address.partition(":")[2]
+    (server,) = [
+        found for found in psutil.process_iter(["cmdline"])
+        if "GeneratorServer" in (found.info["cmdline"] or []) and port in found.info["cmdline"]
+    ]  # fmt: skip
+    return server
+
+
+@pytest.mark.real
+def test_a_generator_that_hangs_ends_the_run_which_names_it(shared, two, tmp_path):
+    (first, _), (second, log) = two
+    process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
+    samples_under_way(tmp_path, 5, 60)
+    server_at(second).suspend()
+    try:
+        out, err = process.communicate(timeout=40)
+    finally:
+        server_at(second).resume()
+    assert process.returncode == 3, out + err
+    assert f"INVALID: generator {second} was lost: it does not answer" in out
+    wait_for(lambda: log.read_text().rstrip().endswith("free"), 20)
+
+
 @pytest.mark.real
 def test_a_generator_that_dies_ends_the_run_which_names_it_and_keeps_the_samples(shared, two, tmp_path):
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
     samples_under_way(tmp_path, 5, 60)
-    port = second.partition(":")[2]
-    (server,) = [
-        found for found in psutil.process_iter(["cmdline"])
-        if "GeneratorServer" in (found.info["cmdline"] or []) and port in found.info["cmdline"]
-    ]  # fmt: skip
-    server.kill()
+    server_at(second).kill()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, out + err
     assert f"INVALID: generator {second} was lost" in out

@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLException;
@@ -50,12 +51,13 @@ public final class Generators {
     private static final long PERIOD_MS = 1_000;
     private static final int CLOCK_TRIES = 5;
     private static final int TRIES = 3;
-    /** One that hangs takes so long to fail once; see the response timeout that the harness sets. */
     private static final long SILENCE_MS = 10_000;
 
     private final String claim = java.util.UUID.randomUUID().toString();
     private final String[] addresses;
     private final Generator[] generators;
+    /** When each generator that is ours was heard last. */
+    private final Map<Integer, Long> heardNs = new ConcurrentHashMap<>();
 
     private Generators(String[] addresses) {
         this.addresses = addresses;
@@ -71,6 +73,7 @@ public final class Generators {
             int number = n;
             daemon(() -> all.hold(number, arguments[2]));
         }
+        daemon(all::watch);
         // Standard input may end, or a guardian may end us: whichever comes first when the harness is killed.
         Runtime.getRuntime().addShutdownHook(new Thread(all::release));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -99,23 +102,44 @@ public final class Generators {
             return;
         }
         int failures = 0;
-        long heardNs = System.nanoTime();
-        while (true) {
+        heardNs.put(n, System.nanoTime());
+        while (heardNs.containsKey(n)) {
             try {
                 Thread.sleep(PERIOD_MS);
                 generators[n].renew(claim);
                 failures = 0;
-                heardNs = System.nanoTime();
+                heardNs.replace(n, System.nanoTime());
             } catch (RemoteException | InterruptedException error) {
                 failures++;
-                if (failures == TRIES || System.nanoTime() - heardNs > TimeUnit.MILLISECONDS.toNanos(SILENCE_MS)) {
-                    tell("lost", number, words(error));
-                    return;
+                if (failures == TRIES) {
+                    lose(n, words(error));
                 }
             } catch (RuntimeException error) { // its own word: the claim is gone
-                tell("lost", number, words(error));
+                lose(n, words(error));
+            }
+        }
+    }
+
+    /** Tell of those that hang: RMI may wait for one of them for ever, as it sets no limit to the handshake of SSL. */
+    private void watch() {
+        long silenceNs = TimeUnit.MILLISECONDS.toNanos(SILENCE_MS);
+        while (true) {
+            heardNs.forEach((n, lastNs) -> {
+                if (System.nanoTime() - lastNs > silenceNs) {
+                    lose(n, "it does not answer");
+                }
+            });
+            try {
+                Thread.sleep(PERIOD_MS);
+            } catch (InterruptedException error) {
                 return;
             }
+        }
+    }
+
+    private void lose(int n, String why) {
+        if (heardNs.remove(n) != null) {
+            tell("lost", String.valueOf(n), why);
         }
     }
 
@@ -159,11 +183,9 @@ public final class Generators {
     }
 
     private void release() {
-        for (Generator generator : generators) {
+        for (int n : heardNs.keySet()) { // of those alone that answer: the others give themselves free
             try {
-                if (generator != null) {
-                    generator.release(claim);
-                }
+                generators[n].release(claim);
             } catch (RemoteException | RuntimeException error) {
                 // It is gone, or it has given itself free: there is nothing to release.
             }
