@@ -98,7 +98,7 @@ def test_what_cloudwatch_has_stands_in_csv_json_and_report_and_the_rest_is_na(tm
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[:2] == [
-        "tiny/run-01_1: 3 resources in CloudWatch, in the seconds that are counted, 60 to 180 s",
+        "tiny/run-01_1: 3 resources in CloudWatch, counted are their periods from 60 to 180 s",
         "n/a: CloudWatch had nothing (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
     ]
     rows = directory.cloudwatch.read_text().splitlines()

@@ -117,5 +117,5 @@ def _period_of_kept(directory: RunDirectory) -> int | None:
 def _told(found: CloudMetrics, source: str) -> list[str]:
     """Return what was found in lines of its own."""
     resources = units.plural(len(found.resources), "resource")
-    stretch = f"in the seconds that are counted, {found.from_s} to {found.to_s} s"
+    stretch = f"counted are their periods from {found.from_s} to {found.to_s} s"
     return [f"{source}: {resources} in CloudWatch, {stretch}", *cloud_doubts(found, source)]
