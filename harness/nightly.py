@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.record import LoadRecord
 from harness.thresholds import Thresholds
 
@@ -93,6 +93,15 @@ class NightlyRecord:
     def waiting(self) -> tuple[int, ...]:
         """The places of the runs that are still to be done."""
         return tuple(place for place, run in enumerate(self.runs) if run.state == WAITING)
+
+    @property
+    def lengths_s(self) -> tuple[tuple[float, float], ...]:
+        """Planned and taken seconds of the valid runs: those that failed say nothing of how long one takes."""
+        return tuple(
+            (self.load_of(run).planned_s, run.took_s)
+            for run in self.runs
+            if run.state == ENDED and run.took_s is not None and run.exit_code in (EXIT_OK, EXIT_REGRESSED)
+        )
 
     @property
     def asked(self) -> tuple[object, ...]:

@@ -39,6 +39,13 @@ def test_a_record_comes_back_from_its_json():
     assert NightlyRecord.from_json(json.loads(json.dumps(record.to_json())), "x") == record
 
 
+def test_how_long_runs_take_is_learnt_from_valid_ones_also_those_before_an_interruption():
+    runs = (
+        ended(), ended(2, exit_code=1, took_s=120.0), ended(3, exit_code=3, took_s=2.0), NightRun(0, 4, exit_code=130),
+    )  # fmt: skip
+    assert night(*runs).lengths_s == ((100.0, 112.4), (100.0, 120.0))
+
+
 def test_what_is_no_record_is_refused():
     with pytest.raises(UsageError, match=r"x\.json: not the record of a night"):
         NightlyRecord.from_json({"format_version": 1}, "x.json")

@@ -73,8 +73,6 @@ class Night:
         self._files, self._record = (_taken_up if options.resume else _begun)(options, loads, suite)
         self._problems = self._record.storage_problems
         self._began_s = time.monotonic() - self._record.spent_s
-        # Planned and taken seconds of the valid runs so far.
-        self._done: list[tuple[float | None, float]] = []
         self._write(self._record)
 
     def carry_out(self) -> int:
@@ -101,7 +99,7 @@ class Night:
         run = self._record.runs[place]
         load = self._record.load_of(run)
         left_s = self._record.budget_s - self._spent_s
-        needed_s = time_left_s([load.planned_s], self._done, FIRST_GUESS_S) or 0.0
+        needed_s = time_left_s([load.planned_s], self._record.lengths_s, FIRST_GUESS_S) or 0.0
         if needed_s > left_s:
             needed, left = (units.duration_text(round(max(0.0, seconds))) for seconds in (needed_s, left_s))
             why = f"no time for it: it needs about {needed}, of the budget {left} are left"
@@ -125,9 +123,6 @@ class Night:
             self._problems += (f"{entry.id} was not kept: {_last_words(log)}",)  # where its profile has a [storage]
         if directory and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
-        took_s = round(ended.took_s, 1)
-        if entry and ended.how == IN_TIME and _is_valid(entry):  # the others say nothing of how long one takes
-            self._done.append((load.planned_s, took_s))
         line = run_line(entry.result) if entry and entry.result else ""
         _say("  " + "; ".join(part for part in (line, problem) if part))
         return replace(
@@ -136,7 +131,7 @@ class Night:
             state=WAITING if ended.how == INTERRUPTED else ENDED,
             run=entry.name if entry else None,
             exit_code=ended.exit_code,
-            took_s=took_s,
+            took_s=round(ended.took_s, 1),
             problem=problem,
         )
 
@@ -162,7 +157,7 @@ class Night:
         """Return which run of how many begins, and about how long the night still takes."""
         record = self._record
         planned_s = [record.load_of(record.runs[waiting]).planned_s for waiting in record.waiting]
-        left_s = time_left_s(planned_s, self._done, FIRST_GUESS_S) or 0.0
+        left_s = time_left_s(planned_s, record.lengths_s, FIRST_GUESS_S) or 0.0
         left = units.duration_text(round(left_s))
         return f"run {place + 1} of {len(record.runs)}, {record.title_of(record.runs[place])}; about {left} left"
 
