@@ -13,7 +13,7 @@ def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iter
     """Serve on 127.0.0.1 by a handler that has these attributes; give the port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (handler,), attributes))
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server.server_address[1]
     server.shutdown()
     server.server_close()

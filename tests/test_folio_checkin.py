@@ -96,7 +96,7 @@ def okapi() -> Iterator[FakeOkapi]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"okapi": fake}))
     server.daemon_threads = True
     fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield fake
     server.shutdown()
     server.server_close()
