@@ -287,6 +287,8 @@ def test_a_harness_that_is_killed_leaves_generators_that_stop_and_are_free(share
     wait_for(lambda: log.read_text().count("free") > before, 20)
     assert "the load that still went on is stopped" in log.read_text()
     wait_for(lambda: not processes_of(tmp_path / "reports"), 15)
+    # Not even a link to the keys, which a copy of the run would follow.
+    wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)
 
 
 def server_at(address: str) -> psutil.Process:

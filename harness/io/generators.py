@@ -54,6 +54,7 @@ class Generators:
     def __init__(self, remotes: Sequence[Remote], keys: Path, home: Path, guardian: Guardian) -> None:
         check_keys(keys)
         self._keys = keys.resolve()
+        self._guardian = guardian
         self._peers = [_Peer(remote, {}) for remote in remotes]
         self._own: dict[str, str] = {}
         self._lines: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
@@ -136,6 +137,7 @@ class Generators:
         """
         links = [directory.path / name for name in (KEY_STORE, KEY_PROPERTIES)]
         for link in links:
+            self._guardian.remove_at_end(link)
             link.symlink_to(self._keys / link.name)
         try:
             yield

@@ -3,7 +3,7 @@
 Every child of the harness carries HARNESS_OWNER=<id> in its environment and hands it on to its own children. The
 guardian, in a session of its own, waits for the end of a pipe whose other end only the harness holds. The pipe ends
 when the harness ends, even by SIGKILL. Then the guardian ends every process of that owner, masks the secrets in what a
-run has left that did not come to its end, and removes the folders it was told of. The same file is the guardian's
+run has left that did not come to its end, and removes what it was told of. The same file is the guardian's
 program: standard library and psutil, and what masks secrets.
 """
 
@@ -61,9 +61,9 @@ class Guardian:
         """Return what to merge into the environment of a child, so that it is watched over."""
         return {OWNER_VARIABLE: self.owner_id}
 
-    def remove_at_end(self, folder: Path) -> None:
-        """Have `folder` removed when the harness dies (or this guardian is closed)."""
-        self._tell(_REMOVE, folder)
+    def remove_at_end(self, path: Path) -> None:
+        """Have a folder, or a link, removed when the harness dies (or this guardian is closed)."""
+        self._tell(_REMOVE, path)
 
     @contextlib.contextmanager
     def masking(self, folder: Path, values: Sequence[str]) -> Iterator[None]:
@@ -153,9 +153,11 @@ def _main(owner_id: str, read_end: int) -> None:
     for word, folder, *values in told:
         if word == _MASK and values and folder not in masked:
             _mask(Path(folder), values)
-    for word, folder, *_ in told:
-        if word == _REMOVE:
-            shutil.rmtree(folder, ignore_errors=True)
+    for word, path, *_ in told:
+        if word == _REMOVE and Path(path).is_symlink():
+            Path(path).unlink(missing_ok=True)
+        elif word == _REMOVE:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _mask(folder: Path, values: Sequence[str]) -> None:
