@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -12,8 +13,10 @@ from harness.cli.aggregate import main
 from harness.errors import UsageError
 from harness.io.catalogue import read_catalogue
 from harness.record import HostRecord
-from harness.render.history import history_chart, history_report
+from harness.render.axes import Axis
+from harness.render.history import history_chart, history_report, name_axis
 from harness.render.history_data import history_csv
+from harness.render.svg import WIDTH, Plot, text_width
 from harness.stats.acceptance import Acceptance
 from harness.stats.history import history
 from tests.report_folder import add_run, run_folder
@@ -224,6 +227,17 @@ def test_the_newest_runs_keep_the_changes_among_them(tmp_path):
     assert [change.index for change in history_of(tmp_path, last=10).lines[0].changes] == [2]
     assert history_of(tmp_path, last=8).lines[0].changes[0].index == 0
     assert history_of(tmp_path, last=7).lines[0].changes == ()
+
+
+@pytest.mark.parametrize("count", [2, 6, 7, 20, 31, 59, 60, 68])
+def test_names_below_the_axis_never_touch_though_the_last_one_is_moved_into_the_picture(count):
+    names = [f"run-2611{number:02}_4" for number in range(count)]
+    plot = Plot(name_axis(names), Axis(0, 1, ((0, "0"),)), 0, 100)
+    svg = ElementTree.fromstring(f"<g>{''.join(plot.axes(''))}</g>")
+    half = text_width(names[0]) / 2
+    places = [float(text.get("x")) for text in svg.iter("text") if text.text in names]
+    assert places[-1] + half <= WIDTH
+    assert all(right - left > 2 * half + 8 for left, right in pairwise(places))
 
 
 def test_otava_gets_a_column_of_numbers_for_each_figure(tmp_path, capsys):

@@ -188,7 +188,10 @@ def _dot(plot: Plot, place: float, value: float, point: Point) -> str:
 
 def name_axis(names: Sequence[str]) -> Axis:
     """Return an axis with a place for each name; names stand where there is room for them, the last one always."""
-    room_px = max(svg.text_width(name) for name in names) + _TICK_GAP_PX
+    width_px = max(svg.text_width(name) for name in names)
+    # The last name moves to the left by what would not stand on the card.
+    moved_px = max(0.0, width_px / 2 - (svg.WIDTH - svg.RIGHT))
+    room_px = width_px + moved_px + _TICK_GAP_PX
     step = -(-len(names) // max(1, min(_MOST_TICKS, int((svg.RIGHT - svg.LEFT) / room_px))))
     ticks = [(float(place), names[place]) for place in range(len(names) - 1, -1, -step)]
     return Axis(-0.5, len(names) - 0.5, tuple(reversed(ticks)))
