@@ -132,7 +132,7 @@ def test_nights_without_any_noise_are_held_against_the_threshold_alone():
     runs = [run(day, 100) for day in range(1, 10)]
     assert check_of([*runs, run(10, 104.9)]).state == OK
     assert check_of([*runs, run(10, 105.1)]).state == WARNED
-    rules = replace(AVERAGE, by_plan={"tiny": Thresholds(average=0.2)})
+    rules = replace(AVERAGE, thresholds=Thresholds(average=0.2))
     assert check_of([*runs, run(10, 119)], rules=rules).state == OK
 
 

@@ -31,15 +31,10 @@ _DIFFERENCES_TOLD = 3
 
 @dataclass(frozen=True)
 class GateRules:
-    """Which changes matter: the thresholds of each plan, `thresholds` for plans that are not in `by_plan`."""
+    """Which changes matter, and which metrics are judged."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
-    by_plan: Mapping[str, Thresholds] = field(default_factory=dict)
     metrics: tuple[str, ...] = METRICS
-
-    def of(self, plan: str) -> Thresholds:
-        """Return the thresholds of a plan."""
-        return self.by_plan.get(plan, self.thresholds)
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ def _checks(
             yield place.check(NEW_LABEL, label, "a history begins")
         else:
             for metric in rules.metrics:
-                yield from _of_metric(place, label, metric, acceptances, rules.of(tonight.plan))
+                yield from _of_metric(place, label, metric, acceptances, rules.thresholds)
     if known:
         last = place.valid_before[-1]
         for label in last.labels:
