@@ -90,14 +90,18 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(value NOTE)) \
   $(call option,reports,$(REPORTS))
 
+# $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which nothing would heed.
+refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
+no_push = a sweep is not pushed by itself: when it is done, make push S3=… RUN="run-07_*"
+
 sweep: ## a run for each of USERS=1,5,10,25, and one report of them all
-	@$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) \
-	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options)
+	@$(call refused,S3,$(no_push),$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) \
+	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options))
 
 capacity: ## search the greatest number of users within the goal
-	@$(if $(strip $(REMOTES)),echo 'a search for the capacity has no REMOTES: make sweep has' >&2; exit 2,$(python) \
+	@$(call refused,REMOTES,a search for the capacity has no REMOTES: make sweep has,$(call refused,S3,$(no_push),$(python) \
 	  scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
-	  $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options))
+	  $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
 
 nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(value SUITE)) $(call option,s3,$(value S3)) \

@@ -58,6 +58,13 @@ def test_a_search_for_the_capacity_does_not_drive_without_the_generators_that_it
     assert done.stderr.splitlines()[0] == "a search for the capacity has no REMOTES: make sweep has"
 
 
+@pytest.mark.parametrize("target", ["sweep", "capacity"])
+def test_what_a_sweep_would_not_push_it_does_not_begin(target):
+    done = make(target, "USERS=1", "S3=s3://bucket/prefix")
+    assert done.returncode == 2
+    assert done.stderr.startswith("a sweep is not pushed by itself: when it is done, make push S3=")
+
+
 @pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
 def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(script):
     text = (ROOT / "Makefile").read_text()

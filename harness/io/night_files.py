@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import did_you_mean
 from harness.errors import UsageError
+from harness.io.folder_lock import alone_in
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.nightly import FORMAT_VERSION, RUNNING, NightlyRecord
 
@@ -121,16 +121,7 @@ def _order(files: NightFiles) -> tuple[str, int]:
     return match[1], int(match[2] or 1)
 
 
-@contextlib.contextmanager
-def locked(reports: Path) -> Iterator[None]:
-    """Hold the nights of a folder alone, until this process ends; UsageError when another one is at them."""
+def locked(reports: Path) -> AbstractContextManager[None]:
+    """Hold the nights of a folder alone; UsageError when another harness is at them."""
     reports.mkdir(parents=True, exist_ok=True)
-    handle = os.open(reports, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(f"a night goes on in {os.path.relpath(reports)}", "wait for its end") from None
-        yield
-    finally:
-        os.close(handle)
+    return alone_in(reports, f"a night goes on in {os.path.relpath(reports)}", "wait for its end")

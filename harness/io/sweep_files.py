@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import did_you_mean
 from harness.errors import UsageError
+from harness.io.folder_lock import alone_in
 from harness.io.rundir import SWEEP_NAME, RunDirectory, json_text, next_series, read_json, write_whole
 from harness.stats.sweep_record import FORMAT_VERSION, RUNNING, SweepRecord
 
@@ -56,21 +56,12 @@ class SweepFiles:
         """Return the record; UsageError when it is none."""
         return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION), str(self.record))
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the sweep alone; UsageError when another harness is at it. Whatever ends a harness frees it."""
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the sweep alone; UsageError when another harness is at it."""
         self.folder.mkdir(exist_ok=True)  # git keeps no empty folder
-        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise UsageError(
-                    f"{self.name} goes on in another process", "wait for its end, or begin another one with NEW=1"
-                ) from None
-            yield
-        finally:
-            os.close(handle)
+        return alone_in(
+            self.folder, f"{self.name} goes on in another process", "wait for its end, or begin another one with NEW=1"
+        )
 
     def discard(self) -> None:
         """Remove the folder of a sweep that measured nothing, and the plan's when that was all."""
