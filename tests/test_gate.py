@@ -178,6 +178,14 @@ def test_after_an_acceptance_a_further_change_is_seen_at_once():
     assert check_of([*runs, run(18, 151)], [accepted]).state == REGRESSED
 
 
+def test_some_nights_after_an_acceptance_the_limit_is_as_narrow_as_before():
+    # Of six nights alone the spread, 2.2 %, would be taken 2.3 times, and nothing below +19 % be seen.
+    accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
+    since = [run(15 + place, 1.2 * value) for place, value in enumerate((100, 102, 98, 101, 99, 103))]
+    assert check_of([*steady(), *since, run(21, 134)], [accepted]).state == WARNED
+    assert check_of([*steady(), *since, run(21, 128)], [accepted]).state == OK
+
+
 @pytest.mark.parametrize("change", [{"plan": "other"}, {"users": 3}, {"profile": "t2"}, {"metric": "90"}])
 def test_an_acceptance_is_of_what_it_names_alone(change):
     accepted = replace(Acceptance("2026-11-15", "tiny", None, None, None, None, "so"), **change)

@@ -198,7 +198,10 @@ class _Course:
         normal = [known for _, known in self._normal[-_SPREAD_NIGHTS_MOST:]]
         if len(normal) < NIGHTS_LEAST:
             return self._deviation_before
-        return spread(normal) * _FEW_NIGHTS.get(len(normal), 1.0)
+        found, factor = spread(normal), _FEW_NIGHTS.get(len(normal), 1.0)
+        if factor > 1 and self._deviation_before is not None:
+            return max(found, self._deviation_before)  # those before say more than so few alone
+        return found * factor
 
     def _limit(self, baseline: float, deviation: float, count: int) -> float:
         """Return the distance that is beyond what matters and beyond what nights are apart."""
