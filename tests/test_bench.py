@@ -47,6 +47,7 @@ class TestTheGeneratedFile:
         assert generated(1, 5000)[0] == made[0]
         assert generated(2, 5000)[0] != made[0]
 
+    @pytest.mark.real
     def test_has_the_rows_asked_for_also_across_blocks(self):
         content, truth = generated(seed=1, row_count=100_001)
         assert len(rows_of(content)) == truth.total("TOTAL").sample_count == 100_001

@@ -161,6 +161,7 @@ def test_a_java_without_jfr_is_said_to_be(tmp_path: Path, monkeypatch: pytest.Mo
     )
 
 
+@pytest.mark.real
 def test_a_run_whose_system_left_no_recording_says_so_and_is_as_good(
     run: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
 ) -> None:

@@ -258,6 +258,7 @@ def test_what_ended_a_part_stands_in_the_whole_with_its_generator():
     assert run.generators[1].host.cpu_model == "Old CPU"
 
 
+@pytest.mark.real
 def test_a_refused_merge_leaves_nothing_behind_and_ends_with_2(tmp_path, two_runs):
     jtl = f"{two_runs[0]}/samples.jtl"
     for arguments, said in (

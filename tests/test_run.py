@@ -126,6 +126,7 @@ def test_two_runs_at_once_get_two_directories(start_run, target, tmp_path):
     assert len(list((tmp_path / "reports" / "tiny").glob("run-01_?.md"))) == 2
 
 
+@pytest.mark.real
 def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run, target, tmp_path):
     assert run("--target", target, "--duration", "1", "--note", "before the fix").returncode == 0
     directory = tmp_path / "reports" / "tiny" / "run-01_1"

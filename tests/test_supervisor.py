@@ -123,6 +123,7 @@ def test_a_process_that_is_never_ready_fails_at_its_deadline_and_is_stopped(make
         assert owned_processes(guardian.owner_id) == []
 
 
+@pytest.mark.real
 def test_a_wrong_answer_is_not_ready_and_is_quoted(make: Start) -> None:
     with pytest.raises(StartError, match="answers 503, not 200"):
         make(mode="unhealthy").start()

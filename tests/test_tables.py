@@ -300,6 +300,7 @@ def test_json_has_the_keys_of_a_runs_json_and_the_percentiles_asked_for():
     assert group["total"]["percentiles_ms"] == {"50": 100, "99": 200}
 
 
+@pytest.mark.real
 def test_a_table_of_10000_labels_has_all_of_them():
     samples = [sample(f"label {number}") for number in range(10_000)]
     lines = group_table(load_of(samples)).splitlines()

@@ -40,6 +40,7 @@ def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_l
     assert (jmeter.seconds[:2], jmeter.rss_bytes[1], jmeter.seconds[-1]) == ((1.5, 5.5), 6, 1497.5)
 
 
+@pytest.mark.real
 def test_a_busy_process_and_one_with_a_busy_child_are_measured_with_the_cpu_that_they_got(tmp_path):
     path = tmp_path / "telemetry.csv"
     busy = f"{sys.executable} -c 'while True: pass'"
