@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -135,6 +135,34 @@ def refused(
         return capsys.readouterr().err
 
     return stderr_of
+
+
+def start_front_door(
+    script: str, arguments: Sequence[str], tmp_path: Path, mode: str, environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    """Start a front door with the fake JMeter and a TMPDIR of its own; both streams come as one text."""
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "scripts" / script), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **variables, **environment},
+        start_new_session=True,
+    )
+
+
+@pytest.fixture
+def finished(start: Start) -> Callable[..., tuple[int, str]]:
+    """Run what a module's `start` starts to its end; return its exit code and its output."""
+
+    def to_the_end(*arguments: str, **options: str) -> tuple[int, str]:
+        process = start(*arguments, **options)
+        out, _ = process.communicate(timeout=120)
+        return process.returncode, out
+
+    return to_the_end
 
 
 @pytest.fixture

@@ -185,6 +185,7 @@ def test_wrong_use_is_an_error_that_says_what_to_do(compare, arguments, what):
         compare(*arguments)
 
 
+@pytest.mark.real
 def test_from_the_command_line_the_exit_code_arrives(reports):
     command = [sys.executable, str(ROOT / "aggregate.py"), "compare", "run-07_1", "run-07_3"]
     done = subprocess.run([*command, "--reports", str(reports)], capture_output=True, text=True, check=False)

@@ -151,6 +151,7 @@ def test_a_missing_or_old_maven_is_one_line_that_says_what_to_install(tmp_path, 
     assert done.stdout.strip().startswith(message)
 
 
+@pytest.mark.real
 def test_a_system_stays_up_until_it_is_asked_to_stop(home, tmp_path):
     command = [
         sys.executable,

@@ -32,6 +32,7 @@ def figures_of_its_time(summary):
 
 
 @pytest.mark.parametrize("run", RUNS)
+@pytest.mark.real
 def test_every_cell_of_a_real_runs_aggregate_csv_comes_out_equal(run):
     if not (GOLDEN / run).is_dir():
         pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")

@@ -20,7 +20,7 @@ from harness.errors import UsageError
 from harness.io.child import Launch
 from harness.io.interrupts import Interrupts
 from harness.io.limited_child import INTERRUPTED, TOO_LONG, Patience, run_limited
-from tests.conftest import FAKE_JMETER, ROOT, TINY_PLAN
+from tests.conftest import ROOT, TINY_PLAN, start_front_door
 from tests.moto_server import ENVIRONMENT, moto_server
 from tests.test_run import processes_of, wait_for
 
@@ -43,32 +43,11 @@ def start(home, tmp_path):
 
     def started(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
         (home / "env" / "nightly.toml").write_text(suite)
-        command = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
-        command += ["--home", str(home), "--reports", str(nights(tmp_path)), "--build", str(tmp_path / "build")]
-        (tmp_path / "tmp").mkdir(exist_ok=True)
-        variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
-        return subprocess.Popen(
-            [*command, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, **variables, **environment},
-            start_new_session=True,
-        )
+        command = ["--suite", str(home / "env" / "nightly.toml"), "--home", str(home)]
+        command += ["--reports", str(nights(tmp_path)), "--build", str(tmp_path / "build"), *arguments]
+        return start_front_door("nightly", command, tmp_path, mode, environment)
 
     return started
-
-
-@pytest.fixture
-def finished(start):
-    """Run scripts/nightly to its end; return its exit code and its output."""
-
-    def to_the_end(*arguments: str, **options: str) -> tuple[int, str]:
-        process = start(*arguments, **options)
-        out, _ = process.communicate(timeout=120)
-        return process.returncode, out
-
-    return to_the_end
 
 
 def nights(tmp_path: Path) -> Path:

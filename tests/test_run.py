@@ -76,6 +76,7 @@ def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, t
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.real
 def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_path):
     done = run("--target", target, "--duration", "60", "--requests", "5")
     assert done.returncode == 0, done.stderr
@@ -85,6 +86,7 @@ def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_
     assert run_json(tmp_path / "reports")["took_s"] < 30
 
 
+@pytest.mark.real
 def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
@@ -213,6 +215,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported
     assert "INVALID: the harness did not see the end of this run" in report(tmp_path / "reports")
 
 
+@pytest.mark.real
 def test_a_system_that_dies_ends_the_run_as_invalid(start_run, tmp_path):
     process = start_run("--duration", "60")
     samples_under_way(tmp_path)
@@ -304,6 +307,7 @@ def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_
     assert "Traceback" not in err
 
 
+@pytest.mark.real
 def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     # A set-up step that would last for a minute, stopped as `kill` stops it.
     log = tmp_path / "log"

@@ -136,6 +136,7 @@ def test_a_listener_that_other_machines_can_reach_is_refused(make: Start) -> Non
         assert owned_processes(guardian.owner_id) == []
 
 
+@pytest.mark.real
 def test_a_process_that_ignores_term_is_killed_after_its_deadline(make: Start) -> None:
     system = make(mode="stubborn")
     system.start()
@@ -213,6 +214,7 @@ def test_a_process_that_does_not_apply_is_not_started_and_not_waited_for(make: S
         assert list(system.processes) == ["web"]
 
 
+@pytest.mark.real
 def test_a_command_before_is_left_out_when_its_work_is_done(make: Start, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     for _ in range(2):
@@ -221,6 +223,7 @@ def test_a_command_before_is_left_out_when_its_work_is_done(make: Start, tmp_pat
     assert marker.read_text() == "seeded\n"
 
 
+@pytest.mark.real
 def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_input_changes(
     make: Start, tmp_path: Path
 ) -> None:

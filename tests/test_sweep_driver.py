@@ -1,11 +1,9 @@
 """scripts/sweep and scripts/capacity as a user calls them: a fake JMeter at the edge, and once the real one."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import psutil
@@ -14,7 +12,7 @@ import pytest
 from harness.cli import capacity, sweep
 from harness.errors import UsageError
 from harness.io import toolchain
-from tests.conftest import FAKE_JMETER, ROOT
+from tests.conftest import FAKE_JMETER, arguments_of_run, start_front_door
 from tests.test_real_jmeter import DUMMY_JMX
 from tests.test_run import processes_of, run_json, wait_for
 
@@ -26,32 +24,10 @@ def start(home, tmp_path):
     """Start a front door on the tiny plan; output is captured as text."""
 
     def started(script: str, *arguments: str, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
-        command = [sys.executable, str(ROOT / "scripts" / script), "--plan", "tiny", "--home", str(home)]
-        command += ["--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build"), *arguments]
-        (tmp_path / "tmp").mkdir(exist_ok=True)
-        variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
-        return subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, **variables, **environment},
-            start_new_session=True,
-        )
+        command = arguments_of_run(home, tmp_path, arguments)
+        return start_front_door(script, command, tmp_path, mode, environment)
 
     return started
-
-
-@pytest.fixture
-def finished(start):
-    """Run a front door to its end; return its exit code and its output."""
-
-    def to_the_end(*arguments: str, **options: str) -> tuple[int, str]:
-        process = start(*arguments, **options)
-        out, _ = process.communicate(timeout=120)
-        return process.returncode, out
-
-    return to_the_end
 
 
 def sweep_json(tmp_path: Path, name: str = "sweep-01") -> dict:

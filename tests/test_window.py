@@ -457,6 +457,7 @@ GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[
         ("run-13_1", 50, 26, True, (450, 1000)),  # everything fails, at an even pace from 900 s on
     ],
 )
+@pytest.mark.real
 def test_real_runs_are_cut_where_their_series_change(run, users, ramp_s, is_steady, warm_up_s):
     if not (GOLDEN / run).is_dir():
         pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")

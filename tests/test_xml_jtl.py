@@ -263,6 +263,7 @@ def test_a_file_whose_head_is_missing_is_read():
     assert labels(element("A") + element("B")) == (["A", "B"], Dropped())
 
 
+@pytest.mark.real
 def test_large_response_data_does_not_pile_up():
     class Large(io.RawIOBase):
         """Twenty samples with 8 MB of response data each, made as they are read."""
@@ -294,6 +295,7 @@ def test_large_response_data_does_not_pile_up():
     assert (count, peak_bytes < 2_000_000) == (20, True)
 
 
+@pytest.mark.real
 def test_a_tag_without_an_end_is_given_up_in_bounded_memory():
     text = HEAD + element("A") + "<!-- " + "x" * 9_000_000 + "\n" + element("B") + END
     names, dropped = labels(text)
@@ -359,6 +361,7 @@ def as_csv(samples: list[Sample]) -> bytes:
 
 @given(SAMPLES, st.data())
 @settings(deadline=None)
+@pytest.mark.real
 def test_a_file_cut_anywhere_gives_the_whole_samples_and_these_are_those_of_the_same_csv(samples, data):
     text, ends, begins = HEAD.encode(), [], []
     for sample in samples:
