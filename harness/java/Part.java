@@ -91,6 +91,9 @@ final class Part {
   private byte[] head = new byte[Long.BYTES];
   private int headLength = Integer.MAX_VALUE;
   private Tally headTally;
+  // Of a short head that names no generator its bytes, and a mask of as many: the common case, told in one step.
+  private long unnamedHead;
+  private long unnamedMask;
   // The furthest place that was looked at to tell.
   private int looked;
   // The numbers of a record by their role.
@@ -356,7 +359,9 @@ final class Part {
     if (endMs < layout.fromMs || endMs >= layout.toMs) {
       return next;
     }
-    if (!findTally()) {
+    if (beginsUnnamed()) {
+      tally = unnamed;
+    } else if (!findTally()) {
       return odd(place, next);
     }
     final Tally tally = this.tally;
@@ -470,6 +475,11 @@ final class Part {
     return isTearDown ? 2 : 0;
   }
 
+  /** Returns whether a thread's name begins as the last one that named no generator did. */
+  private boolean beginsUnnamed() {
+    return unnamedMask != 0 && ((word(starts[layout.thread]) ^ unnamedHead) & unnamedMask) == 0;
+  }
+
   /**
    * Finds the tally of the generator that the thread's name begins with (generator_of in jtl.py); returns whether there
    * is one: those of too many generators are left to the plain reader.
@@ -531,6 +541,10 @@ final class Part {
       head = new byte[2 * headLength + Long.BYTES];
     }
     System.arraycopy(data, start, head, 0, headLength);
+    if (headTally == unnamed && headLength <= Long.BYTES) {
+      unnamedHead = word(start);
+      unnamedMask = -1L >>> 8 * (Long.BYTES - headLength);
+    }
   }
 
   /** Returns where the dash behind an IPv4 address stands, -1 where there is none. */
