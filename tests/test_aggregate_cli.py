@@ -93,6 +93,7 @@ def test_in_a_pipe_it_is_plain_markdown_with_the_caveats_below(samples):
     assert lines[6].startswith("All figures include 1 failed sample: times of failures are not times of work. Read ")
 
 
+@pytest.mark.real
 def test_several_files_are_one_run_and_each_is_a_table_of_its_own(samples, tmp_path):
     other = jtl(tmp_path / "other.jtl", (0, 700, "Pay", True))
     assert "| Pay | 3 | 367 |" in table(samples, other).stdout
@@ -103,6 +104,7 @@ def test_several_files_are_one_run_and_each_is_a_table_of_its_own(samples, tmp_p
     assert [heading.replace("\\", "") for heading in headings] == [f"## {samples}", f"## {other}"]
 
 
+@pytest.mark.real
 def test_files_may_stand_on_both_sides_of_an_option(samples, tmp_path):
     other = jtl(tmp_path / "other.jtl", (0, 700, "Pay", True))
     assert table(samples, "--layout", "wide", other).stdout == table(samples, other, "--layout", "wide").stdout
@@ -136,6 +138,7 @@ def test_machine_formats_hold_nothing_else_and_caveats_go_to_standard_error(samp
         assert data["caveats"][0]["code"] == "errors-in-figures"
 
 
+@pytest.mark.real
 def test_options_work_together(samples):
     done = table(samples, "--layout", "classic", "--sort", "-label", "--percentiles", "95", "--label", "i|y")
     labels = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
@@ -186,6 +189,7 @@ def test_no_color_leaves_the_signs(samples):
     assert "!50.00" in out
 
 
+@pytest.mark.real
 def test_a_narrow_terminal_is_told_which_columns_it_does_not_see(samples):
     plain = re.sub(r"\x1b\[[\d;]*m", "", in_a_terminal(60, samples))
     assert max(map(len, plain.splitlines())) <= 60

@@ -69,6 +69,7 @@ def test_without_enough_batches_nothing_is_estimated():
     assert "no batches" in str(estimate(replace(batched([_QUICK] * 10), batches=None), AVERAGE))
 
 
+@pytest.mark.real
 def test_the_change_agrees_with_welch_as_scipy_has_it():
     from scipy.stats import ttest_ind_from_stats
 

@@ -91,6 +91,7 @@ def test_a_system_with_a_sharp_limit_is_found_to_five_percent_and_up_to_40_users
 
 
 @given(seed=st.randoms(use_true_random=False), most=st.integers(1, 400))
+@pytest.mark.real
 def test_a_search_ends_whatever_the_outcomes_are(seed, most):
     probes = searched(lambda users: seed.random() * users < 20, 1, most)
     assert max(Counter(probe.users for probe in probes).values()) <= 3

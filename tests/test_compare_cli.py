@@ -212,6 +212,7 @@ def make_sweep(reports, series, least_ms_by_users):
     (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")
 
 
+@pytest.mark.real
 def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare, reports, capsys):
     make_sweep(reports, "11", {1: 50, 2: 50, 4: 50})
     make_sweep(reports, "12", {1: 150, 2: 150, 8: 50})

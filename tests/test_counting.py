@@ -278,6 +278,7 @@ def test_what_is_rare_is_counted_as_the_plain_reader_counts_it(name, tmp_path, p
     assert dropped == expected_dropped
 
 
+@pytest.mark.real
 def test_more_labels_than_there_is_memory_for_are_an_error_and_no_figures(tmp_path, program, monkeypatch, capfd):
     monkeypatch.setattr(counting, "_HEAP_MB", 24)
     data = HEAD + b"".join(b"%d,7,label %d,200,T 1-1,true,10,3,1,0\n" % (i, i) for i in range(300_000))

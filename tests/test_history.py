@@ -188,6 +188,7 @@ def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, messa
     assert message in str(error.value)
 
 
+@pytest.mark.real
 def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
     days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
     accepted = Acceptance("2026-01-09", "tiny", None, None, None, None, "checked twice")
@@ -222,6 +223,7 @@ def test_an_accepted_change_begins_with_its_night_though_runs_of_the_night_befor
     assert [line.valid[place].run for place, _ in line.accepted] == ["run-260109_1"]
 
 
+@pytest.mark.real
 def test_the_newest_runs_keep_the_changes_among_them(tmp_path):
     days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
     assert [change.index for change in history_of(tmp_path, last=10).lines[0].changes] == [2]

@@ -46,6 +46,7 @@ def test_the_interval_takes_as_many_differences_off_each_end_as_the_table_of_cri
 
 
 @pytest.mark.parametrize(("base_n", "new_n"), [(2, 5), (4, 4), (5, 8), (10, 10), (20, 20)])
+@pytest.mark.real
 def test_p_values_agree_with_scipy(base_n, new_n):
     from scipy.stats import mannwhitneyu
 

@@ -33,6 +33,7 @@ def test_response_times_are_those_of_the_queue():
     assert all((np.diff(ended) >= 0).all() for ended in ended_ms)
 
 
+@pytest.mark.real
 def test_the_test_over_requests_is_that_of_scipy():
     from scipy.stats import mannwhitneyu
 

@@ -320,6 +320,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_no_work_folder(
     assert eventually(lambda: not owned_processes(owner) and not work.exists())
 
 
+@pytest.mark.real
 def test_kill_9_while_the_system_starts_leaves_nothing_either(
     harness: Callable[[str], tuple[subprocess.Popen[str], str]],
 ) -> None:
@@ -330,6 +331,7 @@ def test_kill_9_while_the_system_starts_leaves_nothing_either(
     assert eventually(lambda: not owned_processes(owner) and not work.exists())
 
 
+@pytest.mark.real
 def test_ctrl_c_while_the_system_starts_stops_everything(
     harness: Callable[[str], tuple[subprocess.Popen[str], str]],
 ) -> None:
