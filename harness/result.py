@@ -13,7 +13,7 @@ from harness.histogram import Histogram
 from harness.record import RunRecord
 from harness.summary import RunSummary
 from harness.telemetry import Usage
-from harness.verdict import Verdict
+from harness.verdict import INVALID, VALID, Verdict
 from harness.window import Window
 
 RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
@@ -78,6 +78,16 @@ class RunResult:
     remarks: tuple[str, ...] = ()
     whole: LabelResult | None = None
     cloudwatch: CloudMetrics | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether its figures may be judged: what has no verdict may not."""
+        return self.verdict is not None and self.verdict.state == VALID
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether it says nothing; one that was interrupted is neither valid nor this."""
+        return self.verdict is not None and self.verdict.state == INVALID
 
     @classmethod
     def of(cls, summary: RunSummary, kind: str = RUN) -> RunResult:

@@ -14,7 +14,6 @@ from harness.cli.sweeping import (
     SoFar,
     Step,
     add_sweep_options,
-    is_invalid,
     new_record,
     run_sweep,
     sweep_command,
@@ -121,7 +120,7 @@ class _Search:
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether a run took no sample: one that only failed is a level above the limit."""
-        return is_invalid(result) and result.total is None
+        return result.is_invalid and result.total is None
 
     def closing(self, so_far: SoFar) -> str:
         """Return the table of the steps, and the answer."""

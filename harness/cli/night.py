@@ -43,7 +43,6 @@ from harness.render.levels import run_line
 from harness.render.step_summary import LIMIT_BYTES, step_summary
 from harness.stats.time_left import time_left_s
 from harness.suite import Suite
-from harness.verdict import VALID
 
 # What a run takes beside its load, until it is known: the start of the system and of JMeter, the report.
 FIRST_GUESS_S = 30.0
@@ -119,7 +118,13 @@ class Night:
         directory = self._files.run(load.plan, new[-1]) if new else None
         entry = _reported(directory) if directory else None
         problem = _problem(ended, load, limit_s, log, is_run=entry is not None)
-        if entry and ended.how == IN_TIME and _is_valid(entry) and ended.exit_code == EXIT_INVALID:
+        if (
+            entry
+            and ended.how == IN_TIME
+            and entry.result
+            and entry.result.is_valid
+            and ended.exit_code == EXIT_INVALID
+        ):
             self._problems += (f"{entry.id} was not kept: {_last_words(log)}",)  # where its profile has a [storage]
         if directory and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
@@ -230,10 +235,6 @@ def _reported(directory: RunDirectory) -> Entry | None:
         with contextlib.suppress(HarnessError):  # the entry says that it has none, and what makes one
             write_report(directory)
     return read_entry(directory) if directory.is_there else None
-
-
-def _is_valid(entry: Entry) -> bool:
-    return entry.result is not None and entry.result.verdict is not None and entry.result.verdict.state == VALID
 
 
 def _problem(ended: Ended, load: Load, limit_s: float, log: Path, *, is_run: bool) -> str:

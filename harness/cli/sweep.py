@@ -14,7 +14,6 @@ from harness.cli.sweeping import (
     SoFar,
     Step,
     add_sweep_options,
-    is_invalid,
     new_record,
     run_sweep,
     sweep_command,
@@ -129,7 +128,7 @@ class _Levels:
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether the run is INVALID."""
-        return is_invalid(result)
+        return result.is_invalid
 
     def closing(self, so_far: SoFar) -> str:
         """Return a line per run, by users."""

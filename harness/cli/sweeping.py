@@ -43,7 +43,6 @@ from harness.render.levels import run_line
 from harness.result import RunResult
 from harness.secrecy import masked
 from harness.stats.sweep_record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, SweepRecord, SweepRun
-from harness.verdict import INVALID
 
 # A sweep whose levels are all INVALID measures nothing: the plan, the target or the machine is to be looked at.
 _INVALID_IN_A_ROW = 3
@@ -349,8 +348,3 @@ def _temporary(guardian: Guardian) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_invalid(result: RunResult) -> bool:
-    """Return whether a run says nothing."""
-    return result.verdict is not None and result.verdict.state == INVALID

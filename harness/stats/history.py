@@ -16,10 +16,9 @@ from harness.stats.acceptance import Acceptance
 from harness.stats.change_points import ChangePoint
 from harness.stats.comparison import ERRORS
 from harness.stats.conditions import Conditions
-from harness.stats.nights import figures_of, is_valid, night_of, value_of
+from harness.stats.nights import figures_of, night_of, value_of
 from harness.stats.standing import Gauge, changes_of
 from harness.thresholds import Thresholds
-from harness.verdict import VALID
 
 _DATE_LENGTH = len("2026-11-20")
 
@@ -102,7 +101,7 @@ def history(
         figures = figures_of(result, label) if result else None
         if result is None or run is None:
             left_out.append((entry.name, entry.problem or "it has no run.json"))
-        elif figures is None and result.verdict and result.verdict.state == VALID:
+        elif figures is None and result.is_valid:
             left_out.append((entry.name, f"it has no label {label}"))
         else:
             known.append((Conditions.of(run), entry, result, figures))
@@ -153,13 +152,13 @@ def _kept(line: Line, plan: str, label: str, metric: str, last: int | None, acce
 
 
 def _valid_value(result: RunResult, figures: LabelResult | None, metric: str) -> float | None:
-    return value_of(figures, metric) if figures and is_valid(result) else None
+    return value_of(figures, metric) if figures and result.is_valid else None
 
 
 def _point(
     entry: Entry, result: RunResult, figures: LabelResult | None, metric: str, median: float, change: float
 ) -> Point:
-    valid = is_valid(result)
+    valid = result.is_valid
     return Point(
         run=entry.name,
         date=night_of(entry.series) or entry.started_at[:_DATE_LENGTH],

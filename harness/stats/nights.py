@@ -12,7 +12,6 @@ from harness.figures import TOTAL
 from harness.result import LabelResult, RunResult
 from harness.stats.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
 from harness.stats.conditions import Conditions
-from harness.verdict import VALID
 
 _DATE_DIGITS = 6
 
@@ -29,7 +28,7 @@ class Night:
     @property
     def valid(self) -> tuple[RunResult, ...]:
         """The results of those that may be judged."""
-        return tuple(entry.result for entry in self.runs if entry.result and is_valid(entry.result))
+        return tuple(entry.result for entry in self.runs if entry.result and entry.result.is_valid)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -75,11 +74,6 @@ def night_of(series: int) -> str | None:
         return datetime.date(2000 + int(digits[:-4]), int(digits[-4:-2]), int(digits[-2:])).isoformat()
     except ValueError:
         return None
-
-
-def is_valid(result: RunResult) -> bool:
-    """Return whether the run's figures may be judged."""
-    return result.verdict is not None and result.verdict.state == VALID
 
 
 def value_of(figures: LabelResult, metric: str) -> float | None:
