@@ -350,3 +350,11 @@ def test_a_guardian_watches_over_anything_that_carries_its_environment() -> None
         wait_for(lambda: owned_processes(guardian.owner_id))  # in the middle of its exec it shows no environment
         assert [process.pid for process in owned_processes(guardian.owner_id)] == [child.pid]
     assert child.wait(timeout=10) == -signal.SIGTERM
+
+
+def test_a_process_that_does_not_show_its_owner_is_ended_with_the_session_that_is_watched() -> None:
+    # As nginx, which writes its title over its environment.
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    with Guardian() as guardian:
+        guardian.watch(process.pid)
+    assert process.wait(timeout=5) == -signal.SIGTERM

@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -26,6 +26,8 @@ import psutil
 OWNER_VARIABLE = "HARNESS_OWNER"
 # What the harness tells its guardian: a list in JSON of the word, a folder, and values to mask.
 _REMOVE, _MASK, _MASKED = "remove", "mask", "masked"
+# A process may wipe its environment, as nginx does to show a title; the session that it was started in stays.
+_SESSION = "session"
 # A harness may be started by another one, as a nightly starts its runs. Its guardian is to outlive both of them.
 _GUARDIAN_VARIABLE = "HARNESS_GUARDIAN"
 # How long the processes of a dead harness have to end after SIGTERM, before SIGKILL.
@@ -65,6 +67,10 @@ class Guardian:
         """Have a folder, or a link, removed when the harness dies (or this guardian is closed)."""
         self._tell(_REMOVE, path)
 
+    def watch(self, session: int) -> None:
+        """Have the processes of a session ended when the harness dies, also those that do not show their owner."""
+        self._tell(_SESSION, session)
+
     @contextlib.contextmanager
     def masking(self, folder: Path, values: Sequence[str]) -> Iterator[None]:
         """Have the values masked in the files of `folder`, should the harness not come to the end of the block."""
@@ -72,8 +78,8 @@ class Guardian:
         yield
         self._tell(_MASKED, folder)
 
-    def _tell(self, word: str, folder: Path, *values: str) -> None:
-        os.write(self._write_end, json.dumps([word, str(folder), *values]).encode() + b"\0")
+    def _tell(self, word: str, what: Path | int, *values: str) -> None:
+        os.write(self._write_end, json.dumps([word, str(what), *values]).encode() + b"\0")
 
     def close(self) -> None:
         """End what is left of the owner's processes and the guardian itself. Can be called again."""
@@ -94,12 +100,14 @@ class Guardian:
         self.close()
 
 
-def owned_processes(owner_id: str) -> list[psutil.Process]:
-    """Return the live processes that carry `owner_id` in their environment, and their descendants, but no guardian."""
+def owned_processes(owner_id: str, sessions: Collection[int] = ()) -> list[psutil.Process]:
+    """Return the live processes that carry `owner_id` in their environment or are of these sessions, and their
+    descendants, but no guardian.
+    """
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(OWNER_VARIABLE) == owner_id:
+            if os.getsid(process.pid) in sessions or process.environ().get(OWNER_VARIABLE) == owner_id:
                 found[process.pid] = process
                 found.update((child.pid, child) for child in process.children(recursive=True))
     found.pop(os.getpid(), None)
@@ -112,9 +120,9 @@ def _is_guardian(process: psutil.Process) -> bool:
     return False
 
 
-def _end_all(owner_id: str) -> None:
+def _end_all(owner_id: str, sessions: Collection[int]) -> None:
     """Ask the owner's processes to end, then kill; again, should one have started another meanwhile."""
-    victims = owned_processes(owner_id)
+    victims = owned_processes(owner_id, sessions)
     for process in victims:
         with contextlib.suppress(psutil.Error):
             process.terminate()
@@ -122,7 +130,7 @@ def _end_all(owner_id: str) -> None:
     for _ in range(_KILL_ROUNDS):
         # One look is not enough: a process in the middle of its exec shows no environment for a moment.
         time.sleep(_POLL_S)
-        victims = owned_processes(owner_id)
+        victims = owned_processes(owner_id, sessions)
         for process in victims:
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -148,7 +156,7 @@ def _main(owner_id: str, read_end: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     with os.fdopen(read_end, "rb") as pipe:
         told = [json.loads(message) for message in pipe.read().split(b"\0") if message]
-    _end_all(owner_id)
+    _end_all(owner_id, {int(session) for word, session, *_ in told if word == _SESSION})
     masked = [folder for word, folder, *_ in told if word == _MASKED]
     for word, folder, *values in told:
         if word == _MASK and values and folder not in masked:

@@ -233,7 +233,9 @@ class Supervisor:
             tcp=self._render(spec.ready.tcp, f"{spec.name}.ready"),
             contains=self._render(spec.ready.contains, f"{spec.name}.ready"),
         )
-        self._running.append(_Running(spec, ready, child.start(launch), logs, time.monotonic()))
+        process = child.start(launch)
+        self._guard().watch(process.pid)
+        self._running.append(_Running(spec, ready, process, logs, time.monotonic()))
 
     def _run_before(self, spec: ProcessSpec, command: Command) -> None:
         if not self._applies(command.when, command.name):
