@@ -27,6 +27,10 @@ COARSE_CLOCK_MS = 5
 # The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
 P95_LEAST_SAMPLES = 1_000
 P99_LEAST_SAMPLES = 5_000
+# With fewer samples the 95 % interval of a p90 reaches from the p84 to beyond the p95 (order statistics, binomial).
+LEAST_SAMPLES = 100
+# Without a goal for errors: above this share, times of failures are too much of every figure.
+MANY_ERRORS_RATIO = 0.10
 EXPECTED_SUCCESS_CODES = ("200", "201", "204")
 ACCEPTED_CODE = "202"
 # A warm-up is slower than what follows. One that was this much faster is the good time before a system slowed down.
@@ -50,14 +54,33 @@ _FIRST_SUB_SAMPLE = "-0"
 
 (
     NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK,
-    UNEXPECTED_CODE, PLAN, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL, ABSENT_GENERATOR,
+    UNEXPECTED_CODE, PLAN, LITTLES_LAW, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL, ABSENT_GENERATOR,
     SLOW_GENERATOR, FAILING_GENERATOR, SEPARATE_CLOCKS, UNWATCHED_GENERATOR, CLOCKS_APART,
+    TOO_FEW_SAMPLES, MANY_ERRORS,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
-    "coarse-clock", "unexpected-success-code", "plan", "littles-law", "fewer-users", "generator-cpu", "host-cpu",
+    "coarse-clock", "unexpected-success-code", "plan", "littles-law", "generator-cpu", "host-cpu",
     "other-cpu", "closed-model", "absent-generator", "slow-generator", "failing-generator", "separate-clocks",
-    "unwatched-generator", "clocks-apart",
+    "unwatched-generator", "clocks-apart", "too-few-samples", "many-errors",
 )  # fmt: skip
+
+# What makes a run DOUBTFUL, and its words in the verdict: the numbers may not be the system's. Every other caveat is a
+# warning and leaves the run VALID. A machine that is busy (HOST_CPU) is no doubt: the system itself may fill it, and
+# LITTLES_LAW and GENERATOR_CPU tell when the generator had too little of it.
+DOUBTS: Mapping[str, str] = {
+    LONG_SPAN: "the samples are of more than one time",
+    NOT_STEADY: "not steady",
+    FAST_WARM_UP: "the system slowed down after its warm-up",
+    TOO_FEW_SAMPLES: "too few samples",
+    MANY_ERRORS: "many errors, and no goal for them",
+    LITTLES_LAW: "the load generator, not the system, may have been measured (Little's law)",
+    GENERATOR_CPU: "the load generator used nearly all of the CPU",
+    OTHER_CPU: "other processes used the CPU",
+    ABSENT_GENERATOR: "a load generator was not there all the time",
+    SLOW_GENERATOR: "one load generator was much slower than the others",
+    FAILING_GENERATOR: "one load generator had many more errors than the others",
+    CLOCKS_APART: "the clocks of the load generators differ",
+}
 
 
 @dataclass(frozen=True)
@@ -68,13 +91,18 @@ class Caveat:
     text: str
     subject: str = ""
 
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it makes the run DOUBTFUL."""
+        return self.code in DOUBTS
+
 
 @dataclass(frozen=True)
 class Evidence:
     """What doubts are found in: of a run, or of a bare JTL (`run` is None).
 
     `load` is the TOTAL of the load in the window, and `law` and `usages` are of the window; `codes` are those of the
-    labels that were driven, `peak_users` the most users ever active, both over all of the run. `warm_up_ms` is the
+    labels that were driven, over all of the run. `warm_up_ms` is the
     average of the warm-up that was left out, and of what is counted. `is_span_known` is False where a clock was set.
     `longest_ms` is what the load's slowest sample took, in all of the run.
     """
@@ -83,7 +111,6 @@ class Evidence:
     load: LabelFigures | None
     codes: tuple[CodeCount, ...]
     law: LittlesLaw | None
-    peak_users: int | None
     usages: tuple[Usage, ...]
     dropped: Dropped
     window: Window
@@ -166,6 +193,19 @@ def _of_figures(evidence: Evidence) -> Iterator[Caveat]:
             f"All figures include {units.plural(load.error_count, 'failed sample')}: times of failures are not times "
             "of work. Read the errors before the times; successful req/s stands in ./aggregate.py table --layout wide.",
         )
+        goal = evidence.run.goal.error_ratio if evidence.run else None
+        if goal is None and load.error_ratio > MANY_ERRORS_RATIO:
+            yield Caveat(
+                MANY_ERRORS,
+                f"{units.percent_text(load.error_ratio)} % of the samples failed, and no goal says how many may. Read "
+                "the errors first; set ERRORS=1% or error_ratio in the plan's [goal].",
+            )
+    if load.sample_count < LEAST_SAMPLES:
+        yield Caveat(
+            TOO_FEW_SAMPLES,
+            f"Only {units.plural(load.sample_count, 'sample')} in the counted seconds: averages and percentiles of "
+            f"fewer than {LEAST_SAMPLES} depend on chance. Run longer.",
+        )
     if load.sample_count < P99_LEAST_SAMPLES:
         least = f"a 99 % line ({P99_LEAST_SAMPLES})"
         if load.sample_count < P95_LEAST_SAMPLES:
@@ -226,12 +266,6 @@ def _of_run(evidence: Evidence) -> Iterator[Caveat]:
             f"{units.ms_text(round_ms)} ms, mean response and think time {units.ms_text(accounted_ms)} "
             "ms: the generator, not the system, may have been measured. Look at its CPU, at pauses in the plan that "
             "its think_time_s does not tell of, or drive from a machine of its own.",
-        )
-    if run.load.users and evidence.peak_users is not None and evidence.peak_users < run.load.users:
-        yield Caveat(
-            FEWER_USERS,
-            f"Only {evidence.peak_users} of {run.load.users} users were ever active at once. Let the run last longer "
-            "than its ramp; threads that ended early stand in jmeter.log.",
         )
 
 

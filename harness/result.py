@@ -13,7 +13,7 @@ from harness.histogram import Histogram
 from harness.record import RunRecord
 from harness.summary import RunSummary
 from harness.telemetry import Usage
-from harness.verdict import INVALID, VALID, Verdict
+from harness.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.window import Window
 
 RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
@@ -83,6 +83,11 @@ class RunResult:
     def is_valid(self) -> bool:
         """Whether its figures may be judged: what has no verdict may not."""
         return self.verdict is not None and self.verdict.state == VALID
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its numbers may not be the system's: they are shown, and nothing is claimed from them."""
+        return self.verdict is not None and self.verdict.state == DOUBTFUL
 
     @property
     def is_invalid(self) -> bool:

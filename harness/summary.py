@@ -200,7 +200,6 @@ def summarise(
         load=load.total if load else None,
         codes=tuple(code for code in codes if code.label in driven),
         law=law,
-        peak_users=_peak_users(tally.pulse),
         usages=observed.usages,
         dropped=dropped,
         window=window,
@@ -209,13 +208,20 @@ def summarise(
         generators=generators,
         longest_ms=whole.total.max_ms if whole else None,
     )
+    caveats = find_caveats(evidence)
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,
         origin_s=origin_of(tally),
         run=run,
         verdict=judge(
-            whole.total if whole else None, run, errors, load.total if load else None, load.labels if load else ()
+            whole.total if whole else None,
+            run,
+            errors,
+            load.total if load else None,
+            load.labels if load else (),
+            caveats,
+            _peak_users(tally.pulse),
         ),
         window=window,
         groups=groups,
@@ -226,7 +232,7 @@ def summarise(
         timeline=_timeline(tally.pulse) if with_timeline else None,
         littles_law=law,
         observed=observed,
-        caveats=find_caveats(evidence),
+        caveats=caveats,
         dropped_count=dropped.count,
         dropped_first=tuple(dropped.first),
         generators=generators,

@@ -7,19 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import units
+from harness.caveats import DOUBTS, Caveat
 from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.figures import ErrorKind, LabelFigures
 from harness.goal import Goal
-from harness.record import FINISHED, RunRecord
+from harness.record import FINISHED, OPEN, RunRecord
 
 # Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
 MOSTLY_ERRORS_RATIO = 0.5
-VALID, INVALID, INTERRUPTED = "VALID", "INVALID", "INTERRUPTED"
+VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """VALID, INVALID or INTERRUPTED; why; and of a valid run each goal with whether it was met."""
+    """VALID, DOUBTFUL, INVALID or INTERRUPTED, and why; of a VALID or DOUBTFUL run each goal, and whether it was met.
+
+    DOUBTFUL: the run did what was asked, but its numbers may not be the system's (`caveats.DOUBTS` lists the causes).
+    INVALID: it did not do what was asked, or did not measure the system.
+    """
 
     state: str
     reasons: tuple[str, ...]
@@ -34,9 +39,13 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """The exit code that this verdict asks for."""
+        return self.exit_code_if(sure=False)
+
+    def exit_code_if(self, *, sure: bool) -> int:
+        """Return the exit code; with `sure` a DOUBTFUL run counts as an INVALID one."""
         if self.state == INTERRUPTED:
             return EXIT_INTERRUPTED
-        if self.state == INVALID:
+        if self.state == INVALID or (sure and self.state == DOUBTFUL):
             return EXIT_INVALID
         return EXIT_REGRESSED if self.goals_missed else EXIT_OK
 
@@ -57,9 +66,12 @@ def judge(
     errors: Sequence[ErrorKind] = (),
     counted: LabelFigures | None = None,
     labels: Sequence[LabelFigures] = (),
+    caveats: Sequence[Caveat] = (),
+    peak_users: int | None = None,
 ) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended.
 
+    `caveats` are those of the run; `peak_users` is the most users ever active at once, None where not known.
     Times are held against the goal in the window (`counted`, else `load`, and `labels`); errors always over all of the
     run.
     """
@@ -67,10 +79,23 @@ def judge(
     if run and run.interrupted:
         kept = "stopped by hand before its end: the samples so far are kept"
         return Verdict(INTERRUPTED, (kept, *reasons), (), ())
+    reasons = reasons or _other_load(run, peak_users)  # a system that died kept users away
     if reasons or load is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
+    doubts = tuple(dict.fromkeys(DOUBTS[caveat.code] for caveat in caveats if caveat.is_doubt))
     met, missed = _goals(load, counted or load, labels, run.goal if run else Goal(None, None))
-    return Verdict(VALID, (), tuple(met), tuple(missed))
+    return Verdict(DOUBTFUL if doubts else VALID, doubts, tuple(met), tuple(missed))
+
+
+def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:
+    """Return why the load was not the one that was asked for: other users were active at the peak than asked for."""
+    asked = run.load.users if run and run.load.model != OPEN else None
+    if not asked or peak_users is None or peak_users == asked:
+        return []
+    what = f"{units.plural(peak_users, 'user')} at the peak, {asked} {'was' if asked == 1 else 'were'} asked for"
+    if peak_users > asked:
+        return [f"{what}: the plan starts threads that USERS does not set"]
+    return [f"{what}: let the run last longer than its ramp, and see jmeter.log for threads that ended early"]
 
 
 def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:

@@ -74,11 +74,6 @@ def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
     assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
 
 
-def test_fewer_users_than_asked_for_are_a_caveat():
-    text = caveats_of(two_users(), record(load=closed_load(users=5)))["fewer-users"]
-    assert text.startswith("Only 2 of 5 users were ever active at once. Let the run last longer")
-
-
 def test_users_who_were_all_there_outside_of_the_window_are_enough():
     # Five users in the first second alone, two in those that are counted.
     samples = [sample(elapsed_ms=500, start_ms=1_000_000, all_threads=5), *two_users()]
@@ -88,7 +83,7 @@ def test_users_who_were_all_there_outside_of_the_window_are_enough():
     window = Window("given", 10, 40, 30, 51)
     summary = summary_of(samples, record(load=closed_load(users=5)), window=window, counted=counted)
     assert summary.littles_law.peak_users == 2
-    assert "fewer-users" not in {caveat.code for caveat in summary.caveats}
+    assert summary.verdict.state != "INVALID"
 
 
 def test_a_202_that_counts_as_success_is_a_caveat():

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from harness.caveats import ABSENT_GENERATOR, FAILING_GENERATOR, NOT_STEADY, SLOW_GENERATOR, Caveat
+from harness.caveats import ABSENT_GENERATOR, CLOSED_MODEL, FAILING_GENERATOR, NOT_STEADY, SLOW_GENERATOR, Caveat
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.histogram import Histogram
@@ -374,7 +374,9 @@ def test_a_run_is_not_compared_with_itself_nor_counted_twice():
 def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
     base = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("A", QUIET))]
     new = [replace(one, origin_s=200 + place) for place, one in enumerate(runs("B", QUIET))]
-    new[0] = replace(new[0], caveats=(Caveat(NOT_STEADY, "Not steady: it fell apart"), Caveat("few-samples", "Few")))
+    new[0] = replace(
+        new[0], caveats=(Caveat(NOT_STEADY, "Not steady: it fell apart"), Caveat(CLOSED_MODEL, "Closed model"))
+    )
     found = compare(base, new, LIMITS)
     assert found.caveats[0].startswith("All runs of one side were made before those of the other")
     assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)

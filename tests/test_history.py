@@ -29,7 +29,6 @@ def days(reports, *elapsed_ms, run="tiny/run-07", **changes):
             reports,
             f"{run}_{day}",
             elapsed_ms=value_ms,
-            samples=21,
             started_at=f"2026-01-{day:02}T00:00:00Z",
             **changes,
         )
@@ -50,8 +49,8 @@ def test_the_change_is_that_against_the_median_of_the_runs_before(tmp_path):
 
 def test_an_invalid_run_is_listed_and_takes_no_part(tmp_path):
     days(tmp_path, 99, 199)
-    add_run(tmp_path, "tiny/run-07_3", elapsed_ms=5, failures=20, started_at="2026-01-03T00:00:00Z")
-    add_run(tmp_path, "tiny/run-07_4", elapsed_ms=149, samples=21, started_at="2026-01-04T00:00:00Z")
+    add_run(tmp_path, "tiny/run-07_3", elapsed_ms=5, failures=120, started_at="2026-01-03T00:00:00Z")
+    add_run(tmp_path, "tiny/run-07_4", elapsed_ms=149, started_at="2026-01-04T00:00:00Z")
     (line,) = history_of(tmp_path).lines
     assert [point.change_ratio for point in line.points] == [None, 1.0, None, 0.0]  # 150 against (100 + 200) / 2
     assert [point.run for point in line.valid] == ["run-07_1", "run-07_2", "run-07_4"]
@@ -86,7 +85,7 @@ def test_errors_change_by_points_since_a_ratio_to_no_errors_says_nothing(tmp_pat
     add_run(tmp_path, "tiny/run-07_1", started_at="2026-01-01T00:00:00Z")
     add_run(tmp_path, "tiny/run-07_2", failures=2, started_at="2026-01-02T00:00:00Z")
     (line,) = history_of(tmp_path, metric="errors").lines
-    assert line.points[1].change_ratio == pytest.approx(1 / 18)  # the first error is left out with the first second
+    assert line.points[1].change_ratio == pytest.approx(1 / 118)  # the first error is left out with the first second
 
 
 def test_runs_without_figures_or_without_the_label_are_named(tmp_path):
@@ -106,7 +105,7 @@ def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
     rows = [line for line in text.splitlines() if line.startswith("| [run")]
     # without the first and the last second 19 samples are counted over 19 s: 6 of 199, 7 of 200 and 6 of 201 ms
     facts = "| [run-07_2](run-07_2.md) | VALID | 2026-01-02 00:00 | 0123456789ab |"
-    assert rows[0] == f"{facts} 19 | 1.00 | 200 | 200 | 201 | 201 | 0.00 | +100.00 |"
+    assert rows[0] == f"{facts} 118 | 1.00 | 200 | 200 | 201 | 201 | 0.00 | +100.00 |"
     assert rows[1].endswith("| 0.00 |  |")
 
 

@@ -58,7 +58,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
 def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
     assert done.returncode == 0, done.stderr
-    assert "tiny/run-01_1: VALID" in done.stdout
+    assert "tiny/run-01_1: DOUBTFUL: not steady" in done.stdout  # 2 s are too few to tell
     reports = tmp_path / "reports"
     directory = reports / "tiny" / "run-01_1"
     for name in ("run.json", "samples.jtl", "jmeter.log", "effective.jmx", "telemetry.csv"):

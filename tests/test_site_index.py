@@ -28,7 +28,7 @@ def test_a_run_stands_in_one_row_with_its_figures(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", started_at="2026-02-03T04:05:06Z")
     (row,) = rows_of(summary_of(tmp_path))
     assert row == (
-        "| [run-07_1](tiny/run-07_1.md) | VALID | 2026-02-03 04:05 | 2 | local | 18 | 1.00 | 101 | 101 | 102 | 0.00 |"
+        "| [run-07_1](tiny/run-07_1.md) | VALID | 2026-02-03 04:05 | 2 | local | 118 | 1.00 | 101 | 101 | 102 | 0.00 |"
     )
 
 
@@ -156,10 +156,10 @@ def test_a_figure_that_is_no_number_is_a_broken_json_and_ends_nothing(tmp_path):
 
 
 def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_path):
-    add_run(tmp_path, "tiny/run-07_1", failures=20)
+    add_run(tmp_path, "tiny/run-07_1", failures=120)
     add_run(tmp_path, "tiny/run-07_2", elapsed_ms=1500)
     text = summary_of(tmp_path)
-    assert "INVALID: all 20 samples failed: a fast error is no speed |" in text
+    assert "INVALID: all 120 samples failed: a fast error is no speed |" in text
     assert "VALID, goal missed |" in text
     assert "2 runs: 1 invalid, 1 with a goal missed." in text
 
@@ -171,7 +171,7 @@ def test_a_json_of_the_format_before_is_read_as_well(tmp_path):
         del label["batches"]
     run.summary_json.write_text(json.dumps({**data, "format_version": 2}))
     (entry,) = read_catalogue(tmp_path).entries
-    assert entry.result.total.sample_count == 18
+    assert entry.result.total.sample_count == 118
 
 
 def test_sweeps_stand_with_the_series_of_their_runs_and_comparisons_with_the_plan(tmp_path):

@@ -80,7 +80,7 @@ def test_bars_of_no_time_at_all_and_of_no_samples():
 
 
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
-    run = add_run(tmp_path, "tiny/run-07_1", failures=2)
+    run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
     courses = {course.key: course for course in courses_of(data, "x")}
     assert list(courses) == ["response-time", "throughput", "errors", "users", "distribution"]

@@ -153,7 +153,7 @@ def test_any_markdown_file_is_a_result_when_it_has_a_table(reports, tmp_path):
 def test_a_run_without_json_is_counted_from_its_samples(reports):
     started(reports, "finished")
     [result] = find_results(["run-01_1"], reports)
-    assert (result.kind, result.total.average_ms, result.verdict.state) == ("run", 100, "VALID")
+    assert (result.kind, result.total.average_ms) == ("run", 100)
 
 
 def test_a_run_that_is_still_going_on_is_refused(reports):

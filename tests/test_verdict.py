@@ -1,10 +1,11 @@
 import pytest
 
+from harness.caveats import CODES, DOUBTS, HOST_CPU
 from harness.goal import Goal
 from harness.jtl import Dropped
 from harness.summary import summarise
 from harness.verdict import headline
-from tests.factories import failed, record, sample, tally_of, two_users
+from tests.factories import closed_load, failed, record, sample, tally_of, two_users
 
 
 def summary_of(samples, run=None):
@@ -33,15 +34,18 @@ def test_a_goal_may_be_set_for_the_average():
 
 def test_a_goal_may_be_set_for_the_average_of_each_label():
     samples = [sample(label, elapsed_ms=ms) for label, ms in (("A", 500), ("B", 1001), ("C", 3000)) for _ in range(9)]
-    missed = summary_of(samples, record(goal=Goal(None, None, each_average_ms=1000))).verdict
+    one_user = closed_load(users=1)
+    missed = summary_of(samples, record(goal=Goal(None, None, each_average_ms=1000), load=one_user)).verdict
     assert missed.goals_missed == ("2 of 3 labels above 1000 ms on average, the slowest is C with 3000 ms",)
-    met = summary_of(samples, record(goal=Goal(None, None, each_average_ms=3000))).verdict
+    met = summary_of(samples, record(goal=Goal(None, None, each_average_ms=3000), load=one_user)).verdict
     assert met.goals_met == ("each of 3 labels within 3000 ms on average",)
 
 
 def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
     samples = [sample("A", elapsed_ms=500)] * 9 + [failed("B", elapsed_ms=1)] * 2 + [sample("B", elapsed_ms=1)]
-    verdict = summary_of(samples, record(goal=Goal(None, None, each_average_ms=1000))).verdict
+    verdict = summary_of(
+        samples, record(goal=Goal(None, None, each_average_ms=1000), load=closed_load(users=1))
+    ).verdict
     assert verdict.goals_missed == (
         "1 of 2 labels above 1000 ms on average or mostly failed, the slowest is B with 1 ms",
     )
@@ -53,10 +57,10 @@ def test_a_run_in_which_all_samples_failed_is_invalid_however_fast():
     assert verdict.reasons == ("all 10 samples failed: a fast error is no speed",)
 
 
-@pytest.mark.parametrize(("failures", "state"), [(50, "VALID"), (51, "INVALID")])
-def test_a_run_is_invalid_once_most_of_its_samples_failed(failures, state):
+@pytest.mark.parametrize(("failures", "is_invalid"), [(50, False), (51, True)])
+def test_a_run_is_invalid_once_most_of_its_samples_failed(failures, is_invalid):
     samples = [failed() for _ in range(failures)] + [sample() for _ in range(100 - failures)]
-    assert summary_of(samples, record()).verdict.state == state
+    assert (summary_of(samples, record(load=closed_load(users=1))).verdict.state == "INVALID") is is_invalid
 
 
 def test_a_run_without_a_sample_of_the_load_is_invalid_and_shows_what_failed_before_it():
@@ -77,3 +81,37 @@ def test_a_run_whose_harness_was_killed_is_not_valid():
 def test_an_interrupted_run_is_marked_and_ends_with_130():
     verdict = summary_of(two_users(), record(interrupted=True)).verdict
     assert (verdict.state, verdict.exit_code) == ("INTERRUPTED", 130)
+
+
+def test_a_doubt_makes_a_run_doubtful_and_leaves_the_goal_and_the_exit_code():
+    verdict = summary_of(two_users(count=49), record()).verdict
+    assert (verdict.state, verdict.reasons) == ("DOUBTFUL", ("too few samples",))  # 98 of 100
+    assert (verdict.exit_code, verdict.exit_code_if(sure=True)) == (0, 3)
+    assert headline(verdict).startswith("DOUBTFUL: too few samples. Goal met: 90 % line 1000 ms")
+    missed = summary_of(two_users(count=49, elapsed_ms=1100), record()).verdict
+    assert (missed.state, missed.exit_code, missed.exit_code_if(sure=True)) == ("DOUBTFUL", 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("users", "what"), [(1, "2 users at the peak, 1 was asked for"), (5, "2 users at the peak, 5")]
+)
+def test_a_run_with_other_users_than_asked_for_is_invalid(users, what):
+    verdict = summary_of(two_users(), record(load=closed_load(users=users))).verdict
+    assert verdict.state == "INVALID"
+    assert verdict.reasons[0].startswith(what)
+
+
+@pytest.mark.parametrize(("failures", "is_doubtful"), [(10, False), (11, True)])
+def test_many_errors_without_a_goal_for_them_are_a_doubt(failures, is_doubtful):
+    samples = [
+        *two_users(count=100 - failures),
+        *(failed(all_threads=2, start_ms=1_000_000) for _ in range(failures * 2)),
+    ]
+    found = summary_of(samples, record(goal=Goal(p90_ms=None, error_ratio=None)))
+    assert ("many-errors" in {caveat.code for caveat in found.caveats}) is is_doubtful
+    assert "many-errors" not in {caveat.code for caveat in summary_of(samples, record()).caveats}
+
+
+def test_every_doubt_is_a_code_of_a_caveat_and_a_busy_machine_is_none():
+    assert set(DOUBTS) <= set(CODES)
+    assert HOST_CPU not in DOUBTS

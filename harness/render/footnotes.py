@@ -36,7 +36,8 @@ _PLACES = {
     caveats.DROPPED_ROWS: (Place.VERDICT, Place.COUNT),
     caveats.SUB_SAMPLES: (Place.COUNT,),
     caveats.LITTLES_LAW: (Place.VERDICT, Place.LAW),
-    caveats.FEWER_USERS: (Place.VERDICT, Place.LOAD),
+    caveats.TOO_FEW_SAMPLES: (Place.VERDICT, Place.COUNT),
+    caveats.MANY_ERRORS: (Place.VERDICT, Place.ERRORS),
     caveats.ABSENT_GENERATOR: (Place.VERDICT, Place.GENERATORS),
     caveats.SLOW_GENERATOR: (Place.VERDICT, Place.GENERATORS),
     caveats.FAILING_GENERATOR: (Place.VERDICT, Place.GENERATORS),
@@ -55,11 +56,16 @@ _PLACES = {
 }
 
 
+def _places(caveat: Caveat) -> tuple[Place, ...]:
+    """Return where a caveat is shown; one of an older version that no longer exists is shown at the verdict."""
+    return _PLACES.get(caveat.code, (Place.VERDICT,))
+
+
 class Footnotes:
     """The footnotes of one report, numbered in the order in which they are first pointed at."""
 
     def __init__(self, found: Sequence[Caveat]) -> None:
-        ordered = sorted(found, key=lambda caveat: _PLACES[caveat.code][0])
+        ordered = sorted(found, key=lambda caveat: _places(caveat)[0])
         self._numbered = tuple(enumerate(ordered, start=1))
 
     def mark(self, place: Place, subject: str = "") -> str:
@@ -67,7 +73,7 @@ class Footnotes:
         return "".join(
             f" [^{number}]"
             for number, caveat in self._numbered
-            if place in _PLACES[caveat.code] and caveat.subject == subject
+            if place in _places(caveat) and caveat.subject == subject
         )
 
     @property

@@ -21,7 +21,6 @@ _LEVEL_DOUBTS: Mapping[str, str] = {
     caveats.UNWATCHED_GENERATOR: "the CPU of generators was not watched: they may have been the bottleneck",
     caveats.CLOCKS_APART: "the clocks of generators were apart: users and rates are put together by them",
     caveats.LITTLES_LAW: "Little's law is off: the generator, not the system, may have been measured",
-    caveats.FEWER_USERS: "fewer users than asked for were ever active: the level is a lower one",
     caveats.HOST_CPU: "the machine was all but busy: response times include waiting for a core",
     caveats.OTHER_CPU: "other processes used the machine",
     caveats.NOT_STEADY: "the run was not steady: its figures are of no one state",

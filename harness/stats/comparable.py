@@ -6,29 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from harness import units
-from harness.caveats import (
-    ABSENT_GENERATOR,
-    CLOCKS_APART,
-    FAILING_GENERATOR,
-    FEWER_USERS,
-    GENERATOR_CPU,
-    LITTLES_LAW,
-    NOT_STEADY,
-    OTHER_CPU,
-    SLOW_GENERATOR,
-)
+from harness.caveats import CLOSED_MODEL
 from harness.errors import UsageError
 from harness.record import FINISHED, RunRecord
 from harness.result import MARKDOWN, RunResult
 from harness.stats.planning import RUNS_LEAST
 from harness.stats.ranks import least_p_value
-from harness.verdict import INTERRUPTED, MOSTLY_ERRORS_RATIO, VALID
-
-# What a comparison of the speed of two systems depends on: the others are doubts about a single run alone.
-_CAVEATS_THAT_COUNT = (
-    NOT_STEADY, LITTLES_LAW, FEWER_USERS, GENERATOR_CPU, OTHER_CPU, ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR,
-    CLOCKS_APART,
-)  # fmt: skip
+from harness.verdict import INTERRUPTED, MOSTLY_ERRORS_RATIO
 
 
 def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
@@ -80,7 +64,7 @@ def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list
 
 
 def _invalid(result: RunResult) -> Iterator[str]:
-    if result.verdict and result.verdict.state not in (VALID, INTERRUPTED):
+    if result.is_invalid and result.verdict:
         yield f"{result.name} is {result.verdict.state}: {'; '.join(result.verdict.reasons)}"
         return
     whole = result.whole or result.total  # as the plan's goal has it
@@ -96,7 +80,7 @@ def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -
     """Return what must be known of a comparison, in sentences."""
     found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
     for result in (*base, *new):
-        found += [f"{result.name}: {caveat.text}" for caveat in result.caveats if caveat.code in _CAVEATS_THAT_COUNT]
+        found += [f"{result.name}: {caveat.text}" for caveat in result.caveats if caveat.code != CLOSED_MODEL]
         found += [f"{result.name}: {remark}" for remark in result.remarks]
     return found
 
