@@ -15,6 +15,7 @@ from harness.cli.compare import JSON, MARKDOWN
 from harness.cli.comparing_sweeps import are_sweeps, compare_two_sweeps, judging_words
 from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.histogram import Histogram
+from harness.io.pages import write_page
 from harness.io.rundir import RUN_NAME, RunDirectory, write_whole
 from harness.io.sources import find_paths, read_result
 from harness.plan import load_plan
@@ -22,7 +23,6 @@ from harness.render import comparison as rendered
 from harness.render.comparison import Compared, Side
 from harness.render.distribution import overlaid_chart
 from harness.render.gallery import Picture
-from harness.render.markdown import notes_of
 from harness.render.selection import parse_pattern
 from harness.result import RunResult
 from harness.stats.compare import compare
@@ -210,13 +210,12 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         print(data if options.format == JSON else rendered.report(compared, ""), end="")
         return
     if options.format == MARKDOWN:
-        notes = notes_of(output.read_text(encoding="utf-8")) if output.is_file() else None
         chart = output.with_suffix(".svg")
         if picture:
             write_whole(chart, picture.svg)
         else:
             chart.unlink(missing_ok=True)  # of an earlier comparison
-        write_whole(output, rendered.report(compared, notes or "", picture))
+        write_page(output, lambda notes: rendered.report(compared, notes, picture))
     if options.format == JSON or options.save:
         write_whole(output.with_suffix(".json") if options.save else output, data)
     print(f"{rendered.headline(compared.comparison)}\n{os.path.relpath(output)}")

@@ -17,6 +17,7 @@ from harness.config import did_you_mean
 from harness.errors import EXIT_OK, UsageError
 from harness.io.acceptances import ACCEPTED, read_acceptances
 from harness.io.catalogue import read_catalogue
+from harness.io.pages import write_page
 from harness.io.rundir import write_whole
 from harness.io.toolchain import ROOT
 from harness.render.gallery import Picture
@@ -56,8 +57,10 @@ def print_history(options: argparse.Namespace) -> int:
         return EXIT_OK
     if not output.parent.is_dir():
         raise UsageError(f"{output}: its folder is not there", "make it, or name another")
-    write_whole(output, text)
-    if options.format == MARKDOWN:
+    if options.format != MARKDOWN:
+        write_whole(output, text)
+    else:
+        write_page(output, lambda _: text)
         _write_pictures(output, [picture for picture in pictures if picture])
     print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in found.lines), 'run')}")
     return EXIT_OK

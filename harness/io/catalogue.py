@@ -11,7 +11,7 @@ from harness.errors import HarnessError, UsageError
 from harness.io.rundir import RUN_NAME, RunDirectory
 from harness.markdown_report import parse_report
 from harness.record import RUNNING, RunRecord
-from harness.render.markdown import notes_of
+from harness.render.notes import notes_of
 from harness.result import RunResult
 
 

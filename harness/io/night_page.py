@@ -7,10 +7,10 @@ from pathlib import Path
 from harness.io.acceptances import ACCEPTED, read_acceptances
 from harness.io.catalogue import read_catalogue
 from harness.io.night_files import NightFiles
+from harness.io.pages import write_page
 from harness.io.pictures import write_pictures
 from harness.io.rundir import write_whole
 from harness.render.junit import junit_xml
-from harness.render.markdown import notes_of
 from harness.render.nightly import FILE_NAME, night_pictures, nightly_page
 from harness.stats.nightly import NightlyResult, nightly_result
 
@@ -21,9 +21,8 @@ def write_night(files: NightFiles, home: Path) -> NightlyResult:
     What people wrote into the page's notes block is kept. `home` has the file of accepted changes.
     """
     result = nightly_result(files.read(), read_catalogue(files.reports).entries, read_acceptances(home / ACCEPTED))
-    notes = notes_of(files.page.read_text(encoding="utf-8")) if files.page.is_file() else None
     write_whole(files.junit, junit_xml(result))
     pictures = night_pictures(result)
     write_pictures(files.folder, [picture for charts in pictures.values() for picture in charts], FILE_NAME)
-    write_whole(files.page, nightly_page(result, pictures, notes or ""))
+    write_page(files.page, lambda notes: nightly_page(result, pictures, notes))
     return result

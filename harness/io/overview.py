@@ -6,8 +6,8 @@ from pathlib import Path
 
 from harness.catalogue import Catalogue
 from harness.io.catalogue import read_catalogue
-from harness.io.rundir import write_whole
-from harness.render.markdown import notes_of
+from harness.io.pages import write_page
+from harness.render.notes import notes_of
 from harness.render.overview import overview
 
 SUMMARY_NAME = "SUMMARY.md"
@@ -16,12 +16,11 @@ SUMMARY_NAME = "SUMMARY.md"
 def write_overview(reports_dir: Path) -> Catalogue:
     """Write SUMMARY.md of all that is in `reports_dir` and return what that is; what people wrote there is kept."""
     catalogue = read_catalogue(reports_dir)
-    page = reports_dir / SUMMARY_NAME
-    write_whole(page, overview(catalogue, summary_notes(reports_dir)))
+    write_page(reports_dir / SUMMARY_NAME, lambda notes: overview(catalogue, notes))
     return catalogue
 
 
 def summary_notes(reports_dir: Path) -> str:
     """Return what people wrote into the notes block of SUMMARY.md; empty without one."""
     page = reports_dir / SUMMARY_NAME
-    return (notes_of(page.read_text(encoding="utf-8")) if page.is_file() else None) or ""
+    return (notes_of(page.read_text(encoding="utf-8", errors="replace")) if page.is_file() else None) or ""

@@ -12,12 +12,13 @@ from harness.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.heap import heap_series, heap_uses, read_heaps
 from harness.io.inputs import Input
 from harness.io.jtls import counted_tally
+from harness.io.pages import write_page
 from harness.io.pictures import write_pictures
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
 from harness.io.tallies import read_tally
 from harness.record import RunRecord
 from harness.render.gallery import FILE_NAME, gallery
-from harness.render.markdown import notes_of, report
+from harness.render.markdown import report
 from harness.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
 from harness.tally import SampleTally
@@ -117,10 +118,8 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     The notes block of a report that is already there is kept; charts of it that there is nothing to show in any more
     are removed.
     """
-    notes = notes_of(directory.report.read_text(encoding="utf-8")) if directory.report.is_file() else None
-    if notes is None:
-        notes = summary.run.note if summary.run else ""
     write_whole(directory.summary_json, json_text(summary.to_json()))
     charts = gallery(summary)
     write_pictures(directory.path, charts.pictures, FILE_NAME)
-    write_whole(directory.report, report(summary, charts, notes, directory.name))
+    note = summary.run.note if summary.run else ""
+    write_page(directory.report, lambda notes: report(summary, charts, notes, directory.name), note)

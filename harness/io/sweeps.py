@@ -12,11 +12,12 @@ from harness import units
 from harness.config import did_you_mean
 from harness.errors import HarnessError, UsageError
 from harness.goal import Goal
+from harness.io.pages import write_page
 from harness.io.pictures import write_pictures
-from harness.io.rundir import SWEEP_NAME, read_json, write_whole
+from harness.io.rundir import SWEEP_NAME, read_json
 from harness.io.sources import find_paths, read_result
 from harness.render.gallery import Picture
-from harness.render.markdown import notes_of
+from harness.render.notes import notes_of
 from harness.render.sweep import sweep_report
 from harness.render.sweep_charts import FILE_NAME, overlay_pictures, sweep_pictures
 from harness.render.sweep_overlay import several_sweeps_report
@@ -173,10 +174,14 @@ def write_sweep_report(
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
     pictures = sweep_pictures(found.sweep, analysis)
-    notes = _notes(found.report, found.sweep.record.note)
     links = _links(found, found.report.parent)
     again = command or f"./aggregate.py sweep {found.sweep.name}"
-    write_whole(found.report, sweep_report(found.sweep, analysis, pictures, notes, found.report.stem, links, again))
+    name = found.report.stem
+    write_page(
+        found.report,
+        lambda notes: sweep_report(found.sweep, analysis, pictures, notes, name, links, again),
+        found.sweep.record.note,
+    )
     write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
     return found, analysis
 
@@ -191,8 +196,7 @@ def write_sweeps(
     """Write the report of one sweep or of several to `output`, the charts into the folder of its name."""
     output.parent.mkdir(parents=True, exist_ok=True)
     pictures = _pictures(sweeps, analyses)
-    text = _report(sweeps, analyses, comparisons, pictures, _notes(output, ""), output, command)
-    write_whole(output, text)
+    write_page(output, lambda notes: _report(sweeps, analyses, comparisons, pictures, notes, output, command))
     write_pictures(output.with_suffix(""), pictures, FILE_NAME)
 
 
@@ -231,7 +235,7 @@ def _report(
 
 
 def _notes(report: Path, default: str) -> str:
-    notes = notes_of(report.read_text(encoding="utf-8")) if report.is_file() else None
+    notes = notes_of(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else None
     return default if notes is None else notes
 
 

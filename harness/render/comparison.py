@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from harness import units
 from harness.render.gallery import Picture
-from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.tables import cell, one_line, table
 from harness.render.template import filled
 from harness.stats.comparison import (

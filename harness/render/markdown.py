@@ -17,6 +17,7 @@ from harness.render.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_
 from harness.render.footnotes import Footnotes, Place
 from harness.render.gallery import Gallery, Picture
 from harness.render.generators import generator_table
+from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.selection import change_text
 from harness.render.setup import setup_lines
 from harness.render.tables import GROUP_TITLES, cell, group_table, table
@@ -26,8 +27,6 @@ from harness.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.verdict import headline, is_beyond
 from harness.window import describe
 
-NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
-NOTES_END = "<!-- notes:end -->"
 # Of the load's tables beside the layout's own; few other groups have the samples for them.
 LOAD_PERCENTILES = ("95", "99")
 _COLUMN_PLACES = {
@@ -216,10 +215,3 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         notes_end=NOTES_END,
         notes=notes,
     )
-
-
-def notes_of(markdown: str) -> str | None:
-    """Return what stands in a report's notes block; None when there is no such block."""
-    begin = markdown.find(NOTES_BEGIN)
-    end = markdown.rfind(NOTES_END)
-    return markdown[begin + len(NOTES_BEGIN) : end].strip("\n") if 0 <= begin < end else None

@@ -11,7 +11,7 @@ from harness.nightly import RUNNING, NightlyRecord
 from harness.render.gallery import Picture
 from harness.render.gate_chart import check_picture
 from harness.render.history import change_text, metric_title
-from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.overview import start_text
 from harness.render.tables import cell, one_line, table
 from harness.render.template import filled

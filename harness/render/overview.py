@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness import units
 from harness.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanShelf, first_line
 from harness.record import OPEN, LoadRecord
-from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.tables import cell, table
 from harness.render.template import filled
 from harness.result import LabelResult

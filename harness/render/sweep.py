@@ -11,7 +11,7 @@ from harness.goal import Goal
 from harness.render.cloudwatch import cloud_level_tables
 from harness.render.gallery import Picture
 from harness.render.levels import goal_text
-from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.setup import setup_lines
 from harness.render.sweep_processes import growth_note, growth_section, process_table
 from harness.render.sweep_words import answer_text, differing, doubts, findings, users_text

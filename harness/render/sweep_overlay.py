@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from harness import units
 from harness.render.gallery import Picture
-from harness.render.markdown import NOTES_BEGIN, NOTES_END
+from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.sweep import HEADS, PRINTS, image, knows, set_up
 from harness.render.sweep_words import answer_text, doubts, findings, users_text
 from harness.render.tables import cell, one_line, table

@@ -1,0 +1,101 @@
+"""What people write into a report, and how it gets into the same report when that is rendered again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
+NOTES_END = "<!-- notes:end -->"
+# The last line of a report: by it a change outside of the notes block is noticed.
+_SEAL = re.compile(r"<!-- outside of the notes block: sha256 ([0-9a-f]{16}) -->")
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A report that takes the place of an older one.
+
+    `moved_count` lines of the older one stood outside of its notes block and are in the block now. `is_unclear` means
+    that the older one has lines that the new one lacks, and that it cannot be told whether people wrote them.
+    """
+
+    text: str
+    moved_count: int = 0
+    is_unclear: bool = False
+
+
+def notes_of(markdown: str) -> str | None:
+    """Return the text of a report's notes block; None when there is no such block."""
+    begin = markdown.find(NOTES_BEGIN)
+    end = markdown.rfind(NOTES_END)
+    return markdown[begin + len(NOTES_BEGIN) : end].strip("\n") if 0 <= begin < end else None
+
+
+def rendered_again(older: str | None, render: Callable[[str], str], default: str = "") -> Rendered:
+    """Return a report with what people wrote into the older one; `render` makes it from the text of its notes.
+
+    `default` is the text of the notes when the older report has none. A line outside of the notes block is known to be
+    a person's when the older report without it is as it was written: then it is moved into the block.
+    """
+    if older is None:
+        return Rendered(_sealed(render(default)))
+    notes = notes_of(older)
+    fresh = render(default if notes is None else notes)
+    outside, everything = _outside(older), _lines(older)
+    seal = _seal(older)
+    if notes is not None and seal == _digest(outside):
+        return Rendered(_sealed(fresh))
+    generated = _outside(render(""))
+    for lines, block in ([(outside, notes)] if notes is not None else []) + [(everything, "")]:
+        words, rest = _apart(lines, generated)
+        if _digest(rest) == seal and (not words or notes_of(fresh) is not None):
+            text = "\n\n".join(part for part in (block, "\n".join(words).strip("\n")) if part)
+            return Rendered(_sealed(render(text) if words else fresh), sum(1 for line in words if line.strip()))
+    return Rendered(_sealed(fresh), is_unclear=bool(_apart(everything if notes is None else outside, generated)[0]))
+
+
+def _lines(markdown: str) -> list[str]:
+    """Return the lines of a report without its own marks."""
+    lines = markdown.split("\n")
+    return [line for line in lines if line.strip() not in (NOTES_BEGIN, NOTES_END) and not _SEAL.search(line)]
+
+
+def _outside(markdown: str) -> list[str]:
+    if notes_of(markdown) is None:
+        return _lines(markdown)
+    begin, end = markdown.find(NOTES_BEGIN), markdown.rfind(NOTES_END)
+    return _lines(f"{markdown[:begin]}\n{markdown[end + len(NOTES_END) :]}")
+
+
+def _apart(lines: Iterable[str], generated: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the lines that are not among the generated ones, with the blank lines between them; and the others."""
+    left = Counter(line.rstrip() for line in generated)
+    words: list[str] = []
+    rest: list[str] = []
+    for line in lines:
+        is_blank = not line.strip()
+        if is_blank or left[line.rstrip()] > 0:
+            left[line.rstrip()] -= 1
+            rest.append(line)
+            if words and words[-1].strip():
+                words.append("")
+        else:
+            words.append(line)
+    return (words if any(words) else []), rest
+
+
+def _digest(lines: Iterable[str]) -> str:
+    """Return a short hash of lines; blank ones, spaces at their ends and their order do not matter."""
+    bare = sorted(line.rstrip() for line in lines if line.strip())
+    return hashlib.sha256("\n".join(bare).encode()).hexdigest()[:16]
+
+
+def _seal(markdown: str) -> str:
+    return next(iter(reversed(_SEAL.findall(markdown))), "")
+
+
+def _sealed(markdown: str) -> str:
+    return f"{markdown.rstrip()}\n<!-- outside of the notes block: sha256 {_digest(_outside(markdown))} -->\n"
