@@ -42,6 +42,7 @@ ENV ?= local
 ## RUN="run-07_1 run-07_2"   push, pull, ls: which runs (default: all), of PLAN, of ENV, SINCE=2026-11-01, LAST=20
 ## FIGURES_ONLY=1 REPLACE=1  pull without samples; push reports made again in place of those there
 ## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs (several with blanks between, patterns as run-07_*, files), or two sweeps
+##                           PLAN=… where several plans have a run of that name; report and metrics take it, too
 ## THRESHOLD="p95=20%"       the least change that matters, instead of the plan's
 ## ANYWAY=1, SURE=1          compare though users, plan or duration differ; fail also when nothing can be told
 ## REPORTS=reports           where reports go
@@ -50,12 +51,73 @@ REPORTS ?= reports
 TESTS ?= tests
 
 python := scripts/python
-# $(call option,users,$(USERS)) is --users '50', quoted for the shell, or nothing when the value is empty.
-option = $(if $(strip $(2)),--$(1) '$(subst ','\'',$(2))')
+# The variables of each target. One that the target does not take is an error: USER=10 must not start the default load.
+length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
+goal := P90 AVERAGE ERRORS
+levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES
+takes.run := $(length) $(goal) USERS RATE SERIES S3 REMOTES KEYS
+takes.sweep := $(levels) USERS REPEAT KEYS
+takes.capacity := $(levels) $(goal) FROM MOST
+takes.nightly := SUITE S3 DRY_RUN RESUME REPORTS
+takes.system := PLAN ENV PORT
+takes.generator := HOST PORT ENV KEYS
+takes.generator-keys := KEYS
+takes.report := RUN PLAN REPORTS
+takes.merge := RUNS INTO REPORTS
+takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE REPORTS
+takes.summary := REPORTS
+takes.history := PLAN LABEL METRIC USERS LAST REPORTS
+takes.metrics := RUN PLAN ENV REPORTS
+takes.accept := SINCE REASON PLAN ENV USERS LABEL METRIC REPORTS
+takes.site := REPORTS
+takes.push := RUN S3 ENV REPLACE REPORTS
+takes.pull := RUN S3 ENV PLAN SINCE LAST FIGURES_ONLY REPORTS
+takes.ls := RUN S3 ENV PLAN SINCE LAST
+takes.test := TESTS
+takes.test-fast := TESTS
+takes.bench := BENCH
+targets := $(sort $(patsubst takes.%,%,$(filter takes.%,$(.VARIABLES))))
+known := $(sort $(foreach target,$(targets),$(takes.$(target))))
+# What the scripts read from the environment may be given to make, too.
+always := python pytest PYTHON CHROME JAVA_HOME JMETER_HOME TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
+
+# Values are texts of the user: from here on make expands nothing in them, wherever they came from.
+is_given = $(filter-out undefined default file automatic,$(firstword $(origin $(1))))
+on_command_line := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name))))
+as_text = $(if $(call is_given,$(1)),$(eval override export $(1) := $$(value $(1))))
+$(foreach name,$(sort $(known) $(on_command_line)),$(call as_text,$(name)))
+# The scripts name variables in place of options: harness/cli/entry.py.
+asked := $(or $(MAKECMDGOALS),help)
+export MAKE_VARIABLES := $(strip $(foreach target,$(asked),$(takes.$(target))))
+
+define newline
+
+
+endef
+export NEWLINE := $(newline)
+# $(call quote,it's) is 'it'\''s': one word for the shell, whatever is in it.
+quote = '$(subst $(newline),'"$$NEWLINE"',$(subst ','\'',$(1)))'
+# $(call option,users,$(USERS)) is --users='50', or nothing when the value is empty.
+option = $(if $(strip $(2)),--$(1)=$(call quote,$(2)))
+# $(call path,-dash) is './-dash': no option.
+path = $(call quote,$(if $(filter -%,$(firstword $(1))),./)$(1))
+# $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
+quoted = $(foreach name,$(1),$(call path,$(name)))
+# $(call given,PLAN) is PLAN as the user gave it, nothing where it is our default.
+given = $(if $(call is_given,$(1)),$($(1)))
 # $(call names,plans) is what has a TOML file in plans/.
 names = $(sort $(patsubst $(1)/%.toml,%,$(wildcard $(1)/*.toml)))
-# $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
-quoted = $(foreach name,$(1),'$(subst ','\'',$(name))')
+
+wrong := $(firstword $(filter-out $(MAKE_VARIABLES) $(always),$(on_command_line)))
+takers := $(strip $(foreach target,$(targets),$(if $(filter $(wrong),$(takes.$(target))),$(target))))
+near = $(shell $(python) -c 'import sys; from harness.config import did_you_mean; \
+  print(did_you_mean(sys.argv[1].upper(), sys.argv[2:]))' $(call quote,$(wrong)) $(sort $(known)))
+ifneq ($(wrong),)
+ifneq ($(takers),)
+$(error $(wrong): make $(asked) does not take it; these do: $(takers); nothing was started)
+endif
+$(error $(wrong): no such variable; $(near)make help lists them; nothing was started)
+endif
 
 # Compiled once and not by every worker, whatever the environment says; the tree stays clean.
 pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
@@ -78,7 +140,7 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
-	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(value NOTE)) \
+	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(NOTE)) \
 	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
 	  $(call option,reports,$(REPORTS))
 
@@ -87,7 +149,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,duration,$(or $(LEVEL_DURATION),$(DURATION))) $(call option,loops,$(LOOPS)) \
   $(call option,requests,$(or $(LEVEL_REQUESTS),$(REQUESTS))) $(call option,target,$(TARGET)) \
   $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
-  $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(value NOTE)) \
+  $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
   $(call option,reports,$(REPORTS))
 
 # $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which nothing would heed.
@@ -104,7 +166,7 @@ capacity: ## search the greatest number of users within the goal
 	  $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
 
 nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
-	@$(python) scripts/nightly $(call option,suite,$(value SUITE)) $(call option,s3,$(value S3)) \
+	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
 	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
@@ -119,42 +181,41 @@ generator-keys: ## make the keys by which generators and make run know each othe
 	@$(python) scripts/generator-keys $(call option,keys,$(KEYS))
 
 report: ## render the report of RUN again
-	@$(if $(strip $(RUN)),$(python) aggregate.py report '$(RUN)',echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
+	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(call option,plan,$(call given,PLAN)) \
+	  $(call option,reports,$(REPORTS)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 merge: ## make one run of RUNS="gen1/run-01_1 gen2/run-01_1", each of an independent generator
-	@$(if $(strip $(RUNS)),$(python) aggregate.py report --merge --reports '$(REPORTS)' $(call option,into,$(INTO)) \
-	  $(call quoted,$(RUNS)),echo 'give RUNS="gen1/run-01_1 gen2/run-01_1"' >&2; exit 2)
+	@$(if $(strip $(RUNS)),$(python) aggregate.py report --merge $(call option,reports,$(REPORTS)) \
+	  $(call option,into,$(INTO)) $(call quoted,$(RUNS)),echo 'give RUNS="gen1/run-01_1 gen2/run-01_1"' >&2; exit 2)
 
 compare: ## has NEW become worse than BASE? REPORTS/<plan>/compare-<BASE>-<NEW>.md
-	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save --reports '$(REPORTS)' \
-	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(addprefix --threshold ,$(call quoted,$(THRESHOLD))) \
-	  $(call option,label,$(value LABEL)) $(if $(strip $(ANYWAY)),--anyway) $(if $(strip $(SURE)),--sure),echo \
+	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save $(call option,reports,$(REPORTS)) \
+	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(call option,label,$(LABEL)) \
+	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
+	  $(if $(strip $(ANYWAY)),--anyway) $(if $(strip $(SURE)),--sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
 summary: ## write REPORTS/SUMMARY.md: every run of every plan, newest first
-	@$(python) aggregate.py summary '$(REPORTS)'
+	@$(python) aggregate.py summary $(call path,$(REPORTS))
 
 history: ## write the figures of PLAN over time with a chart: REPORTS/PLAN/history-TOTAL-average.md
-	@$(python) aggregate.py history '$(REPORTS)' --save $(call option,plan,$(PLAN)) $(call option,label,$(value LABEL)) \
+	@$(python) aggregate.py history $(call path,$(REPORTS)) --save $(call option,plan,$(PLAN)) $(call option,label,$(LABEL)) \
 	  $(call option,metric,$(METRIC)) $(call option,users,$(USERS)) $(call option,last,$(LAST))
 
 metrics: ## fetch what CloudWatch knows of RUN (ENV: that of another profile), and write its report again
-	@$(if $(strip $(RUN)),$(python) aggregate.py metrics $(call quoted,$(RUN)) --reports '$(REPORTS)' \
-	  $(if $(filter-out file,$(origin ENV)),$(call option,env,$(ENV))),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
+	@$(if $(strip $(RUN)),$(python) aggregate.py metrics $(call quoted,$(RUN)) $(call option,reports,$(REPORTS)) \
+	  $(call option,plan,$(call given,PLAN)) $(call option,env,$(call given,ENV)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 accept: ## mark a change of PLAN as intended from the night SINCE on, for a REASON: the nightly compares since then
 	@$(python) aggregate.py accept $(call option,since,$(SINCE)) \
-	  $(if $(filter-out file,$(origin PLAN)),$(call option,plan,$(PLAN))) \
-	  $(if $(filter-out file,$(origin ENV)),$(call option,env,$(ENV))) \
-	  $(call option,users,$(USERS)) $(call option,label,$(value LABEL)) $(call option,metric,$(METRIC)) \
-	  $(call option,reason,$(value REASON)) $(call option,reports,$(REPORTS)/nightly)
+	  $(call option,plan,$(call given,PLAN)) $(call option,env,$(call given,ENV)) \
+	  $(call option,users,$(USERS)) $(call option,label,$(LABEL)) $(call option,metric,$(METRIC)) \
+	  $(call option,reason,$(REASON)) $(call option,reports,$(REPORTS)/nightly)
 
 site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
-	@$(python) aggregate.py site '$(REPORTS)'
+	@$(python) aggregate.py site $(call path,$(REPORTS))
 
-# $(call given,PLAN) is PLAN as the user gave it, nothing where it is our default.
-given = $(if $(filter-out file,$(origin $(1))),$($(1)))
-stored = $(call quoted,$(RUN) $(S3)) $(call option,env,$(call given,ENV))
+stored = $(call quoted,$(RUN)) $(if $(strip $(S3)),$(call path,$(S3))) $(call option,env,$(call given,ENV))
 chosen = $(call option,plan,$(call given,PLAN)) $(call option,since,$(SINCE)) $(call option,last,$(LAST))
 
 push: ## put RUN, or all runs, into S3=s3://bucket/prefix
@@ -169,21 +230,22 @@ ls: ## list the runs in S3=s3://bucket/prefix
 	@$(python) aggregate.py ls $(stored) $(chosen)
 
 # pytest's 5 is "no tests": as it should be where TESTS names files that have none of this kind, never for all of them.
-or_none = || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
+or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
+tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
 test: test-fast ## all tests, with real JMeters and real systems (minutes)
-	@$(pytest) -n 2 --dist loadfile -m real $(TESTS) $(or_none)
+	@$(pytest) -n 2 --dist loadfile -m real $(tests) $(or_none)
 
 test-fast: ## the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests
-	@$(pytest) -n 4 --dist worksteal -m 'not real' $(TESTS) $(or_none)
+	@$(pytest) -n 4 --dist worksteal -m 'not real' $(tests) $(or_none)
 
 lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
 bench: ## measure the aggregator beside other readers, the start of a run, comparisons, the gate, … (BENCH=aggregate, run, compare, gate, generators, push)
-	@$(python) scripts/bench $(BENCH)
+	@$(python) scripts/bench $(call quoted,$(BENCH))
 
 clean: ## remove .venv and build/; reports stay
 	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache

@@ -196,7 +196,7 @@ def test_make_passes_names_and_patterns_on_with_their_quotes():
     command = ["make", "-C", str(ROOT), "-n", "--no-print-directory", "compare"]
     variables = ["BASE=run-07_1 it's", "NEW=run-08_*", "THRESHOLD=p95=20% errors=1%", "SURE=1"]
     line = subprocess.run([*command, *variables], capture_output=True, text=True, check=True).stdout
-    assert r"--base 'run-07_1' 'it'\''s' --new 'run-08_*' --threshold 'p95=20%' --threshold 'errors=1%'" in line
+    assert r"--base 'run-07_1' 'it'\''s' --new 'run-08_*'  --threshold='p95=20%' --threshold='errors=1%'" in line
     assert "--save" in line
     assert line.rstrip().endswith("--sure")
     assert "give BASE=" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.aggregate import main
 from harness.errors import UsageError
 from harness.io.rundir import json_text
-from harness.io.sources import find_paths, read_result
+from harness.io.sources import find_paths, in_plan, read_result
 from harness.jtl import Dropped
 from harness.record import RUNNING
 from harness.summary import FORMAT_VERSION, summarise
 from tests.factories import record, tally_of, two_users
+from tests.report_folder import add_run
 
 CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwidth |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -205,3 +207,34 @@ def test_what_is_not_the_json_of_a_run_is_refused(reports, text):
     (reports / "tiny" / "run-07_1.json").write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match="not the JSON of a run"):
         find_results(["run-07_1"], reports)
+
+
+def test_a_short_name_is_of_the_plan_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    reports = tmp_path / "reports"
+    made = {plan: save(reports, plan, "run-01_1") for plan in ("killbill", "thruzero")}
+    with pytest.raises(
+        UsageError, match="2 plans have it; name one: killbill/run-01_1, thruzero/run-01_1, or give --p"
+    ):
+        find_paths(in_plan(["run-01_1"], None), reports)
+    assert find_paths(in_plan(["run-01_1"], "thruzero"), reports) == [made["thruzero"]]
+    assert find_paths(in_plan(["run-01_*"], "thruzero"), reports) == [made["thruzero"]]
+    assert find_paths(in_plan(["killbill/run-01_1"], "thruzero"), reports) == [made["killbill"]]
+    with pytest.raises(UsageError, match="thruzero/run-01_2: neither a file nor a run"):
+        find_paths(in_plan(["run-01_2"], "thruzero"), reports)
+    here = tmp_path / "samples.jtl"
+    here.write_text(jtl())
+    assert find_paths(in_plan(["samples.jtl"], "thruzero"), reports) == [Path("samples.jtl")]
+
+
+def test_report_takes_short_names_as_compare_does(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for plan in ("killbill", "thruzero"):
+        add_run(tmp_path / "reports", f"{plan}/run-01_1")
+    report = ["report", "run-01_1", "--reports", "reports"]
+    with pytest.raises(UsageError, match="run-01_1: 2 plans have it"):
+        main(report)
+    assert main([*report, "--plan", "thruzero"]) == 0
+    assert capsys.readouterr().out.startswith("reports/thruzero/run-01_1.md: ")
+    with pytest.raises(UsageError, match="run-01_3: neither a file nor a run in reports/; did you mean run-01_1"):
+        main(["report", "run-01_3", "--reports", "reports"])

@@ -65,8 +65,9 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--into", type=Path, metavar="RUN", help="with --merge: the new run's folder; default: a free name"
     )
+    report.add_argument("--plan", help="the plan of a run that is named without one: run-01_1")
     report.add_argument(
-        "--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="with --merge: where its plan's folder is"
+        "--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="where runs are (reports/)"
     )
     add_compare(verbs)
     add_sweep(verbs)
@@ -135,25 +136,20 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError(
                 f"{options.run[1]}: a report is of one run", "name one, or make one run of them with --merge"
             )
-        return _report(options.run[0])
+        return _report(options.run[0], options.plan, options.reports)
 
 
-def _found(run: Path) -> Path:
-    """Return the run directory: the path as given, else the one of that name in reports/, as reports print it."""
-    there = run.exists() or run.with_suffix(".json").exists()
-    return run if there else ROOT / "reports" / run
-
-
-def _report(name: str) -> int:
+def _report(name: str, plan: str | None, reports: Path) -> int:
     # Here, because only a report needs charts and templates, which take their time to load.
     from harness.io.results import write_report
     from harness.io.rundir import RunDirectory
-    from harness.io.sources import refuse_stored
+    from harness.io.sources import find_paths, in_plan
     from harness.verdict import headline
 
-    refuse_stored(name)
-    path = Path(name)
-    directory = RunDirectory(_found(path.with_suffix("") if path.suffix in (".md", ".json") else path).resolve())
+    path, *others = find_paths(in_plan([name], plan), reports)
+    if others:
+        raise UsageError(f"{name}: {1 + len(others)} runs", "name one: a report is of one run")
+    directory = RunDirectory(path.resolve())
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
     return EXIT_OK if summary.group(LOAD) else EXIT_INVALID

@@ -39,6 +39,7 @@ def add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     option = verb.add_argument
     option("runs", nargs="*", metavar="RUN", help="baseline and contender: runs, JSON, JTLs, Markdown, patterns")
     option("--base", nargs="+", metavar="RUN", help="the runs of the baseline, in place of the first argument")
+    option("--plan", help="the plan of runs that are named without one: run-07_1")
     option("--new", nargs="+", metavar="RUN", help="the runs of the contender, in place of the second")
     judging = verb.add_argument_group("how it is judged")
     judging.add_argument("--anyway", action="store_true", help="compare runs that differ in users, plan or duration")

@@ -17,7 +17,7 @@ from harness.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.histogram import Histogram
 from harness.io.pages import write_page
 from harness.io.rundir import RUN_NAME, RunDirectory, write_whole
-from harness.io.sources import find_paths, read_result
+from harness.io.sources import find_paths, in_plan, read_result
 from harness.plan import load_plan
 from harness.render import comparison as rendered
 from harness.render.comparison import Compared, Side
@@ -44,7 +44,7 @@ class _Found:
 
 def compare_runs(options: argparse.Namespace) -> int:
     """Print or write the comparison that the options ask for; return the exit code."""
-    base_names, new_names = _sides(options)
+    base_names, new_names = (in_plan(names, options.plan) for names in _sides(options))
     if are_sweeps([*base_names, *new_names]):
         return compare_two_sweeps(options, [*base_names, *new_names], lambda plan: _thresholds(options, [plan]))
     base, new = (_read(names, options.reports) for names in (base_names, new_names))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
 import sys
 import traceback
 
 from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError
 from harness.io.interrupts import Interrupts
 from harness.io.toolchain import enter_venv
+
+# What make passes on as an option without a value.
+_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN")
 
 
 def run(module: str, program: str) -> None:
@@ -21,7 +26,7 @@ def run(module: str, program: str) -> None:
             enter_venv()
         code = importlib.import_module(f"harness.cli.{module}").main(sys.argv[1:])
     except HarnessError as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
         code = error.exit_code
     except KeyboardInterrupt:
         print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
@@ -35,3 +40,11 @@ def run(module: str, program: str) -> None:
         print(f"{program}: this is an error of the harness itself", file=sys.stderr)
         code = EXIT_BUG
     sys.exit(code)
+
+
+def with_variables(text: str) -> str:
+    """Return a message with make's variables in place of options, when make called: ANYWAY=1 for --anyway."""
+    for name in os.environ.get("MAKE_VARIABLES", "").split():
+        option = re.escape(f"--{name.lower().replace('_', '-')}")
+        text = re.sub(rf"{option}(?![\w-])", f"{name}=1" if name in _FLAGS else name, text)
+    return text

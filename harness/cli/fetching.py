@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import EXIT_OK, HarnessError
 from harness.io.cloudwatch import NothingToFetchError, add_cloudwatch
 from harness.io.rundir import SWEEP_NAME, RunDirectory
-from harness.io.sources import find_paths
+from harness.io.sources import find_paths, in_plan
 from harness.spec import load_profile
 
 
@@ -27,7 +27,7 @@ def fetch_metrics(options: argparse.Namespace) -> int:
         if asked is None:
             raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
     code = EXIT_OK
-    runs, sweeps = _found(options.run, options.reports)
+    runs, sweeps = _found(in_plan(options.run, options.plan), options.reports)
     for directory in runs:
         try:
             add_cloudwatch(directory, print, asked)

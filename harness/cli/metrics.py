@@ -32,5 +32,6 @@ def add_metrics(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     metrics.add_argument("run", nargs="+", metavar="RUN", help="a run, a pattern of runs, or a sweep")
     metrics.add_argument("--env", help="profile whose [cloudwatch] to ask for, in place of that of the run's own")
+    metrics.add_argument("--plan", help="the plan of runs that are named without one: run-07_1")
     metrics.add_argument("--home", type=Path, default=ROOT, help="folder that holds env/ (this one)")
     metrics.add_argument("--reports", type=Path, default=ROOT / "reports", help="default: reports/")

@@ -40,6 +40,11 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
     return [path for name in names for path in _found(name, reports_dir)]
 
 
+def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
+    """Return names of runs with the plan in front of those that have no folder and are not here; all without a plan."""
+    return [f"{plan}/{name}" if plan and "/" not in name and not _is_there(Path(name)) else name for name in names]
+
+
 def read_result(path: Path) -> RunResult:
     """Return the result at a path: of a run from its JSON, else from its samples, else from its Markdown.
 
@@ -117,7 +122,10 @@ def _of_one_plan(paths: Sequence[Path], name: str, reports_dir: Path) -> list[Pa
     if not plans:
         raise _unknown(name, reports_dir)
     if len(plans) > 1:
-        raise UsageError(f"{name}: {len(plans)} plans have it", f"name one: {', '.join(f'{p}/{name}' for p in plans)}")
+        raise UsageError(
+            f"{name}: {len(plans)} plans have it",
+            f"name one: {', '.join(f'{p}/{name}' for p in plans)}, or give --plan",
+        )
     return list(paths)
 
 
