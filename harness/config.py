@@ -13,6 +13,7 @@ from harness.errors import UsageError
 
 # A name is a file's name: nothing that leads to another folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -24,7 +25,11 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
     """Return the TOML file `path`; a UsageError names the files of its kind that there are, or the bad line."""
     if not _NAME.fullmatch(name) or not path.is_file():
-        there = sorted(other.stem for other in path.parent.glob("*.toml"))
+        folder = Path(str(path).removesuffix(f"/{name}.toml"))  # a name with a folder in it leads to another one
+        there = sorted(other.stem for other in folder.glob("*.toml") if not is_suite(other))
+        bare = Path(name).stem
+        if bare in there and Path(name).suffix in (".toml", ".jmx"):
+            raise UsageError(f"{what}={name}: a file's name", f"give the name alone: {what}={bare}")
         raise UsageError(
             f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
         )
@@ -37,6 +42,11 @@ def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
             f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}", "this version reads 1"
         )
     return data
+
+
+def is_suite(path: Path) -> bool:
+    """Return whether a TOML file says what a nightly measures: suites and profiles share a folder."""
+    return bool(_SUITE_SIGN.search(path.read_text(encoding="utf-8", errors="replace")))
 
 
 def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, ...]], where: str) -> None:

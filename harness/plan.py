@@ -130,11 +130,31 @@ class Arrivals(Protocol):
     def duration_s(self) -> float: ...
 
 
+# What a message shows to whom has a JMX alone.
+_LEAST_PLAN = """\
+format_version = 1
+title = "{name}"
+shape = "{name}.jmx"
+
+[load]
+users = 1
+ramp_per_user_s = 0.5
+duration_s = 60"""
+
+
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     """Return plans/<name>.toml; UsageError lists the plans there are, or names the key that is wrong.
 
     `changes` are a profile's: keys of [load], and a table of `properties`.
     """
+    bare = Path(name).stem if Path(name).suffix in (".jmx", ".toml") else name
+    if (plans_dir / f"{bare}.jmx").is_file() and not (plans_dir / f"{bare}.toml").is_file():
+        where = f"{plans_dir.name}/{bare}"
+        raise UsageError(
+            f"PLAN={name}: {where}.toml is missing, {where}.jmx is there",
+            f"write {where}.toml and give PLAN={bare}; the least that it says:",
+            _LEAST_PLAN.format(name=bare),
+        )
     data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
     where = f"{plans_dir.name}/{name}.toml"
     check_keys(data, _KEYS, where)

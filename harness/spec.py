@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from harness import units
 from harness.cloudwatch import CloudWatchSpec, parse_cloudwatch
-from harness.config import check_keys, load_toml, texts
+from harness.config import check_keys, is_suite, load_toml, texts
 from harness.errors import UsageError
 from harness.plan import Plan, PlanLoad
 from harness.record import CLOSED, OPEN, LoadRecord
@@ -238,8 +238,10 @@ def parse_port(text: str) -> int:
 
 def load_profile(env_dir: Path, name: str) -> Profile:
     """Return the profile env/<name>.toml; UsageError lists the profiles there are."""
-    data = load_toml(env_dir / f"{name}.toml", "ENV", name)
-    where = f"env/{name}.toml"
+    path, where = env_dir / f"{name}.toml", f"env/{name}.toml"
+    data = load_toml(path, "ENV", name)
+    if is_suite(path):
+        raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
     check_keys(data, {**known, "facts": dict, "allowed_targets": list, "cloudwatch": dict, "storage": dict}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})

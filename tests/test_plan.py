@@ -92,6 +92,33 @@ def test_an_unknown_plan_names_its_neighbour_and_the_others(plans: Path) -> None
     assert str(error.value) == "PLAN=shopp: unknown; did you mean shop? there are: bank, shop"
 
 
+@pytest.mark.parametrize("name", ["mine", "plans/mine.jmx", "mine.jmx", "plans/mine.toml"])
+def test_a_jmx_without_its_toml_is_told_what_to_write(plans: Path, name: str) -> None:
+    (plans / "mine.jmx").write_bytes((plans / "shop.jmx").read_bytes())
+    with pytest.raises(UsageError) as error:
+        load_plan(plans, name)
+    first, *rest = str(error.value).splitlines()
+    assert first == (
+        f"PLAN={name}: plans/mine.toml is missing, plans/mine.jmx is there; "
+        "write plans/mine.toml and give PLAN=mine; the least that it says:"
+    )
+    (plans / "mine.toml").write_text("\n".join(rest))
+    plan = load_plan(plans, "mine")
+    assert (plan.title, plan.shape_path.name, plan.load.users) == ("mine", "mine.jmx", 1)
+
+
+@pytest.mark.parametrize("name", ["plans/shop.jmx", "shop.toml", "plans/shop.toml"])
+def test_a_files_name_is_no_plans_name(plans: Path, name: str) -> None:
+    with pytest.raises(UsageError) as error:
+        load_plan(plans, name)
+    assert str(error.value) == f"PLAN={name}: a file's name; give the name alone: PLAN=shop"
+
+
+def test_an_unknown_name_with_a_folder_names_what_there_is(plans: Path) -> None:
+    with pytest.raises(UsageError, match=r"^PLAN=plans/shopp: unknown; .*there are: bank, shop$"):
+        load_plan(plans, "plans/shopp")
+
+
 def test_broken_toml_names_file_and_line(plans: Path) -> None:
     with pytest.raises(UsageError, match=r"^plans/shop\.toml: .*line 8"):
         load_plan(add(plans, "[goal\n"), "shop")

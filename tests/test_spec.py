@@ -126,3 +126,14 @@ def test_a_profile_can_change_a_plan_and_say_what_is_there(tmp_path):
     profile = load_profile(tmp_path, "x")
     assert profile.plan_changes == {"shop": {"duration_s": 1800}}
     assert profile.facts == (("heap of the balancer", "4 GB"),)
+
+
+def test_a_suite_of_the_nightly_is_no_profile():
+    with pytest.raises(UsageError) as error:
+        load_profile(ROOT / "env", "nope")
+    assert "local" in str(error.value)
+    assert "nightly" not in str(error.value)
+    with pytest.raises(UsageError, match=r"ENV=nightly: env/nightly\.toml is a suite, not a profile; measure it: make"):
+        load_profile(ROOT / "env", "nightly")
+    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: a file's name; give the name alone: ENV=local"):
+        load_profile(ROOT / "env", "env/local.toml")

@@ -15,6 +15,7 @@ from harness.cli.overview import add_history, add_site, add_summary, write_summa
 from harness.cli.storage import LS, PULL, PUSH, add_storage
 from harness.cli.sweeps import add_sweep, report_sweeps
 from harness.cli.table import add_table, joined_sort, print_tables
+from harness.config import did_you_mean
 from harness.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.figures import LOAD
 from harness.io.interrupts import Interrupts
@@ -38,6 +39,9 @@ examples:
 exit codes: 0 fine; 1 regressed; 2 wrong use or a file that cannot be understood; 3 the run is invalid.
 """
 
+_VERBS = (
+    "table", "report", "compare", "sweep", "summary", "history", "nightly", "accept", "site", "metrics", PUSH, PULL, LS,
+)  # fmt: skip
 _TAKING_FILES = ("table", "compare", "sweep", "metrics", PUSH, PULL, LS, "report")
 
 
@@ -52,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     verbs = result.add_subparsers(
         dest="verb",
         required=True,
-        metavar="table|report|compare|sweep|summary|history|nightly|accept|site|metrics|push|pull|ls",
+        metavar="|".join(_VERBS),
     )
     add_table(verbs)
     report = verbs.add_parser("report", help="render the report of a run again; its notes are kept")
@@ -84,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     """Do what the arguments ask for; return the exit code."""
     program = parser()
+    _refuse_no_verb(arguments)
     # argparse takes no files on both sides of an option: those behind it come back in `rest`.
     options, rest = program.parse_known_args(joined_sort(arguments))
     unknown = [word for word in rest if options.verb not in _TAKING_FILES or (word.startswith("-") and word != "-")]
@@ -137,6 +142,19 @@ def main(arguments: Sequence[str]) -> int:
                 f"{options.run[1]}: a report is of one run", "name one, or make one run of them with --merge"
             )
         return _report(options.run[0], options.plan, options.reports)
+
+
+def _refuse_no_verb(arguments: Sequence[str]) -> None:
+    """Raise a UsageError for a file or a misspelt word where the verb is due."""
+    word = arguments[0] if arguments else "-"
+    if word.startswith("-") or word in _VERBS:
+        return
+    path = Path(word)
+    if path.exists() or path.suffix in (".jtl", ".md", ".json"):
+        verb = "report" if (path / "run.json").is_file() else "compare" if path.suffix in (".md", ".json") else "table"
+        more = " …" if verb == "compare" else ""
+        raise UsageError(f"{word}: the verb is missing", f"do you mean: ./aggregate.py {verb} {word}{more}")
+    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, _VERBS)}there are: {', '.join(_VERBS)}")
 
 
 def _report(name: str, plan: str | None, reports: Path) -> int:
