@@ -154,7 +154,7 @@ def _of_window(evidence: Evidence) -> Iterator[Caveat]:
             "count one stretch with ./aggregate.py table --window FROM..TO.",
         )
     if evidence.warm_up_ms and evidence.warm_up_ms[0] < FAST_WARM_UP_RATIO * evidence.warm_up_ms[1]:
-        before, counted = (units.ms_text(average) for average in evidence.warm_up_ms)
+        before, counted = (units.average_text(average) for average in evidence.warm_up_ms)
         yield Caveat(
             FAST_WARM_UP,
             f"The {evidence.window.warm_up_cut_s} s left out as warm-up were faster, {before} ms on average against "
@@ -263,7 +263,7 @@ def _of_run(evidence: Evidence) -> Iterator[Caveat]:
             LITTLES_LAW,
             f"Little's law is off in the seconds that are counted: {law.active_users:.1f} users were active on "
             f"average, the samples account for {law.busy_users:.1f}. Users ÷ throughput is "
-            f"{units.ms_text(round_ms)} ms, mean response and think time {units.ms_text(accounted_ms)} "
+            f"{units.average_text(round_ms)} ms, mean response and think time {units.average_text(accounted_ms)} "
             "ms: the generator, not the system, may have been measured. Look at its CPU, at pauses in the plan that "
             "its think_time_s does not tell of, or drive from a machine of its own.",
         )

@@ -11,6 +11,8 @@ _SECONDS_PER = {"h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0, "": 1.0}
 BYTES_PER_KB = 1024
 BYTES_PER_MB = 1024 * 1024
 MS_PER_S = 1000
+# From here on the two decimals of an average would be rounded to 10.00.
+_WHOLE_FROM_MS = 9.995
 
 
 def parse_duration_s(text: str, name: str) -> float:
@@ -90,6 +92,15 @@ def percent_text(ratio: float | None, decimals: int = 2) -> str:
 def ms_text(value_ms: float | None, decimals: int = 0) -> str:
     """Return milliseconds, whole ones by default; half a millisecond rounds to the even neighbour."""
     return "" if value_ms is None else f"{value_ms:.{decimals}f}"
+
+
+def average_text(value_ms: float | None) -> str:
+    """Return an average in milliseconds: below 10 ms with two decimals, three significant digits; else a whole number.
+
+    Response times are whole milliseconds, so only what is calculated of them has decimals.
+    """
+    decimals = 2 if value_ms is not None and abs(value_ms) < _WHOLE_FROM_MS else 0
+    return ms_text(value_ms, decimals)
 
 
 def rate_text(rate_per_s: float | None) -> str:

@@ -124,19 +124,19 @@ def _goals(
 ) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
-    for name, value_ms, most_ms in (
-        ("average", counted.average_ms, goal.average_ms),
-        ("90 % line", counted.p90_ms, goal.p90_ms),
+    for name, value_ms, most_ms, figure_text in (
+        ("average", counted.average_ms, goal.average_ms, units.average_text),
+        ("90 % line", counted.p90_ms, goal.p90_ms, units.ms_text),
     ):
         if most_ms is not None:
-            text = f"{name} {units.ms_text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
+            text = f"{name} {figure_text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
             (met if value_ms <= most_ms else missed).append(text)
     if goal.each_average_ms is not None:
         beyond = [label for label in labels if is_beyond(label, goal)]
         limit = f"{units.ms_text(goal.each_average_ms)} ms on average"
         if beyond:
             slowest = max(beyond, key=lambda label: label.average_ms)
-            worst = f"the slowest is {slowest.label} with {units.ms_text(slowest.average_ms)} ms"
+            worst = f"the slowest is {slowest.label} with {units.average_text(slowest.average_ms)} ms"
             failed = any(label.error_ratio > MOSTLY_ERRORS_RATIO for label in beyond)
             what = f"above {limit} or mostly failed" if failed else f"above {limit}"
             missed.append(f"{len(beyond)} of {units.plural(len(labels), 'label')} {what}, {worst}")

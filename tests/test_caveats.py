@@ -51,7 +51,7 @@ def test_a_starved_client_breaks_littles_law_and_the_report_says_what_to_look_at
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
     text = caveats_of(samples, record())["littles-law"]
-    assert "Users ÷ throughput is 1960 ms, mean response and think time 0 ms" in text
+    assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
 
 
 def test_a_think_time_that_the_plan_tells_of_is_no_breach_of_littles_law():

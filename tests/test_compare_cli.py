@@ -68,7 +68,7 @@ def compare(reports, home):
 def test_a_run_against_its_like_is_ok(compare, capsys):
     assert compare("run-07_1", "run-07_2") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK.**"]
+    assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK: TOTAL: average 0.00 %.**"]
     assert "Nothing that was recorded." in lines
 
 
@@ -113,7 +113,21 @@ def test_an_invalid_run_is_3(compare, reports):
 def test_saved_it_stands_with_the_plan_and_links_to_both_reports(compare, reports, capsys):
     assert compare("run-07_1", "run-07_2", "--save") == 0
     saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
-    assert capsys.readouterr().out == f"OK.\n{saved.relative_to(reports.parent)}\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "OK: TOTAL: average 0.00 %.",
+        "",
+        "TOTAL           baseline  contender        delta  verdict",
+        "average ms           100        100       0.00 %  OK",
+        "median ms            100        100       0.00 %  OK",
+        "75 % ms              125        125       0.00 %  OK",
+        "90 % ms              140        140       0.00 %  OK",
+        "95 % ms              145        145       0.00 %  OK",
+        "99 % ms              149        149       0.00 %  CANNOT TELL",
+        "req/s              15.00      15.00       0.00 %  OK",
+        "errors %            0.00       0.00  0.00 points  OK",
+        "Pay average ms       100        100       0.00 %  OK",
+        str(saved.relative_to(reports.parent)),
+    ]
     assert "- baseline: [tiny/run-07_1](run-07_1.md)\n" in saved.read_text(encoding="utf-8")
     assert json.loads(saved.with_suffix(".json").read_text())["verdict"] == "OK"
     assert "1,395 samples from 50 to 150 ms" in saved.with_suffix(".svg").read_text(encoding="utf-8")

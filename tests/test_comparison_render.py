@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.render.comparison import Compared, Side, headline, report, signed_percent, to_json
+from harness.render.comparison import Compared, Side, headline, report, signed_percent, terminal_text, to_json
 from harness.render.distribution import overlaid_chart
 from harness.render.gallery import Picture
 from harness.stats.comparison import (
@@ -168,7 +168,33 @@ def test_a_group_of_runs_is_titled_by_its_first():
 
 
 def test_the_headline_is_one_line():
-    assert headline(replace(compared().comparison, verdict=OK, reasons=())) == "OK."
+    assert headline(replace(compared().comparison, verdict=OK, reasons=(), total=None)) == "OK."
+    same = replace(compared(label("TOTAL", metric())).comparison, verdict=OK, reasons=())
+    assert headline(same) == "OK: TOTAL: average +10.00 %."
+
+
+def test_a_terminal_shows_the_change_of_every_metric_and_of_the_labels_that_changed_most():
+    labels = [label(f"Label {number}", metric(delta_ratio=number / 100)) for number in range(40)]
+    unsure = metric("90", verdict=CANNOT_TELL, base=1.38, new=0.75)
+    comparison = compared(
+        label("TOTAL", metric(base=1.38, new=0.748, delta_ratio=0.1), unsure, errors()), labels
+    ).comparison
+    lines = terminal_text(comparison, 80).splitlines()
+    assert lines[2].split() == ["TOTAL", "baseline", "contender", "delta", "verdict"]
+    assert lines[3].split() == ["average", "ms", "1.38", "0.75", "+10.00", "%", "OK"]
+    assert lines[4].endswith("CANNOT TELL")
+    assert lines[5].split() == ["errors", "%", "0.00", "0.40", "+0.40", "points", "CANNOT", "TELL"]
+    assert lines[6].startswith("Label 39 average ms")
+    assert lines[-1] == "and 25 more labels: see the report"
+
+
+def test_a_narrow_terminal_cuts_the_names_of_labels_and_no_figure():
+    long = label("x" * 200, metric())
+    for width in (60, 80, 120):
+        row = terminal_text(compared(label("TOTAL", metric()), [long]).comparison, width).splitlines()[-1]
+        assert len(row) <= width
+        assert "…" in row
+        assert row.endswith("+10.00 %  OK")
     assert (
         headline(replace(compared().comparison, verdict=OK, reasons=("average -9 %",))) == "OK, better: average -9 %."
     )

@@ -333,6 +333,14 @@ def test_a_label_alone_is_not_the_slowest():
     assert screen_table(load_of([sample(), sample(elapsed_ms=900)]), columns_of(WIDE), 300).signs == frozenset()
 
 
+def test_of_labels_with_one_sample_none_is_the_slowest():
+    setup = [sample("Create Tenant", elapsed_ms=900), sample("Upload Catalogue", elapsed_ms=20), sample("Configure")]
+    assert screen_table(load_of(setup), columns_of(DEFAULT), 200).signs == frozenset()
+    table = screen_table(load_of([*three(), sample("D", elapsed_ms=900)]), columns_of(DEFAULT), 200)
+    marked = {label for label, cells in table.rows for cell in cells if cell.sign == SLOWEST}
+    assert marked == {"B", "C"}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_a_table_fits_its_window_or_says_what_it_leaves_out(layout, width):

@@ -51,3 +51,14 @@ def test_the_stopwatch_reads_as_people_write_it(seconds, text):
 )
 def test_a_duration_is_printed_in_its_natural_units(seconds, text):
     assert units.duration_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("average_ms", "text"),
+    [
+        (0.0, "0.00"), (0.748, "0.75"), (1.38, "1.38"), (9.994, "9.99"), (9.996, "10"), (10.4, "10"), (563.2, "563"),
+        (None, ""),
+    ],
+)  # fmt: skip
+def test_an_average_below_10_ms_has_decimals(average_ms, text):
+    assert units.average_text(average_ms) == text

@@ -47,7 +47,7 @@ def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
         samples, record(goal=Goal(None, None, each_average_ms=1000), load=closed_load(users=1))
     ).verdict
     assert verdict.goals_missed == (
-        "1 of 2 labels above 1000 ms on average or mostly failed, the slowest is B with 1 ms",
+        "1 of 2 labels above 1000 ms on average or mostly failed, the slowest is B with 1.00 ms",
     )
 
 

@@ -89,7 +89,7 @@ def _cell(column: str, truth: LabelTruth) -> str | None:
         return units.ms_text(truth.quantile_ms(float(percentile[1]) / 100))
     cells: Mapping[str, Callable[[], str]] = {
         "count": lambda: str(truth.sample_count),
-        "average ms": lambda: units.ms_text(truth.elapsed_sum_ms / truth.sample_count),
+        "average ms": lambda: units.average_text(truth.elapsed_sum_ms / truth.sample_count),
         "median ms": lambda: units.ms_text(truth.quantile_ms(0.5)),
         "min ms": lambda: units.ms_text(min(truth.counts)),
         "max ms": lambda: units.ms_text(max(truth.counts)),

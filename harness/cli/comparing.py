@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -218,4 +219,4 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         write_page(output, lambda notes: rendered.report(compared, notes, picture))
     if options.format == JSON or options.save:
         write_whole(output.with_suffix(".json") if options.save else output, data)
-    print(f"{rendered.headline(compared.comparison)}\n{os.path.relpath(output)}")
+    print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")

@@ -69,7 +69,7 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
         f"{figures.rate_per_s:.1f} req/s",
     ]
     if figures.average_ms is not None:
-        parts.append(f"avg {units.ms_text(figures.average_ms)} ms")
+        parts.append(f"avg {units.average_text(figures.average_ms)} ms")
         parts.append(f"90 % {units.ms_text(figures.p90_ms)} ms")
     return " | ".join(parts)
 

@@ -49,9 +49,14 @@ def _classic_kb_text(value: Figure) -> str:
     return "" if value is None else f"{units.kb_text(value)} KB/s"
 
 
+def _classic_time(column: Column) -> Column:
+    """Return a column of times as the reports of 2015 have it: whole milliseconds, no unit in its head."""
+    return replace(column, title=column.title.removesuffix(" ms").replace(" ", ""), text=units.ms_text)
+
+
 COUNT = Column("count", "sample_count", lambda label: label.sample_count, _count_text)
-AVERAGE = Column("average ms", "average_ms", lambda label: label.average_ms, units.ms_text, is_time=True)
-STDDEV = Column("stddev ms", "stddev_ms", lambda label: label.stddev_ms, units.ms_text)
+AVERAGE = Column("average ms", "average_ms", lambda label: label.average_ms, units.average_text, is_time=True)
+STDDEV = Column("stddev ms", "stddev_ms", lambda label: label.stddev_ms, units.average_text)
 MIN = Column("min ms", "min_ms", lambda label: label.min_ms, units.ms_text)
 MAX = Column("max ms", "max_ms", lambda label: label.max_ms, units.ms_text)
 ERROR_RATIO = Column("errors %", "error_ratio", lambda label: label.error_ratio, units.percent_text)
@@ -61,8 +66,8 @@ SUCCESS_RATE = Column("successful req/s", "success_rate_per_s", lambda label: la
 RECEIVED = Column("KB/s received", "received_bytes_per_s", lambda label: label.received_bytes_per_s, units.kb_text)
 SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_per_s, units.kb_text)
 BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, _bytes_text)
-LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.ms_text)
-CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.ms_text)
+LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
+CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
 # Those of 50 and 90 stand in every layout, whichever others are asked for.
 STANDING = ("50", "90")
 
@@ -95,7 +100,7 @@ def columns_of(layout: str, asked: Sequence[str] | None = None) -> tuple[Column,
     if layout == CLASSIC:
         return (
             replace(COUNT, title="#count"),
-            *(replace(column, title=column.title.removesuffix(" ms").replace(" ", "")) for column in times),
+            *(_classic_time(column) for column in times),
             replace(ERROR_RATIO, title="errors", text=_classic_percent_text),
             replace(RECEIVED, title="bandwidth", text=_classic_kb_text),
         )

@@ -33,6 +33,9 @@ FORMAT_VERSION = 1
 UNKNOWN = "~"
 # An interval that ends farther out says no more than that nothing is known.
 _MOST_RATIO = 10.0
+# Of a terminal's table: how many labels it has at most, and how much of their names in any case.
+_TERMINAL_LABELS = 15
+_TERMINAL_NAME_LEAST = 12
 _BETTER, _WORSE = "better", "worse"
 
 
@@ -68,7 +71,61 @@ def headline(comparison: Comparison) -> str:
     if comparison.further_runs:
         parts.append(f"{units.plural(comparison.further_runs, 'more run')} a side would be needed")
     state = f"{OK}, {_BETTER}" if comparison.verdict == OK and parts else comparison.verdict
+    if comparison.verdict == OK and not parts and (change := _average_change(comparison.total)):
+        parts = [f"TOTAL: average {change} %"]
     return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
+
+
+def _average_change(total: LabelComparison | None) -> str:
+    metrics = total.metrics if total else ()
+    return next((signed_percent(metric.delta_ratio) for metric in metrics if metric.metric == AVERAGE), "")
+
+
+def terminal_text(comparison: Comparison, width: int) -> str:
+    """Return the comparison for a terminal of so many characters: headline, every metric of TOTAL, a row per label.
+
+    Labels are those with the greatest change of the average. Names of labels are cut where there is no room.
+    """
+    total = comparison.total.metrics if comparison.total else ()
+    known = [metric for metric in total if metric.base is not None or metric.new is not None]
+    rows = [_terminal_row(metric_title(metric.metric), metric) for metric in known]
+    averages = [(one.label, metric) for one in comparison.labels for metric in one.metrics if metric.metric == AVERAGE]
+    averages.sort(key=lambda pair: -abs(pair[1].delta_ratio or 0.0))
+    rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
+    lines = [headline(comparison)]
+    if rows:
+        lines += ["", *_aligned([("TOTAL", "baseline", "contender", "delta", "verdict"), *rows], width)]
+    if len(averages) > _TERMINAL_LABELS:
+        lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    return "\n".join([*lines, ""])
+
+
+def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
+    delta = signed_percent(metric.delta_ratio)
+    if metric.metric == ERRORS and metric.base is not None and metric.new is not None:
+        delta = f"{signed_percent(metric.new - metric.base)} points"
+    elif delta:
+        delta += " %"
+    verdict = CANNOT_TELL if metric.verdict == CANNOT_TELL else _verdict_text(metric).replace("*", "")
+    figures = (metric_text(metric.metric, value) for value in (metric.base, metric.new))
+    return (name, *figures, delta, verdict)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
+    """Return rows as lines, the first column cut to what is left of the width, figures to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(5)]
+    room = max(width - sum(widths[1:]) - 2 * 4, _TERMINAL_NAME_LEAST)
+    widths[0] = min(widths[0], room)
+    return [
+        "  ".join(
+            [
+                (name if len(name) <= room else f"{name[: room - 1]}…").ljust(widths[0]),
+                *(figure.rjust(size) for figure, size in zip(figures, widths[1:4], strict=True)),
+                verdict,
+            ]
+        ).rstrip()
+        for name, *figures, verdict in rows
+    ]
 
 
 def report(compared: Compared, notes: str, picture: Picture | None = None) -> str:
@@ -179,7 +236,11 @@ def metric_title(metric: str) -> str:
 
 def metric_text(metric: str, value: float | None) -> str:
     """Return a metric's figure in print, in the unit of its title."""
-    texts: Mapping[str, Callable[[float | None], str]] = {THROUGHPUT: units.rate_text, ERRORS: units.percent_text}
+    texts: Mapping[str, Callable[[float | None], str]] = {
+        AVERAGE: units.average_text,
+        THROUGHPUT: units.rate_text,
+        ERRORS: units.percent_text,
+    }
     return texts.get(metric, units.ms_text)(value)
 
 

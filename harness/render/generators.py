@@ -22,7 +22,7 @@ def _row(generator: GeneratorFigures) -> list[str]:
     return [
         cell(generator.name),
         str(generator.sample_count),
-        units.ms_text(generator.average_ms),
+        units.average_text(generator.average_ms),
         units.ms_text(generator.p90_ms),
         units.percent_text(generator.error_ratio),
         str(generator.error_count),

@@ -140,7 +140,7 @@ def _changes(line: Line, metric: str) -> str:
 def _value_text(metric: str, value: float) -> str:
     if metric == ERRORS:
         return units.percent_text(value)
-    return units.rate_text(value) if metric == THROUGHPUT else units.ms_text(value)
+    return units.rate_text(value) if metric == THROUGHPUT else units.average_text(value)
 
 
 def change_text(change_ratio: float | None) -> str:

@@ -20,7 +20,7 @@ def run_line(result: RunResult) -> str:
     if total:
         parts += [
             f"{units.rate_text(total.rate_per_s)} req/s",
-            f"average {units.ms_text(total.average_ms)} ms",
+            f"average {units.average_text(total.average_ms)} ms",
             f"90 % {units.ms_text(total.percentiles_ms.get('90'))} ms",
             f"errors {units.percent_text(total.error_ratio)} %",
         ]
@@ -38,7 +38,7 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult]) -> str:
             [
                 str(total.sample_count),
                 units.rate_text(total.rate_per_s),
-                units.ms_text(total.average_ms),
+                units.average_text(total.average_ms),
                 units.ms_text(total.percentiles_ms.get("90")),
                 units.percent_text(total.error_ratio),
             ]

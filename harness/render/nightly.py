@@ -39,7 +39,6 @@ _RUN_HEADS = ("run", "load", "round", "verdict", "started UTC", "req/s", "averag
 _CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
 _TEXT_COLUMNS = 4
 # Of so few ms a change of a tenth is not seen in whole ones.
-_EXACT_BELOW_MS = 10
 
 
 def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
@@ -200,7 +199,7 @@ def value_text(metric: str, value: float | None) -> str:
         return units.percent_text(value)
     if metric == THROUGHPUT:
         return units.rate_text(value)
-    return units.ms_text(value, 2 if value is not None and value < _EXACT_BELOW_MS else 0)
+    return units.average_text(value)  # what it is held against is calculated
 
 
 def _change_unit(metric: str) -> str:
@@ -273,7 +272,7 @@ def _run_row(outcome: Outcome) -> list[str]:
     figures = (
         [
             units.rate_text(total.rate_per_s),
-            units.ms_text(total.average_ms),
+            units.average_text(total.average_ms),
             units.ms_text(total.percentiles_ms.get("90")),
             units.percent_text(total.error_ratio),
         ]

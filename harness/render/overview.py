@@ -37,7 +37,7 @@ def percentile_figure(percentile: str, title: str) -> Figure:
 FIGURES = (
     Figure("samples", lambda figures: figures.sample_count, lambda count: "" if count is None else f"{count:.0f}"),
     Figure("req/s", lambda figures: figures.rate_per_s, units.rate_text),
-    Figure("average ms", lambda figures: figures.average_ms, units.ms_text),
+    Figure("average ms", lambda figures: figures.average_ms, units.average_text),
     percentile_figure("50", "median ms"),
     percentile_figure("90", "90 % ms"),
     Figure("errors %", lambda figures: figures.error_ratio, units.percent_text),

@@ -90,7 +90,8 @@ def screen_table(
     label_count = len(group.labels)  # what follows is TOTAL: the slowest of one is none
     cells = {
         column.key: [
-            _cell(column, row, slowest[column.key] if place < label_count else None) for place, row in enumerate(rows)
+            _cell(column, row, slowest[column.key] if place < label_count and row.sample_count > 1 else None)
+            for place, row in enumerate(rows)
         ]
         for column in columns
     }
@@ -115,8 +116,12 @@ def screen_table(
 
 
 def _slowest(labels: Sequence[LabelFigures], column: Column) -> float | None:
-    """Return the greatest figure of a column of times; None where no label stands out."""
-    figures = [figure for label in labels if (figure := column.figure(label)) is not None]
+    """Return the greatest figure of a column of times; None where no label stands out.
+
+    A label with one sample takes no part: nothing says that the next one would be as slow.
+    """
+    many = [label for label in labels if label.sample_count > 1]
+    figures = [figure for label in many if (figure := column.figure(label)) is not None]
     return max(figures) if column.is_time and figures and min(figures) < max(figures) else None
 
 

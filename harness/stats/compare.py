@@ -37,8 +37,8 @@ from harness.thresholds import Thresholds
 _LABELS_NAMED = 5
 # Fewer requests of other kinds change TOTAL by less than what matters.
 _OTHER_LABELS_MOST = 0.01
-# "A change to eleven times as much would be seen" says no more than that nothing is known.
-_LEAST_RATIO_MOST = 10.0
+# "A change of more than all there was would be seen" says no more than that nothing is known.
+_LEAST_RATIO_MOST = 1.0
 
 
 def compare(
@@ -233,7 +233,7 @@ def _whole(labels: Sequence[LabelComparison], invalid: Sequence[str]) -> tuple[s
         return INVALID, invalid, None
     if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
         return REGRESSED, regressed, None
-    open_ones = _sentences(labels, _is_open, lambda metric: metric_title(metric.metric))
+    open_ones = _sentences(labels, _is_open, _change_text)
     if open_ones or not any(label.verdict == OK for label in labels):
         further = [metric.further_runs or 0 for label in labels for metric in label.metrics if _is_open(metric)]
         return CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None
@@ -260,9 +260,9 @@ def _sentences(
 
 
 def _change_text(metric: MetricComparison) -> str:
-    """Return a metric's change: 90 % +12.34 %; of errors in percentage points."""
-    if metric.metric == ERRORS:
-        assert metric.base is not None and metric.new is not None
+    """Return a metric's change: 90 % +12.34 %; of errors in percentage points; the metric alone where none is known."""
+    if metric.metric == ERRORS and metric.base is not None and metric.new is not None:
         return f"errors {(metric.new - metric.base) * 100:+.2f} points"
-    assert metric.delta_ratio is not None
+    if metric.delta_ratio is None:
+        return metric_title(metric.metric)
     return f"{metric_title(metric.metric)} {metric.delta_ratio * 100:+.2f} %"

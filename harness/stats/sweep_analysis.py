@@ -216,14 +216,15 @@ def _of_figures(figures: Figures, goal: Goal) -> Outcome:
         if value is None:
             unknown.append(f"the {what} is not known")
         elif value > limit:
-            missed.append(f"the {what} is {_in_unit(value, unit)}")
+            missed.append(f"the {what} is {_in_unit(name, value, unit)}")
     if missed:
         return Outcome(False, tuple(missed))
     return Outcome(None if unknown else True, tuple(unknown))
 
 
-def _in_unit(value: float, unit: str) -> str:
-    return f"{units.percent_text(value) if unit == '%' else units.ms_text(value)} {unit}"
+def _in_unit(name: str, value: float, unit: str) -> str:
+    figure_text = units.ms_text if name == "p90_ms" else units.average_text
+    return f"{units.percent_text(value) if unit == '%' else figure_text(value)} {unit}"
 
 
 def goal_parts(goal: Goal) -> list[tuple[str, float, tuple[str, str]]]:

@@ -5,10 +5,10 @@ const form = document.getElementById("choose");
 const place = document.getElementById("comparison");
 const known = new Set([...form.elements.base.options].map((option) => option.value));
 
-const metrics = [ // name, value, decimals, factor, whether more is worse (null: neither)
+const metrics = [ // name, value, decimals (null: two below 10, as units.average_text has it), factor, whether more is worse (null: neither)
   ["samples", (one) => one.sample_count, 0, 1, null],
   ["req/s", (one) => one.rate_per_s, 2, 1, false],
-  ["average ms", (one) => one.average_ms, 0, 1, true],
+  ["average ms", (one) => one.average_ms, null, 1, true],
   ["median ms", (one) => one.percentiles_ms["50"], 0, 1, true],
   ["75 % ms", (one) => one.percentiles_ms["75"], 0, 1, true],
   ["90 % ms", (one) => one.percentiles_ms["90"], 0, 1, true],
@@ -31,7 +31,8 @@ function load(id) {
 }
 
 function text(value, decimals, factor) {
-  return value == null ? "" : (value * factor).toFixed(decimals);
+  if (value == null) return "";
+  return (value * factor).toFixed(decimals ?? (Math.abs(value) < 9.995 ? 2 : 0));
 }
 
 function change([name, valueOf, , factor, moreIsWorse], base, new_) {
