@@ -13,7 +13,7 @@ from harness.exceptions import ExceptionCount
 from harness.figures import LOAD, PERCENTILES, CodeCount, ErrorKind, Group, driven_labels
 from harness.generator_figures import GeneratorFigures, generator_figures
 from harness.heap import HeapSeries, HeapUse
-from harness.jtl import Dropped
+from harness.jtl import TRANSACTION_MESSAGE, Dropped
 from harness.littles_law import LittlesLaw, littles_law
 from harness.record import OPEN, RunRecord
 from harness.tally import SampleTally
@@ -264,14 +264,20 @@ def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms:
 
 
 def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
-    """Return the kinds of error with the load's start as their 0, as everywhere; those of setUp come before it."""
+    """Return the kinds of error with the load's start as their 0, as everywhere; those of setUp come before it.
+
+    A Transaction Controller that fails because its samples do names no cause: theirs are listed, not its own.
+    """
     origin_s, first_ms = origin_of(tally), tally.first_ms
+    kinds = tally.error_kinds()
+    own = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE))
+    kinds = own or kinds
     if origin_s is None or first_ms is None:
-        return tally.error_kinds()
+        return kinds
     shift_s = first_ms / MS_PER_S - origin_s
     return tuple(
         replace(kind, first_s=round(kind.first_s + shift_s, 3), last_s=round(kind.last_s + shift_s, 3))
-        for kind in tally.error_kinds()
+        for kind in kinds
     )
 
 

@@ -15,7 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.io.results import write_report
 from tests.conftest import ROOT
+from tests.factories import closed_load
+from tests.report_folder import run_folder
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads"
 COMMAND = [sys.executable, str(ROOT / "aggregate.py"), "table"]
@@ -247,3 +250,29 @@ def test_a_file_where_the_verb_or_another_kind_of_file_is_due_is_told_what_reads
     )
     assert done.returncode == 2
     assert line in done.stderr
+
+
+def load_tables(markdown: str) -> list[str]:
+    """Return the table rows of Markdown, those of the load's labels and totals."""
+    return [line for line in markdown.splitlines() if line.startswith(("| Pay", "| TOTAL"))]
+
+
+def test_the_table_of_a_run_agrees_with_its_report(tmp_path):
+    directory = run_folder(tmp_path, "tiny/run-01_1", once_labels=("Log In",), load=closed_load(users=2, ramp_s=20.0))
+    rows = [(1_700_000_000_000 + 100 * number, 900 if number < 250 else 90, "Pay", True) for number in range(1000)]
+    jtl(directory.samples, (1_700_000_000_000, 5000, "Log In", True), (1_700_000_000_100, 7000, "Log In", True), *rows)
+    write_report(directory)
+    report = directory.report.read_text(encoding="utf-8")
+    steady, whole = report.split("### Load\n")[1].split("### Load, the whole run\n")
+    whole = whole.split("\n### ")[0]
+    assert load_tables(steady) != load_tables(whole)
+    shown = table(directory.path, "--percentiles", "95,99")
+    assert load_tables(shown.stdout.split("## Once per user")[0].split("### Once per user")[0])[:2] == load_tables(
+        whole
+    )
+    assert "The report's “Load” is of the steady seconds alone: --window steady.\n" in shown.stdout
+    counted = table(directory.samples, "--percentiles", "95,99", "--window", "steady").stdout
+    assert load_tables(counted)[:2] == load_tables(steady)
+    assert "--window steady" not in counted
+    bare = jtl(tmp_path / "bare.jtl", *rows)
+    assert "All seconds of the run" not in table(bare).stdout

@@ -63,3 +63,18 @@ def test_notes_survive_a_render_and_a_report_without_a_block_has_none():
     assert notes_of(text) == "plugin threads raised\n\nsee run-01_2"
     assert (text.count(NOTES_BEGIN), text.count(NOTES_END)) == (1, 1)
     assert notes_of("# nothing") is None
+
+
+def test_a_transaction_that_fails_with_its_samples_does_not_repeat_their_causes():
+    message = "Number of samples in transaction : 2, number of failing samples : 1"
+    checkout = sample("Checkout", code="", message=message, success=False, error_count=1)
+    asserted = failed("Checkout", message=message, failure="took longer than 200 ms")
+    text = report(summary_of([failed(), checkout, asserted], record()), "")
+    section = text.split("## Errors by cause\n")[1].split("\n## ")[0]
+    assert "| Pay | 402 | expected 201 |" in section
+    assert "| Checkout | 402 | took longer than 200 ms |" in section
+    assert "Number of samples in transaction" not in section
+    assert "Failed Transaction Controllers, each because of samples of its own: Checkout 1." in section
+    alone = report(summary_of([checkout], record()), "")
+    assert message in alone
+    assert "Failed Transaction Controllers" not in alone

@@ -60,6 +60,21 @@ def test_there_is_a_workflow_for_tests_and_one_for_the_nightly():
     }
 
 
+def test_a_branch_with_a_pull_request_is_tested_once():
+    events = load("test.yml")["on"]
+    assert events["push"] == {"branches": ["main"]}
+    assert not events["pull_request"]
+
+
+def test_the_nightly_has_all_commits_to_list_those_since_the_night_before():
+    checkout = next(step for step in steps("nightly.yml", "uses") if step["uses"].startswith("actions/checkout@"))
+    assert checkout["with"]["fetch-depth"] == "0"
+
+
+def test_a_fork_is_told_to_enable_the_schedule():
+    assert "In a fork GitHub runs no scheduled workflow until" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+
+
 @every_command
 def test_a_command_is_a_make_target_and_nothing_else(step):
     target = re.fullmatch(r"make ([a-z-]+)", step["run"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from harness.cli.storage import add_endpoint, endpoint_of
 from harness.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.figures import PERCENTILES
 from harness.io.inputs import resolve
-from harness.io.jtls import Counting, summary_of_jtls
+from harness.io.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.render.columns import (
     CLASSIC,
     DEFAULT,
@@ -102,6 +103,13 @@ def add_table(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     rows.add_argument("--only", metavar="NAME", help="only the row of this label; TOTAL: only that of the load")
 
 
+# Said of a run's own samples, whose report begins with other figures.
+_OF_THE_WHOLE_RUN = (
+    "All seconds of the run are counted, steps once per user apart: as “Load, the whole run” of its report. The "
+    "report's “Load” is of the steady seconds alone: --window steady."
+)
+
+
 def joined_sort(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with `--sort -x` as one word, as argparse would take `-x` for an option."""
     result: list[str] = []
@@ -135,8 +143,11 @@ def print_tables(options: argparse.Namespace) -> int:
         try:
             inputs = resolve(names, endpoint_of(options))
             for run in [[given] for given in inputs] if options.each else [inputs]:
-                summary = summary_of_jtls(run, counting)
-                printer.add(selection.view(summary, run[0].name if options.each else summary.source))
+                record = run_of(run)
+                summary = summary_of_jtls(run, replace(counting, run=record))
+                view = selection.view(summary, run[0].name if options.each else summary.source)
+                is_whole = record is not None and counting.window == WHOLE
+                printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
         except UsageError as error:
             if not options.each:
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from harness.errors import UsageError
 from harness.figures import PERCENTILES
 from harness.generator_figures import short_names
 from harness.io.inputs import Input
+from harness.io.rundir import RunDirectory
 from harness.io.tallies import read_tally, rereadable
+from harness.record import RunRecord
 from harness.summary import RunSummary, summarise, window_of, window_span_ms
 from harness.tally import SampleTally
 from harness.window import Window, WindowSpec, parse_window
@@ -23,7 +25,10 @@ WHOLE = parse_window("all")
 
 @dataclass(frozen=True)
 class Counting:
-    """How bare JTLs are read and counted; `columns` are those of files without a header line."""
+    """How bare JTLs are read and counted; `columns` are those of files without a header line.
+
+    With `run` its once-per-user steps are counted apart, and the steady window is found as for its report.
+    """
 
     window: WindowSpec = WHOLE
     percentiles: tuple[str, ...] = PERCENTILES
@@ -31,7 +36,20 @@ class Counting:
     columns: tuple[str, ...] | None = None
     strict: bool = False
     with_batches: bool = False
+    run: RunRecord | None = None
     with_timeline: bool = True
+
+
+def run_of(inputs: Sequence[Input]) -> RunRecord | None:
+    """Return the record of the run that all inputs are samples of; None when they are of none, or it is unreadable."""
+    folders = {given.path.parent for given in inputs if given.path is not None}
+    if len(folders) != 1 or any(given.path is None for given in inputs):
+        return None
+    directory = RunDirectory(folders.pop())
+    with suppress(UsageError):
+        data = directory.read_run()
+        return RunRecord.from_json(data, str(directory.run_json)) if data else None
+    return None
 
 
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
@@ -42,7 +60,8 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
-    tally, dropped = read_tally(inputs, columns=counting.columns, with_timeline=counting.with_timeline)
+    once_labels = counting.run.once_labels if counting.run else ()
+    tally, dropped = read_tally(inputs, once_labels, columns=counting.columns, with_timeline=counting.with_timeline)
     name = " + ".join(Path(given.name).name for given in inputs)
     if counting.strict and dropped.count:
         raise UsageError(
@@ -52,8 +71,8 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
-    window = window_of(tally, counting.window, None)
-    counted = counted_tally(inputs, tally, window, (), counting.columns, counting.with_batches)
+    window = window_of(tally, counting.window, counting.run)
+    counted = counted_tally(inputs, tally, window, once_labels, counting.columns, counting.with_batches)
     return summarise(
         tally,
         dropped,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
@@ -96,6 +97,19 @@ def _error_table(summary: RunSummary) -> str:
         rows.append([cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times])
     columns = ("label", "code", "cause", *(["one of them"] if has_more else []), "count", "first s", "last s")
     return table(columns, rows, text_columns=len(columns) - 3)
+
+
+def _failed_transactions(summary: RunSummary) -> str:
+    """Return how often each Transaction Controller failed with no cause of its own; empty where no other is known."""
+    groups = [group for group in summary.groups if group.name != LOAD or summary.whole is None]
+    labels = [label for group in (*groups, *([summary.whole] if summary.whole else [])) for label in group.labels]
+    if not any(label.error_count for label in labels if not label.is_transaction):
+        return ""
+    listed = Counter[str]()
+    for kind in summary.errors:
+        listed[kind.label] += kind.count
+    counts = [(label.label, label.error_count - listed[label.label]) for label in labels if label.is_transaction]
+    return ", ".join(f"{cell(name)} {count}" for name, count in counts if count > 0)
 
 
 def _usage_place(process: str) -> Place | None:
@@ -194,6 +208,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary) if summary.errors else "",
+        failed_transactions=_failed_transactions(summary),
         over_time=[_image(picture, folder) for picture in charts.over_time],
         distribution=[_image(picture, folder) for picture in charts.distribution],
         machine=[_image(picture, folder) for picture in charts.machine],
