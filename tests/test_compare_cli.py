@@ -12,6 +12,7 @@ from harness.cli.aggregate import main
 from harness.errors import EXIT_REGRESSED, UsageError
 from harness.io.results import summary_of_run
 from harness.io.rundir import json_text
+from harness.render.notes import notes_of
 from harness.stats.sweep_record import SweepRun
 from tests.conftest import ROOT
 from tests.report_folder import run_folder
@@ -142,6 +143,14 @@ def test_saved_again_the_notes_are_kept_and_the_bytes_are_the_same(compare, repo
     compare("run-07_1", "run-07_2", "--save")
     assert "new pool" in noted
     assert saved.read_text(encoding="utf-8") == noted
+
+
+def test_words_beside_the_notes_of_a_saved_comparison_are_moved_into_them(compare, reports):
+    compare("run-07_1", "run-07_2", "--save")
+    saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
+    saved.write_text(saved.read_text(encoding="utf-8") + "\nthe pool was full\n", encoding="utf-8")
+    compare("run-07_1", "run-07_2", "--save")
+    assert notes_of(saved.read_text(encoding="utf-8")) == "the pool was full"
 
 
 def test_groups_are_saved_under_their_numbers(compare, reports):

@@ -203,8 +203,7 @@ def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_
         [sys.executable, ROOT / "aggregate.py", "table", directory.path, "--format", "json"], capture_output=True
     )
     (load,) = [group for group in json.loads(table.stdout)["groups"] if group["name"] == "load"]
-    # The table knows nothing of steps once per user: Create is one of the labels there.
-    assert load["total"]["sample_count"] == merged.whole.total.sample_count + 2
+    assert load["total"]["sample_count"] == merged.whole.total.sample_count
 
 
 def test_bare_jtls_with_names_become_a_report_of_their_own(tmp_path, two_runs):

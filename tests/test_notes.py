@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.io.overview import SUMMARY_NAME, write_overview
 from harness.io.pages import write_page
-from harness.io.results import write_report
+from harness.io.results import summary_of_run, write_report
+from harness.render.gallery import gallery
+from harness.render.markdown import report
 from harness.render.notes import NOTES_BEGIN, NOTES_END, notes_of, rendered_again
 from tests.report_folder import add_run
 
@@ -55,6 +57,17 @@ def test_notes_survive_a_damaged_block(noted, damage):
     assert not list(noted.path.parent.glob("*.old*"))
     write_report(noted)
     assert noted.report.read_text(encoding="utf-8") == again
+
+
+def test_a_line_at_any_place_of_a_real_report_survives(noted):
+    summary = summary_of_run(noted)
+    charts = gallery(summary)
+    lines = noted.report.read_text(encoding="utf-8").split("\n")
+    for place in range(len(lines) + 1):
+        older = "\n".join([*lines[:place], "- load: the pool was full", *lines[place:]])
+        again = rendered_again(older, lambda notes: report(summary, charts, notes, noted.name))
+        assert not again.is_unclear
+        assert {"- load: the pool was full", WORD} <= set(notes_of(again.text).split("\n"))
 
 
 def test_words_outside_of_the_block_move_into_it_and_it_is_said(noted, capsys):

@@ -18,6 +18,7 @@ from harness.io.rundir import json_text
 from harness.io.sweeps import find_sweeps, write_sweep_report
 from harness.jtl import Dropped
 from harness.record import GeneratorRecord
+from harness.render.notes import NOTES_END, notes_of
 from harness.render.svg import LEFT, RIGHT
 from harness.render.sweep_charts import sweep_pictures
 from harness.stats.level_tables import parse_csv, parse_markdown
@@ -123,6 +124,15 @@ def test_the_same_runs_give_the_same_bytes_and_notes_are_kept(reports):
     path = reports / "tiny" / "sweep-07.md"
     path.write_text(first.replace("why we looked", "what we found"))
     assert written(reports) == first.replace("why we looked", "what we found")
+
+
+def test_what_a_person_wrote_beside_the_notes_is_moved_into_them(reports):
+    first = written(reports)
+    path = reports / "tiny" / "sweep-07.md"
+    path.write_text(first.replace("\n## Levels\n", "\nthe pool was full\n\n## Levels\n").replace(NOTES_END, ""))
+    again = written(reports)
+    assert notes_of(again) == "the pool was full\n\nwhy we looked"
+    assert written(reports) == again
 
 
 def test_an_unfinished_sweep_says_which_levels_are_missing(reports):
