@@ -86,6 +86,8 @@ is_given = $(filter-out undefined default file automatic,$(firstword $(origin $(
 on_command_line := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name))))
 as_text = $(if $(call is_given,$(1)),$(eval override export $(1) := $$(value $(1))))
 $(foreach name,$(sort $(known) $(on_command_line)),$(call as_text,$(name)))
+# A make that a script or a test calls gets none of them.
+MAKEOVERRIDES :=
 # The scripts name variables in place of options: harness/cli/entry.py.
 asked := $(or $(MAKECMDGOALS),help)
 export MAKE_VARIABLES := $(strip $(foreach target,$(asked),$(takes.$(target))))

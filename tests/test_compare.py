@@ -103,6 +103,20 @@ def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
     assert one.least_ratio == pytest.approx(0.178, abs=0.001)
 
 
+def test_a_change_that_only_a_multiple_would_show_is_not_named():
+    wild = (10.0, 40.0, 100.0, 300.0, 900.0)
+    found = compare(runs("A", wild), runs("B", [ms * 2.19 for ms in wild]), LIMITS)
+    one = average(found)
+    assert (found.verdict, one.least_ratio) == (CANNOT_TELL, None)
+    # The logarithms scatter by 1.745, the threshold is 1.14 away: (1.9908 + 0.8464) * 1.745 * sqrt(2 pi / 3 n) is 1.147
+    # at n = 39 and 1.133 at n = 40, 35 more than there are.
+    assert one.further_runs == 35
+    assert found.reasons[0].startswith("TOTAL: average +119.00 %")
+    one = average(compare(runs("A", wild), runs("B", wild), LIMITS))
+    assert (one.least_ratio, one.further_runs) == (None, None)
+    assert one.reason == "runs differ so much from each other that 100 runs a side could not tell"
+
+
 def test_three_runs_against_three_can_show_nothing():
     found = compare(runs("A", QUIET[:3]), runs("B", [200.0, 201.0, 202.0]), LIMITS)
     one = average(found)

@@ -161,3 +161,11 @@ def test_runs_that_cannot_be_compared_name_makes_own_variable(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "or pass ANYWAY=1\n" in done.stderr
+
+
+def test_a_make_that_is_called_by_a_script_gets_no_variables(tmp_path):
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\nmake -C "{ROOT}" --no-print-directory -n ls >"{tmp_path}/inner" 2>&1\n')
+    fake.chmod(0o755)
+    subprocess.run(["make", "-C", str(ROOT), f"python={fake}", "run", "USERS=3"], capture_output=True, check=True)
+    assert (tmp_path / "inner").read_text().startswith("scripts/python aggregate.py ls")

@@ -196,7 +196,9 @@ def _metric(
         return replace(found, reason="a step of the clock, 1 ms, is more than half of the threshold")
     further_runs = _further_runs(finding, shift, threshold, planning.least_runs(tested_count, thresholds.alpha))
     if further_runs is None:
-        reason = f"the change is so near the threshold that {planning.RUNS_MOST} runs a side could not tell"
+        is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
+        why = "runs differ so much from each other" if is_noise else "the change is so near the threshold"
+        reason = f"{why} that {planning.RUNS_MOST} runs a side could not tell"
     return replace(found, reason=reason, further_runs=further_runs)
 
 
