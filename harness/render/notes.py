@@ -98,4 +98,4 @@ def _seal(markdown: str) -> str:
 
 
 def _sealed(markdown: str) -> str:
-    return f"{markdown.rstrip()}\n<!-- outside of the notes block: sha256 {_digest(_outside(markdown))} -->\n"
+    return f"{markdown.rstrip()}\n\n<!-- outside of the notes block: sha256 {_digest(_outside(markdown))} -->\n"
