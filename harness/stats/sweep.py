@@ -14,7 +14,7 @@ from statistics import fmean, median
 from harness.cloudwatch_points import CloudMetrics
 from harness.goal import Goal
 from harness.record import RunRecord
-from harness.result import RunResult
+from harness.result import LabelResult, RunResult
 from harness.stats.sweep_record import SweepRecord
 from harness.telemetry import GENERATOR, HARNESS, HOST, Usage
 from harness.units import MS_PER_S
@@ -56,7 +56,10 @@ _COUNTS = ("sample_count", "error_count")
 
 @dataclass(frozen=True)
 class LevelRun:
-    """One run at a level; of published figures there is no verdict, no record, no caveat and no use of resources."""
+    """One run at a level; of published figures there is no verdict, no record, no caveat and no use of resources.
+
+    `total` are the load's counts in the window, which intervals are made of.
+    """
 
     name: str
     figures: Figures
@@ -65,6 +68,7 @@ class LevelRun:
     caveat_codes: tuple[str, ...] = ()
     usages: tuple[Usage, ...] = ()
     cloudwatch: CloudMetrics | None = None
+    total: LabelResult | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ def level_run(result: RunResult) -> LevelRun:
             system_cpu_cores=system,
         )
     codes = tuple(caveat.code for caveat in result.caveats)
-    return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages, result.cloudwatch)
+    return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages, result.cloudwatch, total)
 
 
 def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:

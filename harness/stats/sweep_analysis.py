@@ -8,46 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from harness import units
 from harness.goal import Goal
 from harness.stats.sweep import Figures, Level
+from harness.stats.throughput_curve import (
+    Cliff,
+    Knee,
+    Plateau,
+    Point,
+    Saturation,
+    cliff_of,
+    knee_of,
+    noise_of,
+    plateau_of,
+    saturation_of,
+)
 from harness.stats.usl import Fit, fit
-
-# How far throughput may lie below the best and still belong to the plateau; how far it must fall for a cliff.
-PLATEAU_RATIO = 0.05
-CLIFF_RATIO = 0.05
-# Where no level rises above the straight line from the first to the best by more than this share of the rise, there is
-# no bend in it.
-KNEE_LEAST = 0.10
-_KNEE_LEAST_LEVELS = 4
-
-
-@dataclass(frozen=True)
-class Plateau:
-    """The levels about the best whose throughput is within 5 % of it; open where it reaches the last level."""
-
-    from_users: int
-    to_users: int
-    is_open: bool
-
-
-@dataclass(frozen=True)
-class Cliff:
-    """The first fall of throughput by more than 5 % from one level to the next, at the best level or beyond it.
-
-    `lowest_per_s` and `highest_per_s` are the least and the greatest throughput beyond the cliff. `is_apart` is None
-    where a level has one run; else whether the runs of the two levels do not overlap.
-    """
-
-    users: int
-    next_users: int
-    fall_ratio: float
-    lowest_per_s: float
-    highest_per_s: float
-    is_apart: bool | None
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -84,86 +61,38 @@ class SweepAnalysis:
     best_rate_per_s: float | None
     plateau: Plateau | None
     cliff: Cliff | None
-    knee_users: int | None
+    saturation: Saturation | None
+    knee: Knee | None
     usl: Fit | None
-
-
-@dataclass(frozen=True)
-class _Point:
-    users: int
-    rate_per_s: float
-    level: Level
 
 
 def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     """Return the findings on levels of rising users."""
     points = [
-        _Point(level.users, rate, level)
+        Point(level.users, rate, level)
         for level in levels
         if not level.invalid and (rate := level.figures.success_rate_per_s) is not None
     ]
-    best = max(range(len(points)), key=lambda place: points[place].rate_per_s) if points else None
+    if not points:
+        return SweepAnalysis(goal, answer(levels, goal), None, None, None, None, None, None, None)
+    best = max(range(len(points)), key=lambda place: points[place].rate_per_s)
+    noise = noise_of([point.level for point in points])
     runs = [(point.users, rate) for point in points for rate in point.level.success_rates_per_s()]
+    law = fit(runs, noise.cv)
+    plateau, cliff = plateau_of(points, best), cliff_of(points, best, noise)
+    before_cliff = [point for point in points if cliff is None or not cliff.is_certain or point.users <= cliff.users]
+    saturation = saturation_of(before_cliff, plateau, law is not None and law.falls, noise)
     return SweepAnalysis(
         goal=goal,
         answer=answer(levels, goal),
-        best_users=None if best is None else points[best].users,
-        best_rate_per_s=None if best is None else points[best].rate_per_s,
-        plateau=None if best is None else _plateau(points, best),
-        cliff=None if best is None else _cliff(points, best),
-        knee_users=None if best is None else _knee(points[: best + 1]),
-        usl=fit(runs),
+        best_users=points[best].users,
+        best_rate_per_s=points[best].rate_per_s,
+        plateau=plateau,
+        cliff=cliff,
+        saturation=saturation,
+        knee=knee_of(points, saturation, noise),
+        usl=law,
     )
-
-
-def _plateau(points: Sequence[_Point], best: int) -> Plateau | None:
-    """Return the plateau; None where the best level stands alone."""
-    least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
-    first = last = best
-    while first > 0 and points[first - 1].rate_per_s >= least:
-        first -= 1
-    while last < len(points) - 1 and points[last + 1].rate_per_s >= least:
-        last += 1
-    if first == last:
-        return None
-    return Plateau(points[first].users, points[last].users, last == len(points) - 1)
-
-
-def _cliff(points: Sequence[_Point], best: int) -> Cliff | None:
-    for place, (before, after) in enumerate(pairwise(points[best:]), start=best + 1):
-        if before.rate_per_s > 0 and after.rate_per_s < before.rate_per_s * (1 - CLIFF_RATIO):
-            beyond = [point.rate_per_s for point in points[place:]]
-            higher, lower = before.level.success_rates_per_s(), after.level.success_rates_per_s()
-            return Cliff(
-                users=before.users,
-                next_users=after.users,
-                fall_ratio=1 - after.rate_per_s / before.rate_per_s,
-                lowest_per_s=min(beyond),
-                highest_per_s=max(beyond),
-                is_apart=max(lower) < min(higher) if min(len(higher), len(lower)) > 1 else None,
-            )
-    return None
-
-
-def _knee(rising: Sequence[_Point]) -> int | None:
-    """Return the users at the knee of throughput up to the best level; None with few levels or without a bend.
-
-    The level that lies highest above the straight line from the first level to the best, both axes scaled to 1: the
-    difference curve of V. Satopää et al., "Finding a 'Kneedle' in a haystack", ICDCS workshops, 2011, without its
-    smoothing, since levels are few.
-    """
-    if len(rising) < _KNEE_LEAST_LEVELS:
-        return None
-    first, best = rising[0], rising[-1]
-    rise, span = best.rate_per_s - first.rate_per_s, best.users - first.users
-    if rise <= PLATEAU_RATIO * best.rate_per_s:
-        return None
-    above = {
-        point.users: (point.rate_per_s - first.rate_per_s) / rise - (point.users - first.users) / span
-        for point in rising
-    }
-    users = max(above, key=lambda level: above[level])
-    return users if above[users] > KNEE_LEAST else None
 
 
 def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:

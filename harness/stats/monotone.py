@@ -1,0 +1,61 @@
+"""Whether throughput falls from some level on, or only scatters: levels held against a curve that never falls.
+
+R. E. Barlow, D. J. Bartholomew, J. M. Bremner, H. D. Brunk, "Statistical Inference under Order Restrictions", Wiley,
+1972, 3.2: the distance of the values from the nearest curve that never falls is distributed as a mixture of chi-squares
+(of F, where the variance is estimated); it is greatest where the true curve is flat, so the p-value holds for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scipy.special import chdtrc, fdtrc
+
+
+def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Return the nearest values, by weighted least squares, that never fall (pool adjacent violators)."""
+    blocks: list[tuple[float, float, int]] = []
+    for value, weight in zip(values, weights, strict=True):
+        block = (value, weight, 1)
+        while blocks and blocks[-1][0] >= block[0]:
+            before = blocks.pop()
+            both = before[1] + block[1]
+            block = ((before[0] * before[1] + block[0] * block[1]) / both, both, before[2] + block[2])
+        blocks.append(block)
+    return [value for value, _, count in blocks for _ in range(count)]
+
+
+def fall_p_value(
+    values: Sequence[float], weights: Sequence[float], variance: float, freedom: float | None = None
+) -> float:
+    """Return the p-value of values, in their order, against the hypothesis that they never fall.
+
+    `variance` is that of a value of weight 1: known where `freedom` is None, else estimated with so many degrees of
+    freedom. The weights are taken to be about equal.
+    """
+    count = len(values)
+    curve = never_falling(values, weights)
+    distance = sum(w * (value - near) ** 2 for value, near, w in zip(values, curve, weights, strict=True))
+    if distance == 0:
+        return 1.0
+    if variance == 0:
+        return 0.0
+    ratio = distance / variance
+    shares = enumerate(_level_shares(count)[:-1], start=1)
+    if freedom is None:
+        return float(sum(share * chdtrc(count - levels, ratio) for levels, share in shares))
+    return float(
+        sum(share * fdtrc(count - levels, freedom, ratio / (count - levels)) for levels, share in shares)
+    )
+
+
+def _level_shares(count: int) -> list[float]:
+    """Return how probable it is that the nearest curve through noise has 1, 2, … `count` different values."""
+    shares = [1.0]
+    for number in range(1, count):
+        longer = [0.0] * (number + 1)
+        for place, share in enumerate(shares):
+            longer[place] += share * number / (number + 1)
+            longer[place + 1] += share / (number + 1)
+        shares = longer
+    return shares
