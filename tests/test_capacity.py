@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.goal import Goal
+from harness.render.levels import capacity_text
 from harness.stats.capacity import MOST_RUNS, Capacity, Probe, capacity, next_users
 
 
@@ -69,6 +71,31 @@ def test_a_level_that_held_by_luck_is_given_up():
 def test_what_held_above_a_level_that_misses_counts_for_nothing():
     found = capacity(outcomes("4+ 8+ 16- 12- 10- 9- 8- 8- 6- 6- 5- 5- 4+"), 1, 400)
     assert (found.users, found.missed_users, found.is_settled) == (4, 5, True)
+
+
+def test_a_level_that_cannot_be_told_is_measured_three_times_and_then_searched_below():
+    assert next_users(outcomes("1+ 2+ 4+"), 1, 400, {4}) == 4
+    assert next_users(outcomes("1+ 2+ 4+ 4-"), 1, 400, {4}) == 4
+    assert next_users(outcomes("1+ 2+ 4+ 4- 4+"), 1, 400, {4}) == 3
+
+
+def test_a_search_that_ends_below_a_level_that_cannot_be_told_says_so():
+    found = capacity(outcomes("1+ 2+ 4+ 4- 4+ 3+ 3+"), 1, 400, {4})
+    assert found == Capacity(3, 4, 2, 2, 2, 3, is_settled=True, is_unsure=True)
+    text = capacity_text(found, Goal(p90_ms=300, error_ratio=None), "the 90 % line is 301 ms")
+    assert text == (
+        "at least 3 users within 90 % line up to 300 ms (2 of 2 runs within; CANNOT TELL at 4 users after 3 runs: the "
+        "90 % line is 301 ms; measure longer (DURATION=…))"
+    )
+
+
+def test_one_user_that_cannot_be_told_is_no_miss():
+    found = capacity(outcomes("1- 1- 1+"), 1, 400, {1})
+    text = capacity_text(found, Goal(p90_ms=300, error_ratio=None), "the run is DOUBTFUL (not steady)")
+    assert text == (
+        "CANNOT TELL whether 1 user is within 90 % line up to 300 ms (CANNOT TELL at 1 user after 3 runs: the run is "
+        "DOUBTFUL (not steady))"
+    )
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 400])

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from harness.caveats import ABSENT_GENERATOR, CLOSED_MODEL, FAILING_GENERATOR, NOT_STEADY, SLOW_GENERATOR, Caveat
+from harness.caveats import ABSENT_GENERATOR, CLOSED_MODEL, FAILING_GENERATOR, NOT_STEADY, PLAN, SLOW_GENERATOR, Caveat
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.histogram import Histogram
@@ -396,6 +396,12 @@ def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
     assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
     in_turn = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("B", QUIET))]
     assert compare(base, in_turn, LIMITS).caveats == ()
+
+
+def test_what_the_plan_says_of_its_figures_is_passed_on_once():
+    note = "A stand-in takes the place of FOLIO: times say nothing about FOLIO."
+    base, new = ([replace(one, caveats=(Caveat(PLAN, note),)) for one in runs(name, QUIET)] for name in "AB")
+    assert compare(base, new, LIMITS).caveats == (note,)
 
 
 @pytest.mark.parametrize("code", [ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR])

@@ -125,7 +125,7 @@ def test_a_system_that_dies_is_started_again_and_the_sweep_goes_on(start, tmp_pa
         json.loads((tmp_path / "reports" / "tiny" / f"run-01_{number}.json").read_text())["verdict"]["state"]
         for number in (1, 2, 3)
     ]
-    assert states == ["VALID", "INVALID", "VALID"]
+    assert [state == "INVALID" for state in states] == [False, True, False]
     assert sweep_json(tmp_path)["state"] == "finished"
     assert nothing_is_left(tmp_path)
 
@@ -163,18 +163,21 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
 
 @pytest.mark.real
 def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finished, target, tmp_path):
-    # An answer takes 10 ms per user: 25 ms are kept with two users, and missed with three.
+    # An answer takes 10 ms per user: 25 ms are kept with two users, and missed with three. Which steps lead there is
+    # tested without a machine in test_capacity: where other processes use this one's cores, every level is in doubt.
     command = ("capacity", "--p90", "25", "--duration", "1", "--warmup", "0", "--target", target)
     code, out = finished(*command, mode="queueing")
     assert code == 0, out
-    assert [(users, turn) for users, turn, _ in measured(tmp_path)] == [(1, 1), (2, 1), (4, 1), (3, 1), (2, 2), (3, 2)]
-    assert "tiny/sweep-01: 2 users within 90 % line up to 25 ms, errors up to 1.00 % (2 of 2 runs within; " in out
-    assert "3 missed in 2 of 2 runs)" in out
-    steps = [line.split(" | ")[1] + " " + line.split(" | ")[-1] for line in out.splitlines() if "| run-01_" in line]
-    assert steps == ["1 yes |", "2 yes |", "4 no |", "3 no |", "2 yes |", "3 no |"]
+    steps = [line.split(" | ") for line in out.splitlines() if "| run-01_" in line]
+    assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
+    assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}
+    is_unsure = "cannot tell |" in {step[-1] for step in steps}
+    told = "2 users within 90 % line up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
+    assert ("CANNOT TELL" if is_unsure else told) in out
     assert sweep_json(tmp_path)["goal"]["p90_ms"] == 25
     assert run_json(tmp_path / "reports")["goal"]["p90_ms"] == 25
-    assert "2 users within the goal" in (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    assert ("CANNOT TELL" if is_unsure else "2 users within the goal") in report
 
 
 BAD = [

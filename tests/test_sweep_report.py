@@ -21,11 +21,13 @@ from harness.record import GeneratorRecord
 from harness.render.notes import NOTES_END, notes_of
 from harness.render.svg import LEFT, RIGHT
 from harness.render.sweep_charts import sweep_pictures
+from harness.render.sweep_words import counted_text, doubts, findings
 from harness.stats.level_tables import parse_csv, parse_markdown
-from harness.stats.sweep import Sweep
+from harness.stats.sweep import Figures, LevelRun, Sweep, levels_of
 from harness.stats.sweep_analysis import analyse
 from harness.stats.sweep_record import CAPACITY, RUNNING, SweepRecord, SweepRun
 from harness.summary import summarise
+from harness.verdict import DOUBTFUL, VALID, Verdict
 from tests.factories import closed_load, failed, record, sample, tally_of
 from tests.sweeps import DIRECT, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels
 
@@ -192,6 +194,61 @@ def test_levels_that_not_the_same_generators_drove_are_told(reports):
     assert "- The runs differ in generators: none, 10.0.0.7:1099." in written(reports)
 
 
+def test_what_the_plan_says_of_its_figures_is_on_the_page_once(reports):
+    note = "A stand-in takes the place of the site: times say nothing about the site."
+    for number, users in enumerate((1, 2, 4), start=1):
+        save_run(reports / "tiny", f"run-07_{number}", users, 400, plan_notes=(note,))
+    assert written(reports).count(note) == 1
+
+
+def test_one_level_alone_neither_rises_nor_falls():
+    found = analyse(levels({1: 10.0}), None)
+    texts = dict(findings(Sweep("x", levels({1: 10.0})), found))
+    assert texts["plateau"] == texts["cliff"] == texts["saturation"] == "not known: it takes two levels"
+    assert "sweep on" not in " ".join(texts.values())
+
+
+def test_levels_that_are_not_steady_are_named_where_the_counted_seconds_are_explained():
+    runs = levels_of((users, LevelRun("run", Figures(), FINE, None, codes)) for users, codes in UNSTEADY)
+    assert counted_text(runs) == (
+        "Times and rates are of the counted seconds of each run (without ramp-up, warm-up and tail); at 1 and 5 users "
+        "these are not steady. Errors are of the whole run."
+    )
+    assert "not steady" not in counted_text(runs[2:])
+
+
+def test_a_saturated_sweep_says_so_and_tells_no_peak():
+    rates = {users: min(20.0, users / 2.05) for users in (1, 2, 5, 10, 20, 40, 50, 75, 100, 150, 200)}
+    texts = dict(findings(Sweep("x", levels(rates)), analyse(levels(rates), None)))
+    assert texts["saturation"] == "saturated at 19.92 req/s from about 40 users"
+    assert "no peak: throughput does not fall by more than noise, 1 to 200 users" in texts["Universal Scalability Law"]
+    assert texts["knee"].startswith("N* = 40.9 users (")
+
+
+def test_a_fall_at_one_level_of_single_runs_asks_for_repeats():
+    rates = {1: 10.0, 10: 98.0, 20: 106.0, 30: 99.0, 40: 102.0}
+    texts = dict(findings(Sweep("x", levels(rates)), analyse(levels(rates), None)))
+    assert texts["cliff"] == (
+        "none certain: throughput was 6.6 % lower at 30 users than at 20 in one run: repeat (REPEAT=3)"
+    )
+    assert not any("cliff" in word for word in words(pictures(rates)["throughput.svg"]))
+
+
+def test_a_doubtful_level_is_marked_in_the_chart_and_named():
+    doubted = levels_of(
+        (users, LevelRun("run", Figures(rate_per_s=10.0 * users), Verdict(state, reasons, (), ())))
+        for users, state, reasons in ((1, VALID, ()), (2, DOUBTFUL, ("not steady",)))
+    )
+    found = Sweep("x", doubted)
+    [chart] = [one.svg for one in sweep_pictures(found, analyse(doubted, None)) if one.name == "throughput.svg"]
+    assert "DOUBTFUL" in chart
+    assert "DOUBTFUL at 2 users: not steady (run)." in doubts(found, analyse(doubted, None))
+
+
+UNSTEADY = ((1, ("not-steady",)), (5, ("not-steady",)), (10, ()))
+FINE = Verdict(VALID, (), (), ())
+
+
 def test_repeats_show_what_they_lie_between(reports):
     save_run(reports / "tiny", "run-07_4", 2, 900)
     text = written(reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, SweepRun(2, 2, "run-07_4")), repeat=2))
@@ -336,7 +393,7 @@ def test_the_chart_shades_the_plateau_and_names_cliff_and_knee():
     # The axis goes from 0 to 100 users.
     assert float(band.get("x")) == pytest.approx(LEFT + (RIGHT - LEFT) * 0.1)
     assert float(band.get("width")) == pytest.approx((RIGHT - LEFT) * 0.4)
-    assert {"plateau: 10 to 50 users", "cliff after 50 users: −27.7 %", "knee: 5 users"} <= set(words(chart))
+    assert {"plateau: 10 to 50 users", "cliff after 50 users: −27.7 %", "knee: N* = 5.7 users"} <= set(words(chart))
     assert "USL fit" not in words(chart)
 
 

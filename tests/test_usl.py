@@ -74,7 +74,8 @@ def test_throughput_that_hardly_changes_is_followed_though_r_squared_is_low():
     found = fit(list(DIRECT.items()))
     assert found.follows
     assert found.r_squared < 0.8
-    assert 2000 < found.peak_users.value < 5000
+    # The last two of thirteen single runs are 10 % lower: less than noise of 3 % makes of a curve that never falls.
+    assert found.peak_users is None
 
 
 def test_the_same_throughput_at_every_level_has_no_r_squared():
@@ -90,16 +91,19 @@ def test_it_takes_six_levels_above_zero():
 
 @pytest.mark.real
 def test_nineteen_of_twenty_intervals_hold_the_truth():
-    held = [0, 0, 0, 0]
+    held, told = [0, 0, 0, 0], [0, 0, 0, 0]
     for seed in range(200):
         found = fit(noisy(ALPHA, BETA, 0.03, seed))
         estimates = (found.gamma_per_s, found.alpha, found.beta, found.peak_users)
         for place, (estimate, true) in enumerate(zip(estimates, (GAMMA, ALPHA, BETA, PEAK), strict=True)):
+            told[place] += estimate is not None
             held[place] += estimate is not None and estimate.low <= true <= estimate.high
-    assert all(180 <= count <= 200 for count in held)
+    assert told[:3] == [200, 200, 200]
+    assert told[3] >= 80  # a fall of 18 % at the last of seven single runs is often, not always, more than noise
+    assert all(count >= 0.9 * total for count, total in zip(held, told, strict=True))
 
 
 @pytest.mark.real
 def test_where_there_is_no_peak_one_is_seldom_told():
     told = sum(fit(noisy(0.05, 0.0, 0.03, seed)).peak_users is not None for seed in range(200))
-    assert told <= 10
+    assert told <= 2

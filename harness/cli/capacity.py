@@ -23,7 +23,8 @@ from harness.goal import Goal
 from harness.render.levels import capacity_text, goal_text, steps_table
 from harness.result import RunResult
 from harness.spec import USERS_MAX
-from harness.stats.capacity import MOST_RUNS, Probe, capacity, next_users
+from harness.stats.capacity import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
+from harness.stats.sweep import level_run, levels_of
 from harness.stats.sweep_record import CAPACITY, SweepRecord
 
 _FIRST, _MOST = "1", "400"
@@ -37,11 +38,13 @@ examples:
   scripts/capacity --plan killbill-stripe --resume sweep-07          (after Ctrl-C; the same command does it too)
 
 The users are doubled until a level misses the goal, then the bracket is halved until it is 5 % or one user wide; both
-its ends are then measured again, and where two runs disagree a third decides. Each step is an ordinary run of the
-series; the report is sweep-<series>.md. At most {most_runs} runs.
+its ends are then measured again, and where two runs disagree a third decides. A level whose runs cannot tell (the 95 %
+interval of a time has the goal in it, or a run is DOUBTFUL) is measured up to {unsure_runs} times; if they still cannot
+tell, the search goes on below it, and the answer says so. Each step is an ordinary run of the series; the report is
+sweep-<series>.md. At most {most_runs} runs.
 
-exit codes: 0 fine; 2 wrong use, nothing was measured; 3 a run is invalid without being too slow or too faulty;
-130 interrupted.
+exit codes: 0 fine, also where it CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is invalid without being too
+slow or too faulty; 130 interrupted.
 """
 
 
@@ -50,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="scripts/capacity",
         description="Search the greatest number of users within a goal and leave reports/<plan>/sweep-<series>.",
-        epilog=_EPILOG.format(most_runs=MOST_RUNS),
+        epilog=_EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_goal(result)
@@ -105,15 +108,25 @@ class _Search:
 
     def next_step(self, so_far: SoFar) -> Step | None:
         """Return the level that narrows the bracket, or confirms it."""
-        users = next_users(_probes(so_far), self._first, self._most)
+        users = next_users(_probes(so_far), self._first, self._most, self._unsure(so_far))
         return None if users is None else (users, 1 + sum(run.users == users for run in so_far.record.runs))
+
+    def _unsure(self, so_far: SoFar) -> dict[int, str]:
+        """Return the levels whose runs together cannot tell, and why."""
+        # Here, because SciPy takes its time to load, and no first run waits for it.
+        from harness.stats.sweep_analysis import outcome
+
+        pairs = zip(so_far.record.runs, so_far.results, strict=True)
+        levels = levels_of((run.users, level_run(result)) for run, result in pairs)
+        found = {level.users: outcome(level, self._goal) for level in levels}
+        return {users: "; ".join(one.reasons) for users, one in found.items() if one.is_within is None}
 
     def heading(self, so_far: SoFar, step: Step) -> str:
         """Return how many users are tried, and between which the limit lies."""
         record, (users, turn) = so_far.record, step
-        found = capacity(_probes(so_far), self._first, self._most)
+        found = capacity(_probes(so_far), self._first, self._most, self._unsure(so_far))
         low = f"{found.users} within" if found.users else ""
-        high = f"{found.missed_users} missed" if found.missed_users else ""
+        high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
         again = f" again (run {turn})" if turn > 1 else ""
         return f"{record.id}: step {len(record.runs) + 1}, {units.plural(users, 'user')}{again} ({known})"
@@ -125,8 +138,10 @@ class _Search:
     def closing(self, so_far: SoFar) -> str:
         """Return the table of the steps, and the answer."""
         probes = _probes(so_far)
-        found = capacity(probes, self._first, self._most)
-        return f"{steps_table(probes, so_far.results)}\n\n{so_far.record.id}: {capacity_text(found, self._goal)}"
+        unsure = self._unsure(so_far)
+        found = capacity(probes, self._first, self._most, unsure)
+        text = capacity_text(found, self._goal, unsure.get(found.missed_users or 0, ""))
+        return f"{steps_table(probes, so_far.results, unsure)}\n\n{so_far.record.id}: {text}"
 
 
 def _probes(so_far: SoFar) -> list[Probe]:

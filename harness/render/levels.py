@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from harness import units
 from harness.goal import Goal
 from harness.render.tables import table
 from harness.result import RunResult
 from harness.stats.capacity import Capacity, Probe
+from harness.stats.comparison import CANNOT_TELL
 
 _STEP_COLUMNS = ("run", "users", "samples", "req/s", "average ms", "90 % ms", "errors %", "within the goal")
 
@@ -29,8 +30,8 @@ def run_line(result: RunResult) -> str:
     return f"{result.name}: {', '.join(parts)}"
 
 
-def steps_table(probes: Sequence[Probe], results: Sequence[RunResult]) -> str:
-    """Return the Markdown table of a search's runs in the order of measuring."""
+def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: Collection[int] = ()) -> str:
+    """Return the Markdown table of a search's runs in the order of measuring; `unsure` levels cannot be told."""
     rows = []
     for probe, result in zip(probes, results, strict=True):
         total = result.total
@@ -45,7 +46,8 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult]) -> str:
             if total
             else [""] * 5
         )
-        rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, "yes" if probe.within else "no"])
+        within = "cannot tell" if probe.users in unsure else "yes" if probe.within else "no"
+        rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, within])
     return table(_STEP_COLUMNS, rows)
 
 
@@ -63,18 +65,25 @@ def goal_text(goal: Goal) -> str:
     return ", ".join(parts)
 
 
-def capacity_text(found: Capacity, goal: Goal) -> str:
-    """Return what a search found, in one line."""
+def capacity_text(found: Capacity, goal: Goal, why: str = "") -> str:
+    """Return what a search found, in one line; `why` its upper end cannot be told, where it cannot."""
     within = goal_text(goal)
-    if found.users is None:
-        text = f"not even {units.plural(found.missed_users or 1, 'user')} within {within}"
+    at = units.plural(found.missed_users or 1, "user")
+    if found.users is None and found.is_unsure:
+        text = f"{CANNOT_TELL} whether {at} {'is' if found.missed_users == 1 else 'are'} within {within}"
+    elif found.users is None:
+        text = f"not even {at} within {within}"
     else:
-        least = "" if found.missed_users else "at least "
+        least = "" if found.missed_users and not found.is_unsure else "at least "
         text = f"{least}{units.plural(found.users, 'user')} within {within}"
     runs = f"{found.runs_within} of {units.plural(found.run_count, 'run')} within" if found.users else ""
-    if found.missed_users:
+    run_count = units.plural(found.missed_run_count, "run")
+    if found.is_unsure:
+        missed = f"{CANNOT_TELL} at {at} after {run_count}: {why}"
+        missed += "" if "DOUBTFUL" in why else "; measure longer (DURATION=…)"
+    elif found.missed_users:
         missed_count = found.missed_run_count - found.missed_runs_within
-        missed = f"{found.missed_users} missed in {missed_count} of {units.plural(found.missed_run_count, 'run')}"
+        missed = f"{found.missed_users} missed in {missed_count} of {run_count}"
     else:
         missed = "nothing missed up to the most"
     text += f" ({'; '.join(part for part in (runs, missed) if part)})"

@@ -107,13 +107,24 @@ def headline(result: NightlyResult) -> str:
     if not parts:
         runs = units.plural(len(ends), "run")
         is_judged = any(check.state in (OK, IMPROVED) for check in result.checks)
-        parts.append(f"{runs}, nothing is worse than in the nights before" if is_judged else runs)
+        drifts = _drifts(result)
+        fine = drifts or f"{runs}, nothing is worse than in the nights before"
+        parts += [runs, fine] if drifts else [fine if is_judged else runs]
     better = sum(check.state == IMPROVED for check in result.checks)
     if better:
         parts.append(f"{units.plural(better, 'figure')} better")
     parts += _not_judged(result)
     before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
     return f"{before}{result.verdict}: {'; '.join(parts)}."
+
+
+def _drifts(result: NightlyResult) -> str:
+    """Return how many figures are worse since some night, though by less than nights differ; empty without any."""
+    since = [check.worse_since for check in result.checks if check.worse_since]
+    if not since:
+        return ""
+    figures = f"{units.plural(len(since), 'figure')} {'is' if len(since) == 1 else 'are'}"
+    return f"{figures} worse since {min(since)}, by less than nights differ"
 
 
 def _not_judged(result: NightlyResult) -> Iterator[str]:

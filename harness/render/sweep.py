@@ -14,7 +14,7 @@ from harness.render.levels import goal_text
 from harness.render.notes import NOTES_BEGIN, NOTES_END
 from harness.render.setup import setup_lines
 from harness.render.sweep_processes import growth_note, growth_section, process_table
-from harness.render.sweep_words import answer_text, differing, doubts, findings, users_text
+from harness.render.sweep_words import answer_text, counted_text, differing, doubts, findings, users_text
 from harness.render.tables import cell, one_line, table
 from harness.render.template import filled
 from harness.stats.sweep import Figures, Level, LevelRun, Sweep, levels_of
@@ -74,6 +74,7 @@ def sweep_report(
         answer=cell(answer_text(sweep, analysis)),
         setup=[(name, cell(value)) for name, value in set_up(sweep, analysis)],
         level_table=level_table(sweep, analysis, links),
+        counted=counted_text(sweep.levels),
         has_successes=_has_errors(sweep.levels),
         has_cpu=knows(sweep.levels, "generator_cpu_cores") or knows(sweep.levels, "system_cpu_cores"),
         is_repeated=any(len(level.counted) > 1 for level in sweep.levels),
@@ -182,7 +183,7 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
 
 
 def _within(level: Level, goal: Goal) -> str:
-    return {True: "yes", False: "no", None: "not known"}[outcome(level, goal).is_within]
+    return {True: "yes", False: "no", None: "cannot tell"}[outcome(level, goal).is_within]
 
 
 def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:

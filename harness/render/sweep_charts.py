@@ -13,6 +13,7 @@ from harness.render.gallery import Picture
 from harness.render.svg import Key, Plot
 from harness.stats.sweep import Level, Sweep
 from harness.stats.sweep_analysis import SweepAnalysis, goal_parts
+from harness.verdict import DOUBTFUL
 
 # What a report may have written beside it.
 FILE_NAME = re.compile(r"(throughput|response-time|average|p90|errors)\.svg")
@@ -27,6 +28,8 @@ _MARKERS = (
     "m-5.2-1.8h10.4v3.6h-10.4z",
 )
 _CROSS = "m-4.5-4.5l9 9m0-9l-9 9"
+# A triangle that stands on the axis.
+_DOUBT = "m0-9l5 9h-10z"
 _CURVE_POINTS = 120
 _CAP_PX = 3
 # A goal farther above all figures than this would press them to the ground; the legend says where it is.
@@ -45,14 +48,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked in a chart, where it is known: users of the plateau, the cliff, the knee, INVALID levels; a curve
-    with its name; goals with their limits; up to which users the goal is kept."""
+    """What is marked in a chart, where it is known: users of the plateau and of the cliff; users and throughput of the
+    knee; INVALID and DOUBTFUL levels; a curve with its name; goals with their limits; up to which users the goal is
+    kept.
+    """
 
     plateau: tuple[int, int] | None = None
     cliff: tuple[int, int] | None = None
     cliff_words: str = ""
-    knee: int | None = None
+    knee: tuple[float, float] | None = None
     invalid: tuple[int, ...] = ()
+    doubtful: tuple[int, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
     curve_name: str = ""
     goals: tuple[tuple[str, float], ...] = ()
@@ -63,9 +69,11 @@ def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]
     """Return the charts of one sweep; those without a figure to show are left out."""
     levels = sweep.levels
     plateau, cliff, fit = analysis.plateau, analysis.cliff, analysis.usl
+    knee, saturation = analysis.knee, analysis.saturation
     common = Marks(
         plateau=(plateau.from_users, plateau.to_users) if plateau else None,
         invalid=tuple(level.users for level in levels if level.invalid),
+        doubtful=tuple(level.users for level in levels if _is_doubtful(level)),
     )
     counted = [level.users for level in levels if level.figures.rate_per_s is not None]
     first, last = (counted[0], counted[-1]) if counted else (0, 0)
@@ -74,11 +82,12 @@ def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]
     rate = Marks(
         plateau=common.plateau,
         invalid=common.invalid,
-        cliff=(cliff.users, cliff.next_users) if cliff else None,
+        doubtful=common.doubtful,
+        cliff=(cliff.users, cliff.next_users) if cliff and cliff.is_certain else None,
         cliff_words=f"cliff after {units.plural(cliff.users, 'user')}: −{units.percent_text(cliff.fall_ratio, 1)} %"
-        if cliff
+        if cliff and cliff.is_certain
         else "",
-        knee=analysis.knee_users,
+        knee=(knee.users.value, saturation.rate_per_s) if knee and saturation else None,
         curve=tuple((users, fit.rate_per_s(users)) for users in steps) if fit and follows else (),
         curve_name="USL fit",
     )
@@ -87,6 +96,7 @@ def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]
     time = Marks(
         plateau=common.plateau,
         invalid=common.invalid,
+        doubtful=common.doubtful,
         goals=tuple(
             (f"goal: {words} ≤ {limits[name]:g} ms", limits[name])
             for name, words in ((AVERAGE, "average"), (P90, "90 %"))
@@ -109,12 +119,24 @@ def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]
     if has_errors:
         percent = _line(levels, ERRORS, "errors", 100)
         limit = ((f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100),) if ERRORS in limits else ()
-        charts.append(("errors.svg", "Errors", "% of samples", [percent], Marks(invalid=common.invalid, goals=limit)))
+        charts.append(
+            (
+                "errors.svg",
+                "Errors",
+                "% of samples",
+                [percent],
+                Marks(invalid=common.invalid, doubtful=common.doubtful, goals=limit),
+            )
+        )
     return tuple(
         Picture(name, chart(title, unit, lines, marks))
         for name, title, unit, lines, marks in charts
         if any(line.points for line in lines)
     )
+
+
+def _is_doubtful(level: Level) -> bool:
+    return any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
 
 
 def overlay_pictures(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
@@ -178,7 +200,8 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
         *(part for place, line in enumerate(lines) for part in _drawn(plot, line, place)),
         *_cliff(plot, marks.cliff, lines),
         *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
-        *_knee(plot, marks.knee, lines),
+        *(_shape(plot.x_px(users), plot.bottom, _DOUBT, f"bar c{svg.WARNING}") for users in marks.doubtful),
+        *_knee(plot, marks.knee),
     ]
     about = f"{unit} over users. " + " ".join(_in_words(line) for line in lines)
     about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
@@ -198,13 +221,15 @@ def _mark_keys(
     if marks.cliff:
         keys.append(svg.line_key(marks.cliff_words, svg.WARNING, svg.DASHES[2]))
     if marks.knee is not None:
-        keys.append(Key(f"knee: {units.plural(marks.knee, 'user')}", _ring_swatch))
+        keys.append(Key(f"knee: N* = {marks.knee[0]:.3g} users", _ring_swatch))
     keys += [_goal_key(words, _GOAL_DASHES[place % 2]) for place, (words, _) in enumerate(goals)]
     keys += [_goal_key(f"{words}, above the chart", _GOAL_DASHES[1]) for words, _ in beyond]
     if marks.within is not None and marks.goals:
         keys.append(_goal_key(f"within the goal up to {units.plural(marks.within, 'user')}", ""))
     if marks.invalid:
         keys.append(Key("INVALID", _cross_swatch))
+    if marks.doubtful:
+        keys.append(Key("DOUBTFUL", _doubt_swatch))
     return keys
 
 
@@ -245,6 +270,10 @@ def _ring_swatch(x: float, y: float) -> str:
 
 def _cross_swatch(x: float, y: float) -> str:
     return _shape(x + svg.SWATCH_PX / 2, y, _CROSS, f"line c{svg.WARNING}")
+
+
+def _doubt_swatch(x: float, y: float) -> str:
+    return _shape(x + svg.SWATCH_PX / 2, y, _DOUBT, f"bar c{svg.WARNING}")
 
 
 def _shape(x: float, y: float, shape: str, style: str) -> str:
@@ -303,11 +332,10 @@ def _cliff(plot: Plot, cliff: tuple[int, int] | None, lines: Sequence[Line]) -> 
     ]
 
 
-def _knee(plot: Plot, knee: int | None, lines: Sequence[Line]) -> list[str]:
-    values = dict(lines[0].points)
-    if knee is None or knee not in values:
+def _knee(plot: Plot, knee: tuple[float, float] | None) -> list[str]:
+    if knee is None:
         return []
-    x, y = svg.number(plot.x_px(knee)), svg.number(plot.y_px(values[knee]))
+    x, y = svg.number(plot.x_px(knee[0])), svg.number(plot.y_px(knee[1]))
     return [f'<circle cx="{x}" cy="{y}" r="8" class="mark"/>']
 
 

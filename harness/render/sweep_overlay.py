@@ -95,7 +95,7 @@ def _headline(
     for sweep, analysis in zip(sweeps, analyses, strict=True):
         found = analysis.answer
         if found.users is not None:
-            least = "at least " if found.is_least else ""
+            least = "at least " if found.is_least or found.perhaps_users is not None else ""
             parts.append(f"{sweep.name}: {least}{units.plural(found.users, 'user')} within the goal")
         elif analysis.best_users is not None:
             rate, users = units.rate_text(analysis.best_rate_per_s), units.plural(analysis.best_users, "user")

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness import caveats, units
 from harness.render.levels import goal_text
+from harness.stats.comparison import CANNOT_TELL
 from harness.stats.sweep import Level, Sweep
-from harness.stats.sweep_analysis import CLIFF_RATIO, PLATEAU_RATIO, Cliff, SweepAnalysis
+from harness.stats.sweep_analysis import SweepAnalysis
 from harness.stats.sweep_record import RUNNING
-from harness.stats.usl import LEAST_LEVELS, Estimate, Fit
-from harness.verdict import INTERRUPTED
+from harness.stats.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
+from harness.stats.usl import LEAST_LEVELS, Estimate
+from harness.verdict import DOUBTFUL, INTERRUPTED
 
 # Doubts of single runs that tell of the whole sweep; the reports of the runs have the others.
 _LEVEL_DOUBTS: Mapping[str, str] = {
@@ -55,6 +57,15 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
     return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
 
 
+def counted_text(levels: Sequence[Level]) -> str:
+    """Return which seconds the figures are of, and at which levels these are not steady."""
+    text = "Times and rates are of the counted seconds of each run (without ramp-up, warm-up and tail)"
+    unsteady = [level.users for level in levels if any(caveats.NOT_STEADY in run.caveat_codes for run in level.counted)]
+    if unsteady:
+        text += f"; at {users_text(unsteady)} these are not steady"
+    return f"{text}. Errors are of the whole run."
+
+
 def is_unfinished(sweep: Sweep) -> bool:
     """Return whether levels are still to come."""
     return sweep.record is not None and sweep.record.state == RUNNING
@@ -70,15 +81,22 @@ def _answer(analysis: SweepAnalysis) -> str:
         users = units.plural(found.next_users or 0, "user")
         again = f" {users_text(found.again).capitalize()} would be within it." if found.again else ""
         if not found.is_missed:
-            unknown = f"How many users are within the goal ({goal}) cannot be said"
-            return f"{_best(analysis)} {unknown}: at {users} {why}.{again}"
+            missed = f" {units.plural(found.missed_users, 'user').capitalize()} miss it." if found.missed_users else ""
+            unknown = f"{CANNOT_TELL} how many users are within the goal ({goal})"
+            return f"{_best(analysis)} {unknown}: at {users} {why}.{missed}{again}"
         return f"No level is within the goal ({goal}) with all below it: already at {users} {why}.{again}"
+    unsure = f" {CANNOT_TELL} at {users_text(found.unsure)}, below that." if found.unsure else ""
     if found.is_least:
-        return f"At least {units.plural(found.users, 'user')} within the goal ({goal}): every level is."
+        every = "no level misses it" if found.unsure else "every level is"
+        return f"At least {units.plural(found.users, 'user')} within the goal ({goal}): {every}.{unsure}"
     again = f" {users_text(found.again)} would be within it again." if found.again else ""
     users = units.plural(found.users, "user")
     at = units.plural(found.next_users or 0, "user")
-    return f"{users} within the goal ({goal}); at {at} {why}.{again}"
+    if found.perhaps_users is not None:
+        missed = f"; {units.plural(found.missed_users, 'user')} miss it" if found.missed_users else ""
+        perhaps = f"perhaps {found.perhaps_users}: {CANNOT_TELL} at {at}: {why}{missed}"
+        return f"At least {users} within the goal ({goal}), {perhaps}.{unsure}{again}"
+    return f"{users} within the goal ({goal}); at {at} {why}.{unsure}{again}"
 
 
 def _best(analysis: SweepAnalysis) -> str:
@@ -96,8 +114,9 @@ def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
         ("best throughput", _best(analysis).removeprefix("Best throughput: ").rstrip(".")),
         ("plateau", _plateau(sweep, analysis)),
         ("cliff", _cliff(sweep, analysis)),
+        ("saturation", _saturation(sweep, analysis)),
         ("knee", _knee(analysis)),
-        ("Universal Scalability Law", _usl(analysis.usl, [level.users for level in sweep.levels])),
+        ("Universal Scalability Law", _usl(analysis, [level.users for level in sweep.levels])),
     ]
 
 
@@ -108,6 +127,8 @@ def _is_last(sweep: Sweep, analysis: SweepAnalysis) -> bool:
 def _plateau(sweep: Sweep, analysis: SweepAnalysis) -> str:
     plateau, within = analysis.plateau, f"within {units.percent_text(PLATEAU_RATIO, 0)} % of the best"
     if plateau is None:
+        if len(_rates(sweep.levels)) < 2:
+            return "not known: it takes two levels"
         if _is_last(sweep, analysis):
             return "none seen: throughput still rises at the last level; sweep on with more users"
         return f"none: no neighbour of the best level is {within}"
@@ -115,19 +136,36 @@ def _plateau(sweep: Sweep, analysis: SweepAnalysis) -> str:
     return f"{text}; it may go on beyond the last level" if plateau.is_open else text
 
 
+def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    found = analysis.saturation
+    if found is not None:
+        rate = units.rate_text(found.rate_per_s)
+        return f"saturated at {rate} req/s from about {units.plural(found.from_users, 'user')}"
+    if len(_rates(sweep.levels)) < 2:
+        return "not known: it takes two levels"
+    if _is_last(sweep, analysis):
+        return "not seen: throughput still rises at the last level"
+    return "not seen: no range of levels has the same throughput"
+
+
 def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
     cliff, least = analysis.cliff, units.percent_text(CLIFF_RATIO, 0)
+    if cliff is not None and not cliff.is_certain:
+        again = " in one run: repeat (REPEAT=3)" if cliff.is_single else ", less than what runs differ by"
+        fall = f"throughput was {units.percent_text(cliff.fall_ratio, 1)} % lower at {cliff.next_users} users"
+        return f"none certain: {fall} than at {cliff.users}{again}"
     if cliff is not None:
-        overlap = "; the runs of the two levels overlap, so it may be chance" if cliff.is_apart is False else ""
         return (
             f"after {units.plural(cliff.users, 'user')}: at {cliff.next_users} throughput is "
-            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; {_beyond(analysis, cliff)}{overlap}"
+            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; {_beyond(analysis, cliff)}"
         )
+    if len(_rates(sweep.levels)) < 2:
+        return "not known: it takes two levels"
     if _is_last(sweep, analysis):
         return "none seen: the last level is the best"
-    last, best = _last_rate(sweep.levels), analysis.best_rate_per_s
+    last, best = _rates(sweep.levels)[-1], analysis.best_rate_per_s
     text = f"none: from the best level on, no level is more than {least} % below the one before"
-    if last is not None and best and last < best * (1 - CLIFF_RATIO):
+    if best and last < best * (1 - CLIFF_RATIO):
         text += f"; in small steps throughput falls to {units.percent_text(1 - last / best, 1)} % below the best"
     return text
 
@@ -139,21 +177,26 @@ def _beyond(analysis: SweepAnalysis, cliff: Cliff) -> str:
     return f"beyond it are {rates}, at worst {below} % below the best"
 
 
-def _last_rate(levels: Sequence[Level]) -> float | None:
-    rates = [rate for level in levels if not level.invalid and (rate := level.figures.success_rate_per_s) is not None]
-    return rates[-1] if rates else None
+def _rates(levels: Sequence[Level]) -> list[float]:
+    return [rate for level in levels if not level.invalid and (rate := level.figures.success_rate_per_s) is not None]
 
 
 def _knee(analysis: SweepAnalysis) -> str:
-    if analysis.knee_users is None:
-        return "not to be told: too few levels up to the best, or no bend between the first and the best"
+    knee, saturation = analysis.knee, analysis.saturation
+    if knee is None or saturation is None:
+        if saturation is None:
+            return "not known: no saturation is seen"
+        return "not known: it takes a level of 1 user, whose requests do not wait for each other"
+    found = knee.users
     return (
-        f"{units.plural(analysis.knee_users, 'user')}: from there on more users add less throughput than waiting (the "
-        "level highest above the straight line from the first level to the best; Kneedle)"
+        f"N* = {found.value:.3g} users ({_end(found.low)} to {_end(found.high)}): "
+        f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of a round at 1 "
+        "user; with more users most of the time is waiting"
     )
 
 
-def _usl(fit: Fit | None, users: Sequence[int]) -> str:
+def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
+    fit = analysis.usl
     if fit is None:
         return f"not fitted: it takes {LEAST_LEVELS} levels"
     square = "" if fit.r_squared is None else f"R² {fit.r_squared:.2f}, "
@@ -172,7 +215,10 @@ def _usl(fit: Fit | None, users: Sequence[int]) -> str:
         )
     limit = fit.limit_per_s
     tail = f"; it levels off towards {units.rate_text(limit)} req/s" if limit is not None else ""
-    return f"{parts}; no peak in range, {users[0]} to {users[-1]} users{tail}"
+    if fit.falls:
+        return f"{parts}; throughput falls, but the levels do not determine where its peak is{tail}"
+    no_fall = f"throughput does not fall by more than noise, {users[0]} to {users[-1]} users"
+    return f"{parts}; no peak: {no_fall}{tail}"
 
 
 def _estimate(found: Estimate) -> str:
@@ -192,12 +238,18 @@ def _figure(value: float) -> str:
 def doubts(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
     """Return every doubt about a sweep as a sentence, the gravest first."""
     return [
+        *_of_plan(sweep),
         *_of_record(sweep),
         *_of_levels(sweep.levels),
         *_of_set_up(sweep),
         *_of_method(sweep, analysis),
         *sweep.remarks,
     ]
+
+
+def _of_plan(sweep: Sweep) -> Iterator[str]:
+    """Yield what the plan says of its own figures, such as that a stand-in takes the place of a system."""
+    yield from dict.fromkeys(note for record in sweep.records for note in record.plan_notes)
 
 
 def _of_record(sweep: Sweep) -> Iterator[str]:
@@ -220,6 +272,11 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
         for run in level.invalid:
             why = "; ".join(run.verdict.reasons) if run.verdict else ""
             yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). Its figures are not counted."
+    for level in levels:
+        for run in level.counted:
+            if run.verdict is not None and run.verdict.state == DOUBTFUL:
+                why = "; ".join(run.verdict.reasons)
+                yield f"DOUBTFUL at {units.plural(level.users, 'user')}: {why} ({run.name})."
     stopped = [level.users for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {users_text(stopped)} are not counted."

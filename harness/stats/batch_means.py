@@ -65,6 +65,14 @@ def estimate(figures: LabelResult, metric: str) -> Estimate | str:
     return _percentile(batches, figures.histogram, metric)
 
 
+def slower_share(batches: Batches, name: str) -> Estimate | None:
+    """Return the share (0-1) of samples slower than a percentile; None where the batches do not know it."""
+    slower = batches.slower_count.get(name)
+    if slower is None or not any(slower) or sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
+        return None
+    return _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
+
+
 def change(base: Estimate, new: Estimate) -> Shift:
     """Return the change of a figure by Welch's test, as a difference."""
     return _welch(new.value - base.value, (base.error, base.freedom), (new.error, new.freedom))

@@ -2,16 +2,19 @@
 
 Doubling until a level misses, then halving the bracket until it is as narrow as `PRECISION_RATIO`, then both its ends
 again: one run may be a fluke. Where two runs of a level disagree a third decides, and the search goes on from there.
+A level whose runs cannot tell is measured up to `UNSURE_RUNS` times; then the search goes on below it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 # A bracket of 5 % of its lower end, or of one user, is narrow enough: runs of one level differ by more.
 PRECISION_RATIO = 0.05
 CONFIRMING_RUNS = 2
+# Runs of a level that together cannot tell: so many are made at most.
+UNSURE_RUNS = 3
 MOST_RUNS = 40
 
 
@@ -28,7 +31,8 @@ class Capacity:
     """What the runs so far say: the greatest level within the goal (None: not even the least), the least above it that
     missed (None: none did), and how many runs of each were within and in all.
 
-    `is_settled` when both are confirmed and close enough to each other.
+    `is_settled` when both are confirmed and close enough to each other. `is_unsure` when the runs at `missed_users`
+    cannot tell whether they missed.
     """
 
     users: int | None
@@ -38,16 +42,20 @@ class Capacity:
     missed_runs_within: int
     missed_run_count: int
     is_settled: bool
+    is_unsure: bool = False
 
 
-def next_users(probes: Sequence[Probe], first: int, most: int) -> int | None:
-    """Return the number of users to measure next, from 1 to `most`; None when the search is at its end."""
-    return _next(_Levels(probes), first, most) if len(probes) < MOST_RUNS else None
+def next_users(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = ()) -> int | None:
+    """Return the number of users to measure next, from 1 to `most`; None when the search is at its end.
+
+    `unsure` are the levels whose runs so far cannot tell.
+    """
+    return _next(_Levels(probes, unsure), first, most) if len(probes) < MOST_RUNS else None
 
 
-def capacity(probes: Sequence[Probe], first: int, most: int) -> Capacity:
+def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = ()) -> Capacity:
     """Return what is known so far."""
-    levels = _Levels(probes)
+    levels = _Levels(probes, unsure)
     low, high = levels.bracket()
     return Capacity(
         users=low or None,
@@ -57,13 +65,15 @@ def capacity(probes: Sequence[Probe], first: int, most: int) -> Capacity:
         missed_runs_within=levels.within_count(high),
         missed_run_count=levels.run_count(high),
         is_settled=_next(levels, first, most) is None,
+        is_unsure=high in levels.unsure,
     )
 
 
 class _Levels:
     """How often each number of users was within the goal, and how often it missed."""
 
-    def __init__(self, probes: Sequence[Probe]) -> None:
+    def __init__(self, probes: Sequence[Probe], unsure: Collection[int]) -> None:
+        self.unsure = frozenset(unsure)
         self._outcomes: dict[int, list[bool]] = {}
         for probe in probes:
             self._outcomes.setdefault(probe.users, []).append(probe.within)
@@ -75,15 +85,21 @@ class _Levels:
         return sum(self._outcomes.get(users or 0, ()))
 
     def undecided(self) -> int | None:
-        """Return the least level with as many runs within as missed; None when there is none."""
-        return min((users for users in self._outcomes if self._lead(users) == 0), default=None)
+        """Return the least level that another run may decide; None when there is none."""
+        return min((users for users in self._outcomes if self._is_undecided(users)), default=None)
+
+    def _is_undecided(self, users: int) -> bool:
+        if users in self.unsure:
+            return self.run_count(users) < UNSURE_RUNS
+        return self._lead(users) == 0
 
     def bracket(self) -> tuple[int, int | None]:
         """Return the greatest level within (0 for none) below the least that missed, and that one (None for none).
 
-        What was within above a level that missed counts for nothing: a system that recovers at more users is noise.
+        A level that cannot be told counts as one that missed. What was within above a level that missed counts for
+        nothing: a system that recovers at more users is noise.
         """
-        high = min((users for users in self._outcomes if self._lead(users) < 0), default=None)
+        high = min((users for users in self._outcomes if self._lead(users) < 0 or users in self.unsure), default=None)
         within = (users for users in self._outcomes if self._lead(users) > 0 and (high is None or users < high))
         return max(within, default=0), high
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from harness import units
-from harness.caveats import CLOSED_MODEL
+from harness.caveats import CLOSED_MODEL, PLAN
 from harness.errors import UsageError
 from harness.record import FINISHED, RunRecord
 from harness.result import MARKDOWN, RunResult
@@ -78,9 +78,12 @@ def _invalid(result: RunResult) -> Iterator[str]:
 
 def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
     """Return what must be known of a comparison, in sentences."""
-    found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
+    # What the plan says of its own figures, such as that a stand-in takes the place of a system: once.
+    of_plan = dict.fromkeys(one.text for side in (base, new) for run in side for one in run.caveats if one.code == PLAN)
+    found = [*of_plan, *_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
     for result in (*base, *new):
-        found += [f"{result.name}: {caveat.text}" for caveat in result.caveats if caveat.code != CLOSED_MODEL]
+        own = [caveat for caveat in result.caveats if caveat.code not in (CLOSED_MODEL, PLAN)]
+        found += [f"{result.name}: {caveat.text}" for caveat in own]
         found += [f"{result.name}: {remark}" for remark in result.remarks]
     return found
 

@@ -47,7 +47,8 @@ class Check:
     the change for the worse beyond which a night is (of throughput it is negative); None where it is not known.
     `night_count` is how many nights before tonight have that figure. `since` is the first night of a change that is
     WARNED or REGRESSED. `course` holds the nights with their values, tonight last; `change_points` have the places of
-    nights in it. In `accepted_nights` an accepted change began. `note` is for people.
+    nights in it. In `accepted_nights` an accepted change began. `worse_since` is the first night since which the figure
+    is worse, though by less than nights differ: its state is OK. `note` is for people.
     """
 
     plan: str
@@ -66,6 +67,7 @@ class Check:
     change_points: tuple[ChangePoint, ...] = ()
     accepted_nights: tuple[str, ...] = ()
     note: str = ""
+    worse_since: str | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,8 @@ def _of_metric(
         change_points=changes,
         accepted_nights=tuple(dates[at] for at in sorted(accepted) if at < len(dates)),
     )
+    if check.state == OK and standing.is_worse_stretch and changes:
+        check = replace(check, worse_since=dates[changes[-1].index])
     yield replace(check, note=_note(check, [night for night, _ in measured], accepted, found))
 
 
@@ -179,9 +183,8 @@ def _note(check: Check, nights: Sequence[Night], accepted: Mapping[int, Acceptan
         count = sum(date >= (check.since or "") for date, _ in check.course)
         return f"{count} nights; {accept_command(check)} if it is meant to be so{_what_changed(nights, check.since)}"
     tonight = len(found) - 1
-    if found[tonight].is_worse_stretch and check.change_points:
-        change = check.change_points[-1]
-        return f"worse since {check.course[change.index][0]}, but within what nights are apart"
+    if check.worse_since:
+        return f"worse since {check.worse_since}, but within what nights are apart"
     begun = max((at for at in accepted if at <= tonight), default=None)
     # As long as tonight is held against the nights since then.
     if begun is not None and begun in (tonight, *found[tonight].baseline_places[:1]):

@@ -44,9 +44,7 @@ def fall_p_value(
     shares = enumerate(_level_shares(count)[:-1], start=1)
     if freedom is None:
         return float(sum(share * chdtrc(count - levels, ratio) for levels, share in shares))
-    return float(
-        sum(share * fdtrc(count - levels, freedom, ratio / (count - levels)) for levels, share in shares)
-    )
+    return float(sum(share * fdtrc(count - levels, freedom, ratio / (count - levels)) for levels, share in shares))
 
 
 def _level_shares(count: int) -> list[float]:

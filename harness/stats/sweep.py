@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, median
 
+from harness.caveats import DOUBTS, TOO_FEW_SAMPLES
 from harness.cloudwatch_points import CloudMetrics
 from harness.goal import Goal
 from harness.record import RunRecord
@@ -18,7 +19,7 @@ from harness.result import LabelResult, RunResult
 from harness.stats.sweep_record import SweepRecord
 from harness.telemetry import GENERATOR, HARNESS, HOST, Usage
 from harness.units import MS_PER_S
-from harness.verdict import INTERRUPTED, INVALID, Verdict
+from harness.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,13 @@ class LevelRun:
     cloudwatch: CloudMetrics | None = None
     total: LabelResult | None = None
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why its figures may not be the system's, but for few samples; empty when it is not DOUBTFUL."""
+        if self.verdict is None or self.verdict.state != DOUBTFUL:
+            return ()
+        return tuple(reason for reason in self.verdict.reasons if reason != DOUBTS[TOO_FEW_SAMPLES])
+
 
 @dataclass(frozen=True)
 class Level:
@@ -88,6 +96,11 @@ class Level:
     def invalid(self) -> tuple[LevelRun, ...]:
         """The runs that are INVALID."""
         return tuple(run for run in self.runs if run.verdict is not None and run.verdict.state == INVALID)
+
+    @property
+    def doubtful(self) -> tuple[LevelRun, ...]:
+        """The runs that are DOUBTFUL for another reason than that they have few samples: intervals judge these."""
+        return tuple(run for run in self.counted if run.doubts)
 
     def range_of(self, figure: str) -> tuple[float, float] | None:
         """Return the least and the greatest of a figure over the runs that count; None with fewer than two."""

@@ -6,11 +6,12 @@ or without a run that counts, take no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness import units
 from harness.goal import Goal
+from harness.stats.goal_intervals import average_interval, p90_interval
 from harness.stats.sweep import Figures, Level
 from harness.stats.throughput_curve import (
     Cliff,
@@ -26,13 +27,16 @@ from harness.stats.throughput_curve import (
 )
 from harness.stats.usl import Fit, fit
 
+
 @dataclass(frozen=True)
 class Answer:
-    """The greatest number of users within the goal, all lower levels within it as well.
+    """The greatest number of users within the goal below the least that misses it.
 
-    `users` is None when there is no such number; `is_least` when all levels are within the goal. `next_users` is the
-    first level that is not, or of which that is not known (`is_missed`), and `reasons` say why, or why there is no
-    answer. `again` are levels above it that are within the goal once more.
+    `users` is None when there is no such number; `is_least` when no level misses the goal and none above is unsure.
+    `next_users` is the first level above it that misses (`is_missed`) or that cannot be judged, and `reasons` say why,
+    or why there is no answer. `perhaps_users` is the greatest level below the least miss that cannot be judged,
+    `missed_users` the least miss, and `unsure` are levels below `users` that cannot be judged. `again` are levels above
+    a miss that are within the goal once more.
     """
 
     users: int | None
@@ -41,6 +45,9 @@ class Answer:
     is_missed: bool = False
     reasons: tuple[str, ...] = ()
     again: tuple[int, ...] = ()
+    perhaps_users: int | None = None
+    missed_users: int | None = None
+    unsure: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,19 +109,42 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
     if not levels:
         return Answer(None, reasons=("no level was measured",))
     outcomes = [(level.users, outcome(level, goal)) for level in levels]
-    within = None
-    for place, (users, found) in enumerate(outcomes):
-        if not found.is_within:
-            again = tuple(later for later, other in outcomes[place + 1 :] if other.is_within)
-            return Answer(
-                within, next_users=users, is_missed=found.is_within is False, reasons=found.reasons, again=again
-            )
-        within = users
-    return Answer(within, is_least=True)
+    missed = next((place for place, (_, found) in enumerate(outcomes) if found.is_within is False), len(outcomes))
+    below = outcomes[:missed]
+    within = max((place for place, (_, found) in enumerate(below) if found.is_within), default=-1)
+    above = below[within + 1 :]
+    first = (above or outcomes[missed:])[:1]
+    return Answer(
+        users=outcomes[within][0] if within >= 0 else None,
+        is_least=not first,
+        next_users=first[0][0] if first else None,
+        is_missed=bool(first) and not above,
+        reasons=first[0][1].reasons if first else (),
+        again=tuple(users for users, found in outcomes[missed + 1 :] if found.is_within),
+        perhaps_users=above[-1][0] if above else None,
+        missed_users=outcomes[missed][0] if missed < len(outcomes) else None,
+        unsure=tuple(users for users, found in below[: max(within, 0)] if found.is_within is None),
+    )
 
 
 def outcome(level: Level, goal: Goal) -> Outcome:
-    """Return whether a level is within the goal: more than half of its runs are, and one that is INVALID is not."""
+    """Return whether a level is within the goal: more than half of its runs are, and one that is INVALID is not.
+
+    Not known where a run is DOUBTFUL, or where the 95 % interval of a time has the goal in it.
+    """
+    found = _of_runs(level, goal)
+    if found.is_within is None or level.invalid:
+        return found
+    if level.doubtful:
+        reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubts)
+        runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
+        is_are = "is" if len(level.doubtful) == 1 else "are"
+        return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))
+    return _as_sure(found, level, goal)
+
+
+def _of_runs(level: Level, goal: Goal) -> Outcome:
+    """Return what the figures of the runs say, without regard to how well they are known."""
     if not level.counted and not level.invalid:
         return Outcome(None, ("interrupted",))
     found = [_of_figures(run.figures, goal) for run in level.counted]
@@ -130,6 +160,43 @@ def outcome(level: Level, goal: Goal) -> Outcome:
         return of_medians
     missed_count = sum(run.is_within is False for run in found)
     return Outcome(False, (f"{missed_count} of {run_count} runs missed",))
+
+
+def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
+    """Return the outcome, or that it is not known: the interval of a time has the goal in it, or contradicts it."""
+    judged = list(_intervals(level, goal))
+    if found.is_within is False:
+        errors = level.figures.error_ratio
+        slowest = level.figures.slowest_label_ms
+        if goal.error_ratio is not None and errors is not None and errors > goal.error_ratio:
+            return found
+        if goal.each_average_ms is not None and slowest is not None and slowest > goal.each_average_ms:
+            return found
+        if not judged or any(is_within is False for is_within, _ in judged):
+            return found
+        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or found.reasons)
+    unsure = tuple(text for is_within, text in judged if not is_within)
+    return Outcome(None, unsure) if unsure else found
+
+
+def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
+    """Yield of each time in the goal whether it is within for certain, with its interval in words."""
+    runs = [run.total for run in level.counted if run.total is not None]
+    if len(runs) < len(level.counted):
+        return
+    parts = {name: (limit, words) for name, limit, words in goal_parts(goal)}
+    for name, interval_of in (("average_ms", average_interval), ("p90_ms", p90_interval)):
+        found = interval_of(runs) if name in parts else None
+        value: float | None = getattr(level.figures, name)
+        if found is None or value is None:
+            continue
+        limit, (what, _) = parts[name]
+        high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
+        yield (
+            found.is_within(limit),
+            f"the {what} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to {high}, of "
+            f"{units.plural(found.sample_count, 'sample')}",
+        )
 
 
 def _invalid_text(invalid_count: int, run_count: int) -> str:

@@ -1,7 +1,8 @@
 """Simulated sweeps of which the truth is known: closed queues whose throughput never falls, and the law with a peak.
 
-A closed queue has users that think, then wait at one station of one or several servers: its throughput over users is
-exact, by mean value analysis. Each level is one run; its throughput is the true one × (1 + CV × a normal deviate).
+A closed queue has users that think, then wait at one station of one or several servers. Its throughput is exact: the
+product form that mean value analysis computes as well, here directly, because the recursion for several servers loses
+its digits. Each level is one run; its throughput is the true one × (1 + CV × a normal deviate).
 
 M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing networks", J. ACM 27(2), 1980.
 """
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
 from harness.stats import usl
 from harness.stats.sweep import Figures, Level, LevelRun, levels_of
@@ -32,19 +34,18 @@ class Queue:
 
     def rates_per_s(self, most: int) -> list[float]:
         """Return the throughput (per s) of 1 to `most` users."""
-        rates = []
-        waiting = [1.0]  # the probability of 0, 1, … users at the station, with one user less
-        for users in range(1, most + 1):
-            times = [count * self.service_s / min(count, self.server_count) for count in range(1, users + 1)]
-            response_s = sum(time_s * share for time_s, share in zip(times, waiting, strict=True))
-            rate = users / (response_s + self.think_s)
-            busy = [
-                rate * self.service_s / min(count, self.server_count) * waiting[count - 1]
-                for count in range(1, users + 1)
-            ]
-            waiting = [max(0.0, 1 - sum(busy)), *busy]
-            rates.append(rate)
-        return rates
+        return [self._rate_per_s(users) for users in range(1, most + 1)]
+
+    def _rate_per_s(self, users: int) -> float:
+        """Return the throughput of so many users: servers busy on average ÷ time of service."""
+        if not self.think_s:
+            return min(users, self.server_count) / self.service_s
+        counts = np.arange(users + 1)
+        busy = np.minimum(counts, self.server_count)
+        at_servers = np.concatenate([[0.0], np.cumsum(np.log(self.service_s / busy[1:]))])
+        logs = at_servers + (users - counts) * math.log(self.think_s) - gammaln(users - counts + 1)
+        shares = np.exp(logs - logs.max())
+        return float((shares * busy).sum() / shares.sum() / self.service_s)
 
     @property
     def saturation_users(self) -> float:
@@ -113,7 +114,9 @@ def of_law(law: Law, users: Sequence[int], cv: float, sweeps: int, seed: int) ->
     return _claims(rates, users, cv, sweeps, seed, law.peak_users, None)
 
 
-def simulated(rates: Sequence[float], users: Sequence[int], cv: float, random: np.random.Generator) -> tuple[Level, ...]:
+def simulated(
+    rates: Sequence[float], users: Sequence[int], cv: float, random: np.random.Generator
+) -> tuple[Level, ...]:
     """Return the levels of one sweep, a run each."""
     noisy = np.array(rates) * (1 + cv * random.standard_normal(len(rates)))
     return levels_of(

@@ -187,9 +187,7 @@ def _log(point: Point) -> float:
     return math.log(max(point.rate_per_s, 1e-9))
 
 
-def saturation_of(
-    points: Sequence[Point], plateau: Plateau | None, falls: bool, noise: Noise
-) -> Saturation | None:
+def saturation_of(points: Sequence[Point], plateau: Plateau | None, falls: bool, noise: Noise) -> Saturation | None:
     """Return the throughput that more users do not raise; None where it still rises at the last level.
 
     `points` end before a cliff. Where throughput falls beyond a peak (`falls`), the plateau about the best counts.
@@ -217,7 +215,9 @@ def knee_of(points: Sequence[Point], saturation: Saturation | None, noise: Noise
         return None
     round_s = first.users / first.rate_per_s
     users = saturation.rate_per_s * round_s
-    flat_runs = sum(_run_count(point) or 1 for point in points if saturation.from_users <= point.users <= saturation.to_users)
+    flat_runs = sum(
+        _run_count(point) or 1 for point in points if saturation.from_users <= point.users <= saturation.to_users
+    )
     t = float(stdtrit(noise.freedom, (1 + CONFIDENCE) / 2)) if noise.freedom < _KNOWN else _NORMAL
     factor = math.exp(t * noise.cv * math.sqrt(1 / (_run_count(first) or 1) + 1 / flat_runs))
     return Knee(Estimate(users, users / factor, users * factor), round_s * MS_PER_S)

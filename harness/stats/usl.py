@@ -53,8 +53,9 @@ class Estimate:
 class Fit:
     """The law's parameters: γ per s, α and β without unit.
 
-    `peak_users` is None where there is no peak in the range of the levels. `r_squared` is None where throughput is the
-    same at all levels; `falls` when the measured throughput falls over the levels by more than noise; `worst_ratio` is the greatest distance of a level's median from the curve ÷ the best throughput.
+    `peak_users` is None where the levels show no peak. `r_squared` is None where throughput is the same at all levels.
+    `worst_ratio` is the greatest distance of a level's median from the curve ÷ the best throughput. `falls` when the
+    measured throughput falls over the levels by more than noise.
     """
 
     gamma_per_s: Estimate

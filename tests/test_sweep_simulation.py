@@ -1,0 +1,61 @@
+"""Simulated sweeps: no peak and no cliff of queues whose throughput never falls; the peak where there is one."""
+
+from itertools import pairwise
+
+import pytest
+
+from harness.stats.monotone import fall_p_value, never_falling
+from harness.stats.sweep_simulation import LAWS, QUEUES, SEVEN, THIRTEEN, Queue, of_law, of_queue
+
+
+def test_mean_value_analysis_of_one_server_is_that_worked_out_by_hand():
+    # One user: 1 / (0.05 + 0.95). Two: the second finds 0.05 users waiting, R = 0.0525 s, 2 / 1.0025.
+    assert Queue(0.05, 0.95).rates_per_s(2) == pytest.approx([1.0, 2 / 1.0025])
+
+
+def test_servers_for_all_users_make_nobody_wait():
+    assert Queue(0.2, 0.3, 8).rates_per_s(8) == pytest.approx([users / 0.5 for users in range(1, 9)])
+
+
+@pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
+def test_the_throughput_of_a_closed_queue_never_falls_and_ends_at_its_servers(queue):
+    rates = queue.rates_per_s(200)
+    assert all(after >= before - 1e-9 for before, after in pairwise(rates))
+    assert rates[-1] == pytest.approx(queue.server_count / queue.service_s, rel=0.01)
+
+
+def test_values_that_fall_are_pooled():
+    assert never_falling([1, 3, 2, 4], [1, 1, 1, 1]) == [1, 2.5, 2.5, 4]
+    assert never_falling([1, 3, 2], [1, 1, 3]) == [1, 2.25, 2.25]
+
+
+def test_the_p_value_of_two_values_is_half_of_the_chi_squares():
+    # Two values: the curve is flat in half of the cases, and then (difference)² / 2 is chi-square of 1.
+    assert fall_p_value([1.0, 0.0], [1, 1], 0.5 / 3.841459) == pytest.approx(0.025, abs=1e-6)
+    assert fall_p_value([0.0, 1.0], [1, 1], 0.1) == 1.0
+
+
+@pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
+@pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
+def test_of_a_queue_whose_throughput_never_falls_neither_peak_nor_cliff_is_reported(queue, users):
+    found = of_queue(queue, users, 0.03, 10, seed=1)
+    assert (found.peak, found.cliff) == (0, 0)
+    assert found.knee >= 0.9
+    assert found.knee_held >= 0.7
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
+@pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
+def test_in_at_most_1_of_100_sweeps_over_a_queue_a_peak_or_cliff_is_reported(queue, users):
+    found = of_queue(queue, users, 0.03, 200, seed=2)
+    assert max(found.peak, found.cliff) <= 0.01
+    assert found.knee_held >= 0.9
+
+
+@pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_a_peak_that_is_there_is_found_and_its_interval_holds_it(law, users):
+    found = of_law(law, users, 0.03, 20, seed=1)
+    assert found.peak >= 0.9
+    assert found.peak_held >= 0.9
