@@ -246,7 +246,7 @@ lint: ## ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-bench: ## measure the aggregator beside other readers, the start of a run, comparisons, the gate, … (BENCH=aggregate, run, compare, gate, generators, push)
+bench: ## measure the product itself: readers, comparisons, sweeps, the gate, … (BENCH=aggregate; scripts/bench --help lists all)
 	@$(python) scripts/bench $(call quoted,$(BENCH))
 
 clean: ## remove .venv and build/; reports stay

@@ -57,6 +57,15 @@ def test_a_night_like_those_before_is_ok():
     assert headline(result) == "OK: 1 run, nothing is worse than in the nights before."
 
 
+def test_the_headline_does_not_deny_what_is_worse_by_less_than_nights_differ():
+    # 12 nights about 100 ms, 9 about 108 ms: there is a change point, and each night is within the limit.
+    before = (103, 96, 98, 101, 97, 100, 101, 98, 96, 101, 103, 98)
+    result = result_of(night(ended()), *entries(*before, 107, 113, 106, 106, 116, 103, 111, 102, 106))
+    assert result.verdict == "OK"
+    assert headline(result) == "OK: 1 run; 1 figure is worse since 2026-11-13, by less than nights differ."
+    assert "worse since 2026-11-13, but within what nights are apart" in page_of(result)
+
+
 def test_a_first_night_is_ok_and_says_that_it_judged_nothing():
     result = result_of(night(ended()), *entries(100.0))
     assert (result.verdict, result.exit_code) == ("OK", 0)

@@ -1,11 +1,11 @@
-"""`scripts/bench`: measures the aggregator, how a run gets going, what comparisons and the nightly's gate see."""
+"""`scripts/bench`: measures the aggregator, how a run gets going, what comparisons, the nightly's gate and sweeps see."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-from harness.cli import bench_aggregate, bench_compare, bench_gate, bench_generators, bench_push, bench_run
+from harness.cli import bench_aggregate, bench_compare, bench_gate, bench_generators, bench_push, bench_run, bench_sweep
 from harness.errors import EXIT_OK
 from harness.io import machine
 from harness.io.interrupts import Interrupts
@@ -18,6 +18,7 @@ examples:
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
   scripts/bench compare                                         false alarms and power of comparisons, and their time
   scripts/bench gate                                            false alarms and power of the nightly's gate
+  scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench generators                                      two generators beside one: samples lost, rates
   scripts/bench push                                            a JTL to S3 beside a plain copy
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
@@ -30,6 +31,7 @@ _PARTS = {
     "aggregate": (bench_aggregate, "the aggregator beside the other readers"),
     "compare": (bench_compare, "false alarms and power of comparisons, and their time"),
     "gate": (bench_gate, "false alarms and power of the nightly's gate, on simulated histories"),
+    "sweep": (bench_sweep, "peaks, cliffs and knees that sweeps report, on simulated ones"),
     "generators": (bench_generators, "two generators beside one on this machine: samples lost, rates"),
     "push": (bench_push, "a JTL to S3, beside a plain copy to the same server"),
 }
