@@ -21,7 +21,7 @@ from harness.record import GeneratorRecord
 from harness.render.notes import NOTES_END, notes_of
 from harness.render.svg import LEFT, RIGHT
 from harness.render.sweep_charts import sweep_pictures
-from harness.render.sweep_words import counted_text, doubts, findings
+from harness.render.sweep_words import answer_text, counted_text, doubts, findings
 from harness.stats.level_tables import parse_csv, parse_markdown
 from harness.stats.sweep import Figures, LevelRun, Sweep, levels_of
 from harness.stats.sweep_analysis import analyse
@@ -242,7 +242,8 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     found = Sweep("x", doubted)
     [chart] = [one.svg for one in sweep_pictures(found, analyse(doubted, None)) if one.name == "throughput.svg"]
     assert "DOUBTFUL" in chart
-    assert "DOUBTFUL at 2 users: not steady (run)." in doubts(found, analyse(doubted, None))
+    assert "DOUBTFUL at 2 users: not steady." in doubts(found, analyse(doubted, None))
+    assert answer_text(found, analyse(doubted, None)).endswith("DOUBTFUL at 2 users: not steady.")
 
 
 UNSTEADY = ((1, ("not-steady",)), (5, ("not-steady",)), (10, ()))

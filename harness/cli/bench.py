@@ -1,4 +1,4 @@
-"""`scripts/bench`: measures the aggregator, how a run gets going, what comparisons, the nightly's gate and sweeps see."""
+"""`scripts/bench`: measures the aggregator, how a run gets going, what comparisons, the gate and sweeps see."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
     What the generator may have made of it is said with it: its figures would pass for the system's.
     """
-    text = _answer(analysis)
+    text = _answer(analysis) + _doubtful_best(sweep, analysis)
     starved = [
         level.users
         for level in sweep.levels
@@ -104,6 +104,20 @@ def _best(analysis: SweepAnalysis) -> str:
         return "No throughput is known."
     rate = units.rate_text(analysis.best_rate_per_s)
     return f"Best throughput: {rate} req/s at {units.plural(analysis.best_users, 'user')}."
+
+
+def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return that the best throughput is of a DOUBTFUL run, where the answer names it; else nothing."""
+    doubts = {
+        reason
+        for level in sweep.levels
+        if level.users == analysis.best_users
+        for run in level.doubtful
+        for reason in run.doubts
+    }
+    if not doubts or analysis.answer.users is not None:
+        return ""
+    return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(doubts))}."
 
 
 def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
@@ -272,11 +286,13 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
         for run in level.invalid:
             why = "; ".join(run.verdict.reasons) if run.verdict else ""
             yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). Its figures are not counted."
+    doubtful: dict[str, list[int]] = {}
     for level in levels:
         for run in level.counted:
             if run.verdict is not None and run.verdict.state == DOUBTFUL:
-                why = "; ".join(run.verdict.reasons)
-                yield f"DOUBTFUL at {units.plural(level.users, 'user')}: {why} ({run.name})."
+                doubtful.setdefault("; ".join(run.verdict.reasons), []).append(level.users)
+    for why, users in doubtful.items():
+        yield f"{DOUBTFUL} at {users_text(dict.fromkeys(users))}: {why}."
     stopped = [level.users for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {users_text(stopped)} are not counted."
