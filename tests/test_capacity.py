@@ -2,14 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.cli.capacity import _Search
+from harness.cli.sweeping import SoFar
 from harness.goal import Goal
+from harness.histogram import Histogram
 from harness.render.levels import capacity_text
 from harness.stats.capacity import MOST_RUNS, Capacity, Probe, capacity, next_users
+from harness.stats.sweep_record import CAPACITY, SweepRun
+from harness.verdict import VALID, Verdict
+from tests.results import label_result, run_result
+from tests.sweeps import SWEEP_RECORD
 
 
 def searched(is_within: Callable[[int], bool], first: int = 1, most: int = 400) -> list[Probe]:
@@ -124,3 +133,20 @@ def test_a_search_ends_whatever_the_outcomes_are(seed, most):
     assert max(Counter(probe.users for probe in probes).values()) <= 3
     found = capacity(probes, 1, most)
     assert found.users is None or found.users <= most
+
+
+def test_27_samples_about_the_goal_are_measured_again_and_then_told_as_unknown():
+    # The p90 is 318 ms against a goal of 300; of 27 samples its interval is 295 ms to no upper end.
+    times_ms = [round(243 * (0.6 + 0.8 * place / 26)) for place in range(27)]
+    figures = replace(label_result("TOTAL", 243.0), histogram=Histogram.of(times_ms), percentiles_ms={"90": 318.0})
+    verdict = Verdict(VALID, (), (), ("90 % line 318 ms, goal 300 ms",))
+    result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
+    record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
+    search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300, error_ratio=None))))
+    so_far = SoFar(record, (result,))
+    assert search.next_step(so_far) == (1, 2)
+    closing = search.closing(so_far)
+    assert "| cannot tell |" in closing
+    assert "CANNOT TELL whether 1 user is within 90 % line up to 300 ms" in closing
+    assert "not even" not in closing
+    assert "95 % interval 295 ms to no upper end, of 27 samples; measure longer (DURATION=…)" in closing

@@ -26,6 +26,7 @@ from harness.stats.level_tables import parse_csv, parse_markdown
 from harness.stats.sweep import Figures, LevelRun, Sweep, levels_of
 from harness.stats.sweep_analysis import analyse
 from harness.stats.sweep_record import CAPACITY, RUNNING, SweepRecord, SweepRun
+from harness.stats.sweep_simulation import QUEUES, THIRTEEN
 from harness.summary import summarise
 from harness.verdict import DOUBTFUL, VALID, Verdict
 from tests.factories import closed_load, failed, record, sample, tally_of
@@ -218,11 +219,15 @@ def test_levels_that_are_not_steady_are_named_where_the_counted_seconds_are_expl
 
 
 def test_a_saturated_sweep_says_so_and_tells_no_peak():
-    rates = {users: min(20.0, users / 2.05) for users in (1, 2, 5, 10, 20, 40, 50, 75, 100, 150, 200)}
+    # One server of 50 ms, 2 s of think time: 20 per s, and N* = 41. The fit alone has a peak, throughput never falls.
+    queue = QUEUES["1 server, N* = 41"].rates_per_s(200)
+    rates = {users: queue[users - 1] for users in THIRTEEN}
     texts = dict(findings(Sweep("x", levels(rates)), analyse(levels(rates), None)))
-    assert texts["saturation"] == "saturated at 19.92 req/s from about 40 users"
+    assert texts["saturation"] == "saturated at 19.93 req/s from about 50 users"
+    assert texts["knee"].startswith(
+        "N* = 40.8 users (38.3 to 43.6, if single runs differ by 3 %): 19.93 req/s × 2050 ms"
+    )
     assert "no peak: throughput does not fall by more than noise, 1 to 200 users" in texts["Universal Scalability Law"]
-    assert texts["knee"].startswith("N* = 40.9 users (")
 
 
 def test_a_fall_at_one_level_of_single_runs_asks_for_repeats():

@@ -202,8 +202,11 @@ def _knee(analysis: SweepAnalysis) -> str:
             return "not known: no saturation is seen"
         return "not known: it takes a level of 1 user, whose requests do not wait for each other"
     found = knee.users
+    ends = f"{found.low or 0:.3g} to {found.high or 0:.3g}"
+    if knee.assumed_cv is not None:
+        ends += f", if single runs differ by {units.percent_text(knee.assumed_cv, 0)} %"
     return (
-        f"N* = {found.value:.3g} users ({_end(found.low)} to {_end(found.high)}): "
+        f"N* = {found.value:.3g} users ({ends}): "
         f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of a round at 1 "
         "user; with more users most of the time is waiting"
     )
@@ -220,7 +223,7 @@ def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
         f"{units.percent_text(fit.worst_ratio, 1)} % of the best"
     )
     if not fit.follows:
-        return f"{parts}: the law does not fit (it cannot follow a cliff), and its peak means nothing"
+        return f"{parts}: the law does not fit (it follows neither a cliff nor a sharp bend): no peak"
     if fit.peak_users is not None:
         peak = fit.peak_users
         return (

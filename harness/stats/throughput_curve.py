@@ -97,10 +97,12 @@ class Saturation:
 @dataclass(frozen=True)
 class Knee:
     """N*, the users at which the bounds of a closed system cross: the saturated throughput × the time of a round at one
-    user, `round_ms`; with the 95 % interval that noise between runs makes."""
+    user, `round_ms`; with the 95 % interval that noise between runs makes. `assumed_cv` is that noise where nothing
+    measured says what it is."""
 
     users: Estimate
     round_ms: float
+    assumed_cv: float | None = None
 
 
 def noise_of(levels: Sequence[Level]) -> Noise:
@@ -220,4 +222,5 @@ def knee_of(points: Sequence[Point], saturation: Saturation | None, noise: Noise
     )
     t = float(stdtrit(noise.freedom, (1 + CONFIDENCE) / 2)) if noise.freedom < _KNOWN else _NORMAL
     factor = math.exp(t * noise.cv * math.sqrt(1 / (_run_count(first) or 1) + 1 / flat_runs))
-    return Knee(Estimate(users, users / factor, users * factor), round_s * MS_PER_S)
+    assumed = noise.cv if noise == Noise(SINGLE_RUN_CV, _KNOWN) else None
+    return Knee(Estimate(users, users / factor, users * factor), round_s * MS_PER_S, assumed)
