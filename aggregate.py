@@ -8,4 +8,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.cli.entry import run
 
-run("aggregate", "aggregate.py")
+run("aggregate", "aggregate.py", output_counts=True)

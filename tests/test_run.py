@@ -151,7 +151,7 @@ def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run,
         ("dies", "CannotResolveClass kg.apc.Gone"),
         pytest.param("silent", "no sample of the load was taken", marks=pytest.mark.real),
         ("all-failed", "a fast error is no speed"),
-        pytest.param("torn", "JMeter ended with exit code -9", marks=pytest.mark.real),
+        pytest.param("torn", "JMeter was killed by signal 9 (SIGKILL)", marks=pytest.mark.real),
     ],
 )
 def test_a_run_that_measured_nothing_ends_with_3_and_the_reason(run, target, tmp_path, mode, reason):

@@ -8,7 +8,8 @@ import re
 import sys
 import traceback
 
-from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError
+from harness.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
+from harness.io import standard_streams
 from harness.io.interrupts import Interrupts
 from harness.io.toolchain import enter_venv
 
@@ -16,30 +17,41 @@ from harness.io.toolchain import enter_venv
 _FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN")
 
 
-def run(module: str, program: str) -> None:
+def run(module: str, program: str, *, output_counts: bool = False) -> None:
     """Run `main(arguments)` of a module of harness.cli inside .venv and exit with what it returns.
 
-    The module is imported only then: it needs packages that a new checkout does not have yet.
+    The module is imported only then: it needs packages that a new checkout does not have yet. What cannot be printed
+    does not end the command. With `output_counts` it is an error in the end, unless the reader has gone.
     """
+    standard_streams.protect()
+    try:
+        code = _code_of(module, program)
+    except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
+        code = ended.code if isinstance(ended.code, int) else EXIT_OK
+    lost = standard_streams.output_error()
+    if lost and not standard_streams.is_reader_gone():
+        print(f"{program}: not all of the output could be written ({lost.strerror})", file=sys.stderr)
+        code = code or (EXIT_USAGE if output_counts else EXIT_OK)
+    sys.exit(code)
+
+
+def _code_of(module: str, program: str) -> int:
     try:
         with Interrupts():
             enter_venv()
-        code = importlib.import_module(f"harness.cli.{module}").main(sys.argv[1:])
+        code: int = importlib.import_module(f"harness.cli.{module}").main(sys.argv[1:])
     except HarnessError as error:
         print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
-        code = error.exit_code
+        return error.exit_code
     except KeyboardInterrupt:
         print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
-        code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output (head, less) has gone: no message can reach it
-        code = 0
+        return EXIT_INTERRUPTED
     except Exception:  # noqa: BLE001 - the last resort
         # An error of ours must not look like a missed goal: Python's own code would be 1.
         traceback.print_exc()
         print(f"{program}: this is an error of the harness itself", file=sys.stderr)
-        code = EXIT_BUG
-    sys.exit(code)
+        return EXIT_BUG
+    return code
 
 
 def with_variables(text: str) -> str:

@@ -17,7 +17,7 @@ from rich.console import Console
 from harness import spec as specs
 from harness import units
 from harness.cli.arguments import Asked
-from harness.errors import HarnessError, StartError
+from harness.errors import HarnessError, InvalidRunError, StartError
 from harness.generator import (
     DUMP_DIR,
     LOG_NAME,
@@ -37,9 +37,11 @@ from harness.io.interrupts import Interrupts
 from harness.io.jmeter import (
     JMeter,
     JMeterHome,
+    ending_text,
     free_udp_port,
     has_dead_thread,
     reason_from_logs,
+    signal_of,
     words_of_plan,
 )
 from harness.io.ports import check_port
@@ -157,6 +159,9 @@ def measure(
     directory.write_run(record.to_json())
     started_s = time.monotonic()
     outcome = _drive(spec, directory, record, system, place)
+    if not directory.path.is_dir():
+        what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
+        raise InvalidRunError(what, "its samples are gone")
     # The logs of a system that still writes them come after its end.
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
@@ -263,17 +268,20 @@ def _drive(
         stack.callback(process.stop, 0.0, 0.0)  # nothing to do, unless an error of ours left it running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         progress = Progress(place.console)
-        with TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})}), progress:
+        telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
+        with telemetry, progress:
             outcome = drive(
                 process,
                 JtlTail(directory.samples),
                 progress,
                 place.interrupts,
-                lambda: _troubles(system, generators),
+                lambda: _troubles(system, generators, place.guardian),
                 spec.load.duration_s,
                 spec.profile.overrun_s,
                 spec.load.requests if isinstance(spec.load, ClosedLoad) else None,
             )
+    if telemetry.trouble:
+        place.say(f"{directory.telemetry.name} is not whole ({telemetry.trouble}): CPU and memory are not all known")
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
@@ -281,10 +289,11 @@ def _drive(
     return outcome
 
 
-def _troubles(system: Supervisor | None, generators: Generators | None) -> tuple[str, ...]:
-    """Return what has died since the last look, a line each."""
+def _troubles(system: Supervisor | None, generators: Generators | None, guardian: Guardian) -> tuple[str, ...]:
+    """Return what has died since the last look, a line each; a guardian that has died is replaced."""
+    guardian.keep_up()
     dead = system.check() if system else ()
-    died = tuple(f"{name} died during the run with exit code {code}" for name, code, _ in dead)
+    died = tuple(f"{name} died during the run: it {ending_text(code)}" for name, code, _ in dead)
     return died + (generators.troubles() if generators else ())
 
 
@@ -308,7 +317,8 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
     telling = [
         log for log in logs if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and outcome.exit_code)
     ]
-    reasons = ((log, reason_from_logs(path, log)) for log in telling)
+    with_console = signal_of(outcome.exit_code) is None
+    reasons = ((log, reason_from_logs(path, log, with_console=with_console)) for log in telling)
     return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
 
 
@@ -319,7 +329,10 @@ def _with_logs_kept(error: StartError, logs: Path, asked: Asked) -> StartError:
         return StartError(what, error.todo, detail)
     kept = asked.build / "failed-start"
     shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(logs, kept)
+    try:
+        shutil.copytree(logs, kept)
+    except OSError:  # build/ is somebody else's: what is known is the tail of the logs in `detail`
+        return StartError(what, "", detail)
     mask_secrets(kept, asked.hidden)
     # Where the logs are now is gone when the harness ends.
     told = error.todo.replace(str(logs), shown(kept))

@@ -95,6 +95,7 @@ class Night:
 
     def _do(self, place: int) -> None:
         """Do a run, unless there is no time for it."""
+        self._guardian.keep_up()
         run = self._record.runs[place]
         load = self._record.load_of(run)
         left_s = self._record.budget_s - self._spent_s

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from uuid import uuid4
 
 from harness import spec as specs
 from harness import units
@@ -87,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         storage = NightStorage(options.s3, options.endpoint_url) if options.s3 else None
         if storage:
             storage.fetch(options.reports, loads)
-        night = Night(options, suite, loads, storage, interrupts, stack.enter_context(Guardian(uuid4().hex)))
+        night = Night(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
         with interrupts.held():
             return night.carry_out()
 

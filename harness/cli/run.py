@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from uuid import uuid4
 
 from rich.console import Console
 
@@ -120,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(asked, options.reports)
         kept_in = place_to_keep(options.s3, asked.profile)
-        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian(uuid4().hex)))
+        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         place = stack.enter_context(generators_of(asked, options.keys, place))
         directory = reserve(options.reports, spec.plan.name, spec.series)
         try:

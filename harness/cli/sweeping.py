@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
-from uuid import uuid4
 
 from rich.console import Console
 
@@ -30,7 +29,15 @@ from harness.cli.arguments import (
 from harness.cli.fetching import metrics_after
 from harness.cli.levels import Levels
 from harness.cli.measuring import Workplace, generators_of, ready_jmeter, shown, update_overview
-from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, StartError, UsageError
+from harness.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_INVALID,
+    EXIT_OK,
+    HarnessError,
+    InvalidRunError,
+    StartError,
+    UsageError,
+)
 from harness.io import machine, toolchain
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
@@ -169,7 +176,7 @@ def run_sweep(
         allow_open_files(most)
         jmeter = ready_jmeter(asked, options.reports)
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
-        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian(uuid4().hex)))
+        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         place = stack.enter_context(generators_of(asked, options.keys, place))
         if files:
             stack.enter_context(files.locked())
@@ -203,7 +210,7 @@ class _Sweep:
         self._course = course
         self._broken_in_a_row = 0
 
-    def carry_out(self, folder: Path, warm_up_users: int) -> StartError | None:
+    def carry_out(self, folder: Path, warm_up_users: int) -> HarnessError | None:
         """Measure what is left; return the error that ended it, None when it came to its end or was interrupted."""
         try:
             with Levels(self._asked, self._files, self._place, folder, warm_up_users) as levels:
@@ -216,7 +223,7 @@ class _Sweep:
                     self._measure(levels, step)
         except KeyboardInterrupt:
             return None
-        except StartError as error:
+        except (StartError, InvalidRunError) as error:
             return error
         return None
 

@@ -12,6 +12,7 @@ from harness.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.figures import PERCENTILES
 from harness.io.inputs import resolve
 from harness.io.jtls import WHOLE, Counting, run_of, summary_of_jtls
+from harness.io.standard_streams import is_reader_gone
 from harness.render.columns import (
     CLASSIC,
     DEFAULT,
@@ -148,6 +149,8 @@ def print_tables(options: argparse.Namespace) -> int:
                 view = selection.view(summary, run[0].name if options.each else summary.source)
                 is_whole = record is not None and counting.window == WHOLE
                 printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
+                if is_reader_gone():
+                    return code
         except UsageError as error:
             if not options.each:
                 raise

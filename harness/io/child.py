@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +25,7 @@ _TAIL_BYTES = 64_000
 # A child that was sent SIGKILL is gone at once, save when it hangs in the kernel.
 _KILL_WAIT_S = 5.0
 _POLL_S = 0.02
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,29 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_ending_with_us(),
             )
         except OSError as error:
             raise UsageError(
                 f"{launch.name}: cannot start {launch.argv[0]} ({error.strerror})", "install it or put it on PATH"
             ) from None
+
+
+def _ending_with_us() -> Callable[[], None] | None:
+    """Return what a child does first, so that Linux asks it to end when we are killed and our guardian with us.
+
+    The kernel watches the thread that started the child: only the main one lives as long as we do.
+    """
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return None
+    ours, prctl = os.getpid(), ctypes.CDLL(None).prctl
+
+    def ask_kernel() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != ours:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return ask_kernel
 
 
 def inherited() -> dict[str, str]:

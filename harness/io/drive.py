@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.io.interrupts import Interrupts
-from harness.io.jmeter import JMeter
+from harness.io.jmeter import JMeter, ending_text
 from harness.io.progress import JtlTail, Progress
 from harness.live import LiveTally
 
@@ -78,4 +78,4 @@ def drive(
 
 
 def _reasons(code: int) -> tuple[str, ...]:
-    return (f"JMeter ended with exit code {code}",) if code else ()
+    return (f"JMeter {ending_text(code)}",) if code else ()

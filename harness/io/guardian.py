@@ -5,6 +5,8 @@ guardian, in a session of its own, waits for the end of a pipe whose other end o
 when the harness ends, even by SIGKILL. Then the guardian ends every process of that owner, masks the secrets in what a
 run has left that did not come to its end, and removes what it was told of. The same file is the guardian's
 program: standard library and psutil, and what masks secrets.
+
+A guardian that dies is replaced. Where both die at once, the next harness on this machine ends what they left.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -36,13 +39,21 @@ _KILL_WAIT_S = 2.0
 _KILL_ROUNDS = 3
 _POLL_S = 0.05
 _CLOSE_DEADLINE_S = _GRACE_S + _KILL_ROUNDS * _KILL_WAIT_S + 5.0
+# The harness's process id and when that process started, so that nobody takes another one of that id for it.
+_OWNER_ID = re.compile(r"(\d+)-(\d*)-[0-9a-f]+")
+_START_FIELD = 19  # of /proc/<pid>/stat, counted from the state
+_ENDED = "ended"
 
 
 class Guardian:
     """Watches over everything that is started with its `environment`, until it is closed or the harness dies."""
 
     def __init__(self, owner_id: str | None = None) -> None:
-        self.owner_id = owner_id or f"{os.getpid()}-{secrets.token_hex(8)}"
+        self.owner_id = owner_id or f"{os.getpid()}-{_start_of(os.getpid())}-{secrets.token_hex(8)}"
+        self._told = b""
+        self._begin()
+
+    def _begin(self) -> None:
         read_end, self._write_end = os.pipe()  # neither is inherited, save the read end by the guardian
         try:
             self._process = subprocess.Popen(
@@ -79,12 +90,29 @@ class Guardian:
         self._tell(_MASKED, folder)
 
     def _tell(self, word: str, what: Path | int, *values: str) -> None:
-        os.write(self._write_end, json.dumps([word, str(what), *values]).encode() + b"\0")
+        message = json.dumps([word, str(what), *values]).encode() + b"\0"
+        self._told += message
+        try:
+            os.write(self._write_end, message)
+        except BrokenPipeError:
+            self._process.wait()
+            self.keep_up()
+
+    def keep_up(self) -> None:
+        """Start another guardian, with all that this one was told, should it have died."""
+        code = self._process.poll()
+        if code is None:
+            return
+        print(f"the guardian process ended (exit code {code}); another one is started", file=sys.stderr, flush=True)
+        os.close(self._write_end)
+        self._begin()
+        os.write(self._write_end, self._told)
 
     def close(self) -> None:
         """End what is left of the owner's processes and the guardian itself. Can be called again."""
         if self._write_end < 0:
             return
+        self.keep_up()
         os.close(self._write_end)
         self._write_end = -1
         try:
@@ -94,6 +122,7 @@ class Guardian:
             self._process.wait()
 
     def __enter__(self) -> Guardian:
+        end_leftovers()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -112,6 +141,42 @@ def owned_processes(owner_id: str, sessions: Collection[int] = ()) -> list[psuti
                 found.update((child.pid, child) for child in process.children(recursive=True))
     found.pop(os.getpid(), None)
     return [process for process in found.values() if not _is_guardian(process)]
+
+
+def end_leftovers() -> None:
+    """End the processes of harnesses that were killed together with their guardians, and say so."""
+    found: dict[str, list[str]] = {}
+    ours = _namespace(os.getpid())
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            owner = _OWNER_ID.fullmatch(process.environ().get(OWNER_VARIABLE, ""))
+            # In another namespace, as a container's, the process ids are other ones.
+            is_ours = owner is not None and process.pid != os.getpid() and _namespace(process.pid) == ours
+            if owner and is_ours and _has_ended(int(owner[1]), owner[2]) and not _is_guardian(process):
+                found.setdefault(owner[0], []).append(f"{process.name()} (pid {process.pid})")
+    for owner_id, names in found.items():
+        print(f"ended, left by a harness that was killed: {', '.join(names)}", file=sys.stderr, flush=True)
+        _end_all(owner_id, ())
+
+
+def _has_ended(pid: int, start: str) -> bool:
+    return not psutil.pid_exists(pid) or _start_of(pid) not in ("", start)
+
+
+def _start_of(pid: int) -> str:
+    """Return when a process started, in ticks since the machine did; "" where that cannot be known."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return _ENDED if fields[0] in "ZX" else fields[_START_FIELD]
+
+
+def _namespace(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _is_guardian(process: psutil.Process) -> bool:

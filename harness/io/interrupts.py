@@ -1,4 +1,7 @@
-"""Ctrl-C, TERM and HUP as a wish to stop: an exception while there is nothing to save, a flag while there is."""
+"""Ctrl-C, TERM and HUP as a wish to stop: an exception while there is nothing to save, a flag while there is.
+
+A HUP that is ignored from the start, as below nohup, stays ignored.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,18 @@ class Interrupts:
     def __init__(self) -> None:
         self.count = 0
         self._raising = True
-        self._before = [signal.getsignal(number) for number in _SIGNALS]
+        self._hung_up = False
+        self._before = {number: signal.getsignal(number) for number in _SIGNALS}
+        if self._before[signal.SIGHUP] is signal.SIG_IGN:
+            del self._before[signal.SIGHUP]
 
     def __enter__(self) -> Interrupts:
-        for number in _SIGNALS:
+        for number in self._before:
             signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in zip(_SIGNALS, self._before, strict=True):
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
     @contextmanager
@@ -36,7 +42,11 @@ class Interrupts:
         finally:
             self._raising = before
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            if self._hung_up:
+                return  # of a terminal that is closed, the system and the shell send one each
+            self._hung_up = True
         self.count += 1
         if self._raising:
             raise KeyboardInterrupt

@@ -20,6 +20,8 @@ _REASONS_KEPT = 3
 _ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
 # What a plan writes with ${__log(…,ERROR)}: the thread's name, then the words.
 _PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
+# A JVM that a signal ends in order, as SIGTERM, ends with this and the signal's number.
+_SIGNALLED = 128
 _DEAD_THREAD = " ERROR o.a.j.t.JMeterThread: Test failed!"
 _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
 
@@ -110,11 +112,30 @@ def has_dead_thread(directory: Path, log_name: str) -> bool:
     return any(_DEAD_THREAD in line for line in _log_lines(directory / log_name))
 
 
-def reason_from_logs(directory: Path, log_name: str) -> str:
-    """Return what JMeter itself says went wrong: errors and exceptions of jmeter.log, else the end of its console."""
+def signal_of(exit_code: int) -> signal.Signals | None:
+    """Return the signal that ended a process; None when it ended by itself."""
+    try:
+        return signal.Signals(-exit_code if exit_code < 0 else exit_code - _SIGNALLED)
+    except ValueError:
+        return None
+
+
+def ending_text(exit_code: int) -> str:
+    """Return how a process ended: `was killed by signal 9 (SIGKILL)`, `ended with exit code 1`."""
+    number = signal_of(exit_code)
+    if number is None:
+        return f"ended with exit code {exit_code}"
+    return f"was {'killed' if exit_code < 0 else 'ended'} by signal {int(number)} ({number.name})"
+
+
+def reason_from_logs(directory: Path, log_name: str, *, with_console: bool = True) -> str:
+    """Return what JMeter itself says went wrong: errors and exceptions of jmeter.log, else the end of its console.
+
+    Of a JMeter that a signal ended the console says nothing about the reason: leave it out.
+    """
     console, lines = directory / CONSOLE_NAME, _log_lines(directory / log_name)
     said = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
-    if not said and console.is_file():
+    if not said and with_console and console.is_file():
         said = [line for line in console.read_text(errors="replace").splitlines() if line.strip()][-_REASONS_KEPT:]
     reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in said)
     return "; ".join(list(reasons)[:_REASONS_KEPT])

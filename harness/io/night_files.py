@@ -13,6 +13,7 @@ from harness.config import did_you_mean
 from harness.errors import UsageError
 from harness.io.folder_lock import alone_in
 from harness.io.rundir import RunDirectory, json_text, read_json, write_whole
+from harness.io.writable import writing_into
 from harness.nightly import FORMAT_VERSION, RUNNING, NightlyRecord
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:-(\d+))?")
@@ -78,7 +79,7 @@ def reserve_night(reports: Path, date: str) -> NightFiles:
     for number in range(1, _ATTEMPTS):
         files = NightFiles(reports / (date if number == 1 else f"{date}-{number}"))
         if not files.record.exists():
-            with contextlib.suppress(FileExistsError):
+            with contextlib.suppress(FileExistsError), writing_into(reports):
                 files.folder.mkdir(parents=True)
                 return files
     raise UsageError(f"{reports.name}: no free name for a night of {date}", "look at what fills the folder")
@@ -123,5 +124,6 @@ def _order(files: NightFiles) -> tuple[str, int]:
 
 def locked(reports: Path) -> AbstractContextManager[None]:
     """Hold the nights of a folder alone; UsageError when another harness is at them."""
-    reports.mkdir(parents=True, exist_ok=True)
+    with writing_into(reports):
+        reports.mkdir(parents=True, exist_ok=True)
     return alone_in(reports, f"a night goes on in {os.path.relpath(reports)}", "wait for its end")

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.io.writable import writing_into
+
 
 def stamp_of(paths: Sequence[Path], *texts: str) -> str:
     """Return the hash of the texts and of the files' names and contents; OSError when a file cannot be read.
@@ -30,8 +32,10 @@ def has_stamp(file: Path, stamp: str) -> bool:
 @contextmanager
 def lock(file: Path, name: str, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock of one thing to do; says that it waits when another harness holds it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as handle:
+    with writing_into(file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = file.open("w")
+    with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.errors import UsageError
 from harness.io import child
 from harness.io.once import has_stamp, lock, stamp_of
+from harness.io.writable import writing_into
 from harness.system import Context, Manifest, Prepare, applies, render, render_argv
 
 Say = Callable[[str], None]
@@ -33,7 +34,8 @@ def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str]
     """Run the steps that are not done yet; a second harness waits for the first instead of doing them too."""
     if all(step.is_done for step in _steps(manifest, context, artifacts)):
         return
-    artifacts.mkdir(parents=True, exist_ok=True)
+    with writing_into(artifacts):
+        artifacts.mkdir(parents=True, exist_ok=True)
     with lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, say):
         # A generator: an input of one step may be what an earlier one creates.
         for step in _steps(manifest, context, artifacts):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 
 from harness.errors import InvalidRunError, UsageError
 from harness.generator import PLAN_NAME
+from harness.io.writable import TODO, writing_into
 from harness.jmx import data_files
 from harness.jtl import SAMPLES_NAME, samples_number
 from harness.record import FORMAT_VERSION as RUN_VERSION
@@ -21,6 +23,7 @@ from harness.units import BYTES_PER_MB
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
 SWEEP_NAME = re.compile(r"sweep-(\d+)")
 _ATTEMPTS = 1000
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -163,11 +166,13 @@ def write_whole(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8", newline="\n")
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InvalidRunError(
-            f"{path.parent.name}/{path.name} cannot be written ({error.strerror})",
-            "make room; what JMeter could write is kept: ./aggregate.py report makes the report of it",
-        ) from None
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        what = f"{path.parent.name}/{path.name} cannot be written ({error.strerror})"
+        if error.errno in _REFUSALS:
+            raise UsageError(what, TODO) from None
+        kept = "make room; what JMeter could write is kept: ./aggregate.py report makes the report of it"
+        raise InvalidRunError(what, kept if path.parent.is_dir() else "its folder was removed") from None
 
 
 def check_space(reports_dir: Path, min_free_mb: int) -> None:
@@ -196,14 +201,16 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
     two runs that start at once get two names.
     """
     folder = reports_dir / plan
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
         names = [match for path in folder.iterdir() if (match := RUN_NAME.match(path.name))]
         chosen = series or _last_series(folder)
         number = 1 + max((int(match[2]) for match in names if int(match[1]) == int(chosen)), default=0)
         try:
             path = folder / f"run-{chosen}_{number}"
-            path.mkdir()
+            with writing_into(folder):
+                path.mkdir()
         except FileExistsError:
             continue
         return RunDirectory(path)

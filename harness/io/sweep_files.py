@@ -13,6 +13,7 @@ from harness.config import did_you_mean
 from harness.errors import UsageError
 from harness.io.folder_lock import alone_in
 from harness.io.rundir import SWEEP_NAME, RunDirectory, json_text, next_series, read_json, write_whole
+from harness.io.writable import writing_into
 from harness.stats.sweep_record import FORMAT_VERSION, RUNNING, SweepRecord
 
 _ATTEMPTS = 1000
@@ -73,10 +74,11 @@ class SweepFiles:
 def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
     """Return a new sweep with a series of its own; making its folder is what reserves the name."""
     folder = reports_dir / plan
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
         path = folder / f"sweep-{next_series(folder)}"
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError), writing_into(folder):
             path.mkdir()
             return SweepFiles(path)
     raise UsageError(f"{folder.name}: no free sweep name found", "look at what fills the folder")

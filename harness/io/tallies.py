@@ -132,7 +132,7 @@ def _counted(
     """
     try:
         java = java_context().get("java")
-        classes = ensure_counter() if java else None
+        classes = _classes() if java else None
         if java and classes:
             return count_file(path, size, name, (java, classes), scope, columns, report)
         why = "there is no JDK"
@@ -159,6 +159,14 @@ def _unpacked(
             return counted
         copy.seek(0)
         return _plain(parse(copy, name, dropped := Dropped(), columns), file, scope, progress), dropped
+
+
+def _classes() -> Path | None:
+    """Return the folder of the counter's classes; StartError when they cannot be made."""
+    try:
+        return ensure_counter()
+    except UsageError as error:  # an old clone of somebody else's, into which we may not write
+        raise StartError(error.what) from None
 
 
 @contextmanager

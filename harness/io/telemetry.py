@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -29,6 +31,7 @@ class TelemetryWriter:
         self._family_age = 0
         self._cpu_s: dict[str | int, float] = {}
         self._stop = threading.Event()
+        self.trouble = ""  # why rows could not be written
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
         for name, pid in {HARNESS: os.getpid(), **pids}.items():
             try:
@@ -47,16 +50,31 @@ class TelemetryWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        with self._path.open("w", encoding="utf-8", newline="\n") as out:
-            out.write(",".join(COLUMNS) + "\n")
-            last_s = time.monotonic()
-            self._rows(_PERIOD_S)  # not written: the CPU times to count from
-            while not self._stop.wait(_PERIOD_S - (time.monotonic() - last_s)):
-                now_s = time.monotonic()
-                for row in self._rows(now_s - last_s):
-                    out.write(",".join(str(value) for value in row) + "\n")
-                out.flush()
-                last_s = now_s
+        try:
+            with self._path.open("wb", buffering=0) as out:
+                self._write(out, [COLUMNS])
+                last_s = time.monotonic()
+                self._rows(_PERIOD_S)  # not written: the CPU times to count from
+                while not self._stop.wait(_PERIOD_S - (time.monotonic() - last_s)):
+                    now_s = time.monotonic()
+                    self._write(out, self._rows(now_s - last_s))
+                    last_s = now_s
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+
+    def _write(self, out: io.FileIO, rows: Sequence[Sequence[object]]) -> None:
+        """Append the rows of a second, all or none of them: those for which the disk has no room are left out."""
+        data = "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
+        end = out.tell()
+        try:
+            if out.write(data) == len(data):
+                return
+            out.truncate(end)
+            out.seek(end)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+        self.trouble = os.strerror(errno.ENOSPC)
 
     def _rows(self, passed_s: float) -> list[tuple[object, ...]]:
         now_ms = time.time_ns() // 1_000_000

@@ -1,0 +1,83 @@
+"""Standard input, output and error that never end a measurement: closed, full, or with a reader that has gone.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import select
+import sys
+from typing import Any, TextIO
+
+
+class _Output(io.FileIO):
+    """A descriptor for writing. What cannot be written is dropped; `error` is the first reason for it."""
+
+    error: OSError | None = None
+    is_reader_gone = False
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number, "w", closefd=False)
+        self._is_terminal = self.isatty()
+
+    def write(self, data: Any) -> int:
+        """Write and return how many bytes are done with; waits for room where the descriptor does not block."""
+        try:
+            while (written := super().write(data)) is None:
+                select.select([], [self.fileno()], [])
+            return written
+        except OSError as error:
+            self.error = self.error or error
+            # What a terminal that was closed answers is of a disk an error of the disk.
+            self.is_reader_gone |= error.errno == errno.EPIPE or (error.errno == errno.EIO and self._is_terminal)
+            return memoryview(data).nbytes
+
+
+_outputs: dict[int, _Output] = {}
+
+
+def protect() -> None:
+    """Open closed standard descriptors on /dev/null, and drop from now on what cannot be printed.
+
+    To be called before anything else opens a file: a pipe or log with the number of a standard descriptor would take
+    what is printed. Streams that somebody has replaced stay as they are.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it takes the lowest free number
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open until the end
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _protected(1, sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _protected(2, sys.stderr)
+
+
+def output_error() -> OSError | None:
+    """Return why something of standard output could not be written; None when all of it was."""
+    if 1 not in _outputs:
+        return None
+    with contextlib.suppress(ValueError):  # somebody closed it
+        sys.stdout.flush()
+    return _outputs[1].error
+
+
+def is_reader_gone() -> bool:
+    """Return whether the reader of standard output has gone: head, less, a terminal that was closed."""
+    return output_error() is not None and _outputs[1].is_reader_gone
+
+
+def _protected(number: int, stream: TextIO | None) -> TextIO:
+    raw = _outputs[number] = _Output(number)
+    buffer = io.BufferedWriter(raw)
+    is_error = number == 2
+    if stream is None:
+        return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace", line_buffering=is_error)
+    is_by_line = bool(getattr(stream, "line_buffering", False) or getattr(stream, "write_through", False))
+    return io.TextIOWrapper(buffer, encoding=stream.encoding, errors=stream.errors, line_buffering=is_by_line)
