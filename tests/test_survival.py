@@ -428,6 +428,29 @@ def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, e
     assert done.stderr.splitlines() == [f"scripts/{script}: reports/{wanted}"]
 
 
+def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refused, tmp_path):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    step = '[[prepare]]\nname = "tool"\ncommand = ["true"]\n'
+    manifest.write_text(manifest.read_text().replace("[[process]]", f"{step}[[process]]"))
+    (tmp_path / "build").write_text("a file: nothing can be put into it")
+    assert refused() == (
+        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself the right to write, or name "
+        "another place\n"
+    )
+
+
+def test_a_run_in_a_folder_of_somebody_else_is_reported_nowhere_and_that_is_one_line(run, target, tmp_path):
+    assert run("--target", target, "--duration", "1").returncode == 0
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    directory.parent.chmod(0o555)
+    argv = [*AS_ORDINARY, sys.executable, str(ROOT / "aggregate.py"), "report", str(directory)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    directory.parent.chmod(0o755)
+    assert done.returncode == 2
+    wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself the right to write"
+    assert done.stderr == f"aggregate.py: {wanted}, or name another place\n"
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("way", ["head", "terminal"])
 def test_a_real_run_survives_its_reader_and_its_terminal(

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from harness.errors import UsageError
-from harness.io import tallies
+from harness.io import tallies, toolchain
 from harness.io.inputs import Input, resolve
 from harness.io.jtls import Counting, summary_of_jtls
 from harness.io.tallies import read_tally
@@ -87,6 +87,17 @@ def test_without_a_jdk_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     tally, _ = read_tally([Input("a", path)])
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
+
+
+def test_in_somebody_elses_clone_without_the_counter_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path / "a.jtl", *seconds(60))
+    counted, _ = read_tally([Input("a", path)])
+    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    (tmp_path / "build").write_text("a file: nothing can be put into it")
+    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
+    tally, _ = read_tally([Input("a", path)])
+    assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
+    assert "without the counter of large JTLs, which takes longer: " in capsys.readouterr().err
 
 
 def test_where_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):

@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.errors import StartError, UsageError
 from harness.generators import KEY_PROPERTIES, KEY_STORE
 from harness.io.java import java_context
+from harness.io.writable import writing_into
 
 FOLDER_NAME = "generator-keys"
 _VALID_DAYS = 3650
@@ -35,7 +36,8 @@ def make_keys(folder: Path) -> None:
         raise UsageError(f"{folder} is there already", "to make new keys remove it first, on every machine")
     draft = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(mode=0o700, parents=True)
+    with writing_into(folder.parent):
+        draft.mkdir(mode=0o700, parents=True)
     password = secrets.token_hex(16)
     try:
         _run_keytool(draft, password)

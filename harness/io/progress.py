@@ -33,11 +33,12 @@ class JtlTail:
 
     def new_samples(self) -> tuple[list[Sample], int]:
         """Return the samples written since the last call, and their number; of more than 256 KB only the last ones."""
-        if not self._path.is_file():
+        try:
+            with self._path.open("rb") as stream:
+                stream.seek(self._offset)
+                data = stream.read()
+        except OSError:  # not there yet, or no more
             return [], 0
-        with self._path.open("rb") as stream:
-            stream.seek(self._offset)
-            data = stream.read()
         data = data[: data.rfind(b"\n") + 1]
         if not data:
             return [], 0
