@@ -19,6 +19,7 @@ import pytest
 
 from harness.io import toolchain
 from harness.io.guardian import Guardian, owned_processes
+from harness.io.interrupts import Interrupts
 from harness.io.telemetry import TelemetryWriter
 from tests.conftest import FAKE_JMETER, ROOT, arguments_of_run
 from tests.test_real_jmeter import DUMMY_JMX
@@ -104,6 +105,11 @@ def sweep_json(tmp_path: Path) -> dict:
     return json.loads((tmp_path / "reports" / "tiny" / "sweep-01.json").read_text())
 
 
+def is_whole(tmp_path: Path) -> bool:
+    """Whether the run came to its end and was judged: on a busy machine it may be DOUBTFUL."""
+    return run_json(tmp_path / "reports")["state"] == "finished" and "Goal met" in report(tmp_path / "reports")
+
+
 def guardian_of(pid: int) -> psutil.Process:
     """The guardian of a harness that runs."""
     own = psutil.Process(pid).children()
@@ -126,8 +132,15 @@ def test_where_hup_is_ignored_the_run_goes_on_without_its_terminal(in_terminal, 
     samples_under_way(tmp_path)
     terminal.close()
     assert terminal.process.wait(timeout=30) == 0
-    assert "VALID" in report(tmp_path / "reports")
+    assert is_whole(tmp_path)
     assert run_json(tmp_path / "reports")["interrupted"] is False
+
+
+def test_one_terminal_that_is_closed_is_one_wish_to_stop_though_system_and_shell_send_one_hup_each():
+    with Interrupts() as interrupts, interrupts.held():
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        assert interrupts.count == 2
 
 
 @pytest.mark.real
@@ -162,7 +175,7 @@ def test_a_sweep_goes_on_without_its_terminal_where_hup_is_ignored(in_terminal, 
 
 @pytest.mark.parametrize(
     ("mode", "code", "verdict"),
-    [("works", 0, "VALID"), pytest.param("all-failed", 3, "INVALID", marks=pytest.mark.real)],
+    [("works", 0, "Goal met"), pytest.param("all-failed", 3, "**INVALID", marks=pytest.mark.real)],
 )
 def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
     command, environment, tmp_path, mode, code, verdict
@@ -178,7 +191,7 @@ def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
     process.stdout.close()  # as `| head -1` does
     assert process.stderr.read() == ""
     assert process.wait(timeout=30) == code
-    assert f"**{verdict}" in report(tmp_path / "reports")
+    assert verdict in report(tmp_path / "reports")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +204,7 @@ def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, 
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "VALID" in report(tmp_path / "reports")
+    assert is_whole(tmp_path)
     assert "Traceback" not in done.stderr
     files = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
     assert [path for path in files if b"closed model, 2 users, ramp" in path.read_bytes()[:200]] == []
@@ -205,7 +218,7 @@ def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command
         )  # fmt: skip
     assert done.returncode == 0
     assert done.stderr == "scripts/run: not all of the output could be written (No space left on device)\n"
-    assert "VALID" in report(tmp_path / "reports")
+    assert is_whole(tmp_path)
 
 
 @pytest.mark.parametrize("way", ["reader", pytest.param("terminal", marks=pytest.mark.real)])
@@ -222,16 +235,16 @@ def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
         process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         process.stdout.readline()
         process.stdout.close()
-        expected = 0
+        expected = 0, 3  # 3 where the machine was so busy that the run is DOUBTFUL
     else:
         terminal = in_terminal(argv)
         (samples,) = wait_for(lambda: list((nights / "tiny").glob("run-*_1/samples.jtl")), 60)
         wait_for(lambda: samples.read_text().count("\n") > 3)
         terminal.close()
-        process, expected = terminal.process, 130
-    assert process.wait(timeout=90) == expected
+        process, expected = terminal.process, (130,)
+    assert process.wait(timeout=90) in expected
     (page,) = nights.glob("20*.md")
-    assert "tiny" in page.read_text()
+    assert "run-" in page.read_text()
     assert len(list(nights.glob("20*.xml"))) == 1
     assert processes_of(tmp_path) == []
 
@@ -274,6 +287,12 @@ def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command):
     assert done.stderr == "aggregate.py: not all of the output could be written (No space left on device)\n"
 
 
+def test_help_that_cannot_be_written_is_an_error():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([ROOT / "scripts" / "run", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+
+
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
 def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
     done = subprocess.run(
@@ -289,8 +308,8 @@ def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_pat
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert err.splitlines() == ["the guardian process ended (exit code -9); another one is started"]
-    assert "tiny/run-01_1: VALID" in out
-    assert "**VALID" in report(tmp_path / "reports")
+    assert "Goal met" in out
+    assert is_whole(tmp_path)
     assert processes_of(tmp_path) == []
 
 
@@ -467,7 +486,7 @@ def test_a_real_run_survives_its_reader_and_its_terminal(
             ["bash", "-c", f"set -o pipefail; {line} | head -1"], env=environment, capture_output=True, check=False
         )
         assert (done.returncode, done.stderr) == (0, b"")
-        assert "**VALID" in report(tmp_path / "reports")
+        assert is_whole(tmp_path)
     else:
         terminal = in_terminal(argv, JMETER_HOME=environment["JMETER_HOME"])
         samples_under_way(tmp_path, seconds=60)

@@ -27,7 +27,7 @@ def run(module: str, program: str, *, output_counts: bool = False) -> None:
     try:
         code = _code_of(module, program)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
-        code = ended.code if isinstance(ended.code, int) else EXIT_OK
+        code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
     lost = standard_streams.output_error()
     if lost and not standard_streams.is_reader_gone():
         print(f"{program}: not all of the output could be written ({lost.strerror})", file=sys.stderr)
