@@ -303,7 +303,7 @@ def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_
     shutil.rmtree(samples.parent)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 3
-    assert "run-01_1/run.json cannot be written" in err
+    assert "run-01_1: the run's folder was removed while it ran" in err
     assert "Traceback" not in err
 
 
