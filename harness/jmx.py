@@ -12,13 +12,16 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.errors import UsageError
-from harness.secrecy import says_secret, secret_values, secrets_in
+from harness.secrecy import says_secret, secret_values, secrets_in, secrets_in_code, secrets_of_header
 
 # The name of the thread group that makes the load: every threadName of the load's samples begins with it.
 LOAD_GROUP = "Users"
 SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
 _READS = re.compile(r"\$\{__(P|property)\(")
+_COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
+_EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
+_CODE = re.compile("JSR223|BeanShell|BSF")
 
 
 @dataclass(frozen=True)
@@ -135,20 +138,40 @@ def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
 
 def fixed_secrets(jmx: Path) -> tuple[str, ...]:
     """Return the passwords, tokens and keys that stand in the plan itself, where a variable should."""
-    pairs = []
+    found: list[str] = []
     for element in parse(jmx).getroot().iter():
-        if element.tag == "stringProp" and element.get("name", "").lower().endswith(("password", "proxypass")):
-            pairs.append(("password", element.text or ""))
-        elif element.tag == "elementProp":  # a User Defined Variable, a header, a parameter of a request, or its body
-            texts = {child.get("name", "").rpartition(".")[2]: child.text or "" for child in element}
-            name, value = texts.get("name", ""), texts.get("value", "")
-            if name == "Authorization":  # its first word is the scheme
-                pairs.append(("token", value.rpartition(" ")[2]))
-            elif name:
-                pairs.append((name, value))
-            elif "${__" not in value:  # functions are code
-                pairs += [("password", secret) for secret in secrets_in(value)]
-    return secret_values((name, value) for name, value in pairs if says_secret(name) and "${" not in value)
+        found += _secrets_of_pair(element) if element.tag == "elementProp" else _secrets_of_properties(element)
+    for comment in _COMMENT.findall(jmx.read_text(encoding="utf-8", errors="replace")):
+        found += secrets_in_code(comment)
+    return secret_values(("password", value) for value in found)
+
+
+def _secrets_of_pair(element: ElementTree.Element) -> tuple[str, ...]:
+    """Return the secrets of a User Defined Variable, a header, a cookie, a parameter of a request, or its body."""
+    texts = {child.get("name", "").rpartition(".")[2]: child.text or "" for child in element}
+    name, value = texts.get("name", ""), texts.get("value", "")
+    if element.get("elementType") == "Cookie":
+        return secrets_of_header("Cookie", f"{element.get('name', '')}={value}")
+    named = secrets_of_header(name, value) if name else secrets_in_code(value) if "${__" in value else secrets_in(value)
+    return named + _secrets_of_properties(element)
+
+
+def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
+    """Return the secrets in an element's own properties: its passwords, URLs, scripts, paths and other texts."""
+    if _EXPRESSIONS.search(element.tag) and not _CODE.search(element.tag):
+        return ()  # what is looked for in an answer
+    found: list[str] = []
+    for child in element:
+        name, text = child.get("name", ""), child.text or ""
+        if child.tag != "stringProp" or not text.strip() or name.endswith((".name", ".value")):
+            continue
+        if says_secret(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
+            found += [] if "${" in text else [text]
+        elif name == "connectionProperties":
+            found += secrets_in(text)
+        else:
+            found += secrets_in_code(text)
+    return tuple(found)
 
 
 def data_files(jmx: Path) -> tuple[str, ...]:

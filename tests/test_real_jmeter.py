@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 
 from harness.io import toolchain
 from tests.conftest import ROOT
 from tests.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.test_spellings import assert_no_secret
 
 pytestmark = pytest.mark.real
 
@@ -142,3 +145,33 @@ def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real
     assert done.returncode == 0
     assert "| Pay |" in done.stdout
     assert "could not be used" not in done.stdout
+
+
+def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spelling(real, home, target, tmp_path):
+    fixed, own = "p&ss<w\"o'rd-1", "ключ & 2"
+    message = "${__groovy(vars.get('fixed'))} ${__urlencode(${__P(password,)})} ${__escapeXml(${__P(password,)})}"
+    variables = (
+        '<Arguments guiclass="ArgumentsPanel" testclass="Arguments" testname="Variables">'
+        '<collectionProp name="Arguments.arguments"><elementProp name="fixed" elementType="Argument">'
+        f'<stringProp name="Argument.name">fixed</stringProp><stringProp name="Argument.value">{escape(fixed)}'
+        "</stringProp></elementProp>"
+        '<elementProp name="db_password" elementType="Argument">'
+        '<stringProp name="Argument.name">db_password</stringProp>'
+        f'<stringProp name="Argument.value">{escape(fixed)}</stringProp></elementProp>'
+        "</collectionProp></Arguments><hashTree/>"
+    )
+    text = DUMMY_JMX.replace("Created, &quot;quoted&quot;", message).replace(
+        "<ThreadGroup ", f"{variables}<ThreadGroup "
+    )
+    code = "${__groovy(vars.get('fixed').length())}"
+    (home / "plans" / "tiny.jmx").write_text(text.replace(">201<", f">{code}<"))
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(f"{plan.read_text()}[properties]\npassword = {json.dumps(own)}\n")
+    process = real("--target", target, "--users", "1", "--duration", "2")
+    finish(process)
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    with (directory / "samples.jtl").open(newline="") as rows:
+        row = next(csv.DictReader(rows))
+    assert (row["responseCode"], row["responseMessage"]) == (str(len(fixed)), "••• ••• •••")
+    assert_no_secret(tmp_path / "reports", [fixed, own])
+    ElementTree.parse(directory / "effective.jmx")

@@ -1,8 +1,12 @@
 """What is a secret by its name, and that nothing of a run keeps one."""
 
+import base64
+import csv
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -10,6 +14,9 @@ from harness.jmx import fixed_secrets
 from harness.plan import load_plan
 from harness.secrecy import masked, masked_table, says_secret, secret_values, secrets_in
 from tests.conftest import ROOT, TINY_JMX
+from tests.secret_spellings import every_spelling
+from tests.test_run import wait_for
+from tests.test_spellings import assert_no_secret
 
 
 @pytest.mark.parametrize(
@@ -136,3 +143,116 @@ def test_passwords_of_properties_plan_and_note_are_in_nothing_that_is_kept(run, 
         "config": "stripe.apiKey=•••;region=eu",
     }
     assert "with ••• and •••" in directory.with_suffix(".md").read_text()
+
+
+SCRIPTS = """
+<JSR223Sampler><stringProp name="script">def password = "p&amp;ss&lt;1"
+vars.put('api_key', 'k"1234')
+sampler.addHeader("Proxy-Authorization", "Basic " + token)
+def token = vars.get("token")
+new URL("http://bob:us%26er1@127.0.0.1/?access_token=q1w2e3&amp;x=1")</stringProp></JSR223Sampler><hashTree/>
+<BeanShellSampler><stringProp name="BeanShellSampler.query">String dbPassword = "bean\\u0026shell";</stringProp>
+</BeanShellSampler><hashTree/>
+<JDBCDataSource><stringProp name="dbUrl">jdbc:mysql://db/shop?user=u&amp;password=jdbc-1</stringProp>
+<stringProp name="password">jdbc-2</stringProp>
+<stringProp name="connectionProperties">trustStorePassword=jdbc-3;x=1</stringProp></JDBCDataSource><hashTree/>
+<JDBCDataSource><stringProp name="dbUrl">jdbc:oracle:thin:scott/jdbc-4@//db/x</stringProp></JDBCDataSource><hashTree/>
+<HTTPSamplerProxy><stringProp name="HTTPSampler.path">/pay?api_key=path-1&amp;token=${token}</stringProp>
+</HTTPSamplerProxy><hashTree/>
+<HeaderManager><collectionProp name="HeaderManager.headers">
+<elementProp name="" elementType="Header"><stringProp name="Header.name">Cookie</stringProp>
+<stringProp name="Header.value">lang=en; session=cookie-0001</stringProp></elementProp>
+<elementProp name="" elementType="Header"><stringProp name="Header.name">X-Auth</stringProp>
+<stringProp name="Header.value">x-auth-1</stringProp></elementProp>
+<elementProp name="" elementType="Header"><stringProp name="Header.name">Authorization</stringProp>
+<stringProp name="Header.value">Basic Ym9iOmJhc2lj</stringProp></elementProp>
+</collectionProp></HeaderManager><hashTree/>
+<HTTPSamplerProxy><elementProp name="HTTPsampler.Arguments" elementType="Arguments">
+<collectionProp name="Arguments.arguments"><elementProp name="" elementType="HTTPArgument">
+<stringProp name="Argument.value">&lt;login&gt;&lt;password&gt;el&amp;amp;ement&lt;/password&gt;&lt;/login&gt;
+</stringProp>
+</elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>
+<CookieManager><collectionProp name="CookieManager.cookies"><elementProp name="sid" elementType="Cookie">
+<stringProp name="Cookie.value">managed-1</stringProp></elementProp></collectionProp></CookieManager><hashTree/>
+<RegexExtractor><stringProp name="RegexExtractor.regex">"token":"(.+?)"</stringProp></RegexExtractor><hashTree/>
+<!-- password = "in-comment" -->
+"""
+
+
+def test_secrets_in_scripts_urls_jdbc_headers_bodies_and_comments_of_a_plan_are_found(tmp_path):
+    path = tmp_path / "shape.jmx"
+    group = '<ThreadGroup guiclass="ThreadGroupGui"'
+    path.write_text(TINY_JMX.replace(group, SCRIPTS + group))
+    found = set(fixed_secrets(path))
+    wanted = {
+        "p&ss<1", 'k"1234', "us&er1", "q1w2e3", "bean&shell", "jdbc-1", "jdbc-2", "jdbc-3", "jdbc-4", "path-1",
+        "cookie-0001", "x-auth-1", "Ym9iOmJhc2lj", "basic", "el&ement", "managed-1", "in-comment",
+    }  # fmt: skip
+    assert wanted - found == set()
+    escaped = {"us%26er1", "bean\\u0026shell", "el&amp;ement", "lang=en; session=cookie-0001"}
+    assert found - wanted - escaped - {"sid=managed-1"} == set()
+
+
+def test_a_value_of_a_properties_file_goes_on_to_the_end_of_its_line():
+    assert "a b;c=d,e" in secrets_in("user = bob\n# comment\ndb.password = a b;c=d,e\n")
+    assert "é&x" in secrets_in("user = bob\ndb.password = \\u00e9&x\n")
+
+
+@pytest.mark.parametrize("word", ["true", "False", "null"])
+def test_words_of_json_are_no_secrets(word):
+    assert secret_values([("password", word)]) == ()
+
+
+NASTY = ("p&ss<w\"o'rd-1", "ключ é-2 %41", 'jdbc";\\n&3', "he<a>der+4", "note:{x}/5", 'setting\\"6')
+
+
+@pytest.mark.real
+def test_no_spelling_of_a_secret_is_in_anything_that_a_run_stores(run, home, target, tmp_path):
+    variable, own, fixed, header, body, script = NASTY
+    texts = [text for secret in NASTY for text in every_spelling(secret).values()]
+    (tmp_path / "echo.json").write_text(json.dumps(texts))
+    jmx = with_fixed(
+        tmp_path,
+        password=escape(fixed),
+        basic=base64.b64encode(f"bob:{header}".encode()).decode(),
+        key="k-123456",
+        body=escape(json.dumps(body)[1:-1]),
+    )
+    written = f'<JSR223Sampler><stringProp name="script">{escape(f"def password = {json.dumps(script)}")}</stringProp>'
+    group = '<ThreadGroup guiclass="ThreadGroupGui"'
+    text = jmx.read_text().replace(group, f"{written}</JSR223Sampler><hashTree/>{group}")
+    (home / "plans" / "tiny.jmx").write_text(text.replace("${__P(users,1)}", "${__P(users,1)}${__P(password,)}"))
+    plan = home / "plans" / "tiny.toml"
+    lines = plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]')
+    plan.write_text(f"{lines}[properties]\npassword = {json.dumps(own)}\n")
+    note = f"notes with {' and '.join(texts)}"
+    done = run(
+        "--target", target, "--duration", "1", "--note", note, mode="echoes", ECHO=str(tmp_path / "echo.json"),
+        SHOP_PASSWORD=variable,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert_no_secret(tmp_path / "reports", list(NASTY))
+    printed = done.stdout + done.stderr
+    assert [text for text in texts if text in printed] == []
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    for path in (*directory.rglob("*.json"), directory.with_suffix(".json")):
+        json.loads(path.read_bytes())
+    for path in (*directory.rglob("*.xml"), *directory.rglob("*.jmx")):
+        ElementTree.parse(path)
+    with (directory / "samples.jtl").open(newline="") as rows:
+        assert sum(len(row) == 14 for row in csv.reader(rows)) > len(texts)
+    assert "could not be used" not in directory.with_suffix(".md").read_text()
+
+
+@pytest.mark.real
+def test_after_kill_9_while_the_system_starts_no_secret_is_left(start_run, home, tmp_path):
+    plan, manifest = home / "plans" / "tiny.toml", home / "systems" / "tiny" / "system.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    words = 'command = ["sh", "-c", "echo logs in with $SHOP_PASSWORD; exec sleep 60"]'
+    manifest.write_text(re.sub(r"^command = .*", words, manifest.read_text(), flags=re.MULTILINE))
+    process = start_run(SHOP_PASSWORD="hunter&2hunter2")
+    log = tmp_path / "reports" / "tiny" / "run-01_1" / "system" / "web.log"
+    wait_for(lambda: log.is_file() and "hunter&2hunter2" in log.read_text())
+    process.kill()
+    process.wait()
+    wait_for(lambda: "logs in with •••" in log.read_text())

@@ -88,10 +88,16 @@ class Levels:
         self, sweep: SweepRecord, users: int, directory: RunDirectory, began: Callable[[str], None]
     ) -> RunRecord:
         spec = self._spec(level_load(self._asked, sweep, users), _note(sweep), _run_command(sweep, users))
+        with self._place.guardian.masking(directory.path, spec.hidden):
+            return self._driven(sweep, spec, directory, began)
+
+    def _driven(
+        self, sweep: SweepRecord, spec: RunSpec, directory: RunDirectory, began: Callable[[str], None]
+    ) -> RunRecord:
         system = self._system
         record = begin(spec, directory, system, self._place, (("warm-up", _warm_up_text(sweep)),))
         record = replace(record, kept_up=system is not None and not sweep.fresh)
-        with self._place.interrupts.held(), self._place.guardian.masking(directory.path, spec.hidden):
+        with self._place.interrupts.held():
             began(directory.name)
             ends = log_ends(self._logs) if record.kept_up else {}
             record = measure(spec, directory, record, system, self._place)

@@ -144,12 +144,14 @@ def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workpl
         f"{asked.plan.name}/{directory.name}: {load_text(specs.load_record(spec.load, asked.plan.load.think_time_s))}"
     )
     with ExitStack() as stack:
+        # From the start on: the system logs into the directory, and the plan in it is not masked before the end.
+        stack.enter_context(place.guardian.masking(directory.path, spec.hidden))
         system = None
         if asked.target is None:
             system = stack.enter_context(system_of(asked, directory.system_logs, place))
             start(system, directory.system_logs, asked, place.say)
         record = begin(spec, directory, system, place)
-        with place.interrupts.held(), place.guardian.masking(directory.path, spec.hidden):
+        with place.interrupts.held():
             record = measure(spec, directory, record, system, place)
             if system:
                 recordings = system.recordings

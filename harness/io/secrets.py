@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from harness.config import load_toml
 from harness.errors import UsageError
-from harness.secrecy import AWS_VARIABLES, LEAST_LENGTH, MASK, spellings
+from harness.masking import masked_file, masked_line
+from harness.secrecy import AWS_VARIABLES, is_common_word
+from harness.spellings import LEAST_LENGTH, Spellings
 
 FILE_NAME = "secrets.toml"
 # Tells the keys of AWS, of 16 characters and more, from those of test servers ("test"), which stand in any log.
 _LEAST_AWS_LENGTH = 16
 # A file with a NUL byte within these first ones is no text.
 _HEAD_BYTES = 8192
+# XML and JSON up to this size are masked as such.
+_WHOLE_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+_TABLES = (".jtl", ".csv")
 
 
 def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -32,6 +40,12 @@ def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> 
             f"the plan needs {', '.join(missing)}",
             f'set the environment variable, or write {missing[0]} = "…" into {FILE_NAME}, below a line '
             "format_version = 1; git ignores that file",
+        )
+    words = [name for name, value in values.items() if is_common_word(value)]
+    if words:
+        raise UsageError(
+            f"{', '.join(words)}: a word of JSON and of every JTL, and cannot be masked in what a run stores",
+            "use another one",
         )
     short = [name for name, value in values.items() if len(value) < LEAST_LENGTH]
     if short:
@@ -54,33 +68,59 @@ def mask_secrets(folder: Path, values: Iterable[str], *, but: Path | None = None
     In files that are no text as many asterisks take the place of a value, so that the rest keeps its place. Files below
     `but` are left as they are: whoever still writes them would go on writing into the one that was replaced.
     """
-    every = {spelling.encode() for value in values for spelling in spellings(value)}
+    spellings = Spellings(values)
     changed = []
-    for path in sorted(folder.rglob("*")) if every else []:
+    for path in sorted(folder.rglob("*")) if spellings else []:
         is_ours = path.is_file() and not path.is_symlink() and (but is None or but not in path.parents)
-        if is_ours and _holds(path, every):
-            _rewrite(path, sorted(every, key=len, reverse=True))
+        if is_ours and _may_hold(path, spellings) and _rewrite(path, spellings):
             changed.append(path.relative_to(folder).as_posix())
     return tuple(changed)
 
 
-def _holds(path: Path, every: Iterable[bytes]) -> bool:
+def _may_hold(path: Path, spellings: Spellings) -> bool:
     with path.open("rb") as stream:
         if path.stat().st_size == 0:
             return False
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return any(data.find(spelling) >= 0 for spelling in every)
+            return spellings.may_be_in(data)
 
 
-def _rewrite(path: Path, every: Iterable[bytes]) -> None:
-    """Replace the spellings line by line: none of them holds the end of one."""
+def _rewrite(path: Path, spellings: Spellings) -> bool:
+    """Mask the values in a file; return whether it held any."""
     draft = path.with_name(f".{path.name}.masked")
-    with path.open("rb") as lines, draft.open("wb") as out:
-        is_text = b"\0" not in lines.read(_HEAD_BYTES)
-        lines.seek(0)
-        for line in lines:
-            rest = line
-            for spelling in every:
-                rest = rest.replace(spelling, MASK.encode() if is_text else b"*" * len(spelling))
-            out.write(rest)
-    draft.replace(path)
+    is_changed, is_binary = False, _is_binary(path)
+    with path.open("rb") as stream, draft.open("wb") as out:
+        for chunk in _chunks(stream, path):
+            masked = _masked(chunk, spellings, is_binary=is_binary, is_table=path.suffix in _TABLES)
+            is_changed = is_changed or masked != chunk
+            out.write(masked)
+    if is_changed:
+        shutil.copymode(path, draft)
+        draft.replace(path)
+    else:
+        draft.unlink()
+    return is_changed
+
+
+def _chunks(stream: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield a file whole as long as it is not too large for that, else many lines at a time."""
+    if path.stat().st_size <= _WHOLE_BYTES:
+        yield stream.read()
+        return
+    while lines := stream.readlines(_CHUNK_BYTES):
+        yield b"".join(lines)
+
+
+def _is_binary(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return path.suffix not in _TABLES and b"\0" in stream.read(_HEAD_BYTES)
+
+
+def _masked(chunk: bytes, spellings: Spellings, *, is_binary: bool, is_table: bool) -> bytes:
+    if not spellings.may_be_in(chunk):
+        return chunk
+    if is_binary:
+        return spellings.masked(chunk, lambda length: b"*" * length)
+    if is_table and not chunk.lstrip().startswith(b"<"):
+        return b"".join(masked_line(line, spellings, is_table=True) for line in chunk.splitlines(keepends=True))
+    return masked_file(chunk, spellings)

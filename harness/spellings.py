@@ -1,0 +1,202 @@
+"""Regular expressions that find a secret in whatever way a program writes it: XML, JSON, URL, CSV, Java, base64."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from mmap import mmap
+
+MASK = "•••"
+# Shorter values occur in any text by chance.
+LEAST_LENGTH = 4
+_XML_NAMES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_JSON_NAMES = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+# How \\, %, & and ; are written within an escape that was escaped again. Each begins with a literal: see `_sequence`.
+# Few repetitions, so that no text takes long.
+_BACKSLASH = rb"\\\\{0,7}"
+_PERCENT = rb"%(?:25){0,3}"
+_BACKSLASHES = (_BACKSLASH, _PERCENT + rb"5[cC](?:%(?:25){0,3}5[cC]){0,7}")
+_AMPERSANDS = (rb"&(?:amp;){0,3}", _PERCENT + rb"26(?:amp(?:;|%(?:25){0,3}3[bB])){0,3}", _BACKSLASH + rb"u0026")
+_SEMICOLON = rb"(?:;|%(?:25){0,3}3[bB])"
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_BITS_PER_BYTE, _BITS_PER_LETTER = 8, 6
+# Bytes of unknown text before the secret within a group of three that base64 writes as four letters.
+_OFFSETS = (0, 1, 2)
+_LINE_END = re.compile("\r\n|\r|\n")
+_PLAIN = re.compile("[A-Za-z0-9]+")
+# Something between & and z, as programs escape only when they must or when they escape all.
+_ESCAPED_LETTER = re.compile(rb"&(?:amp;)*#|%(?:25)*(?:26|[3-7][0-9A-Fa-f])|\\\\*[ux]")
+
+Mask = Callable[[int], bytes]
+IsKept = Callable[[bytes, int, int], bool]
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """What finds one line of a secret. `plain` is slow: `may_hold` says whether it is worth its time."""
+
+    anchor: bytes
+    plain: re.Pattern[bytes]
+    base64: tuple[tuple[bytes, re.Pattern[bytes]], ...]
+
+    def may_hold(self, data: bytes | mmap) -> bool:
+        """Return False for data that holds no spelling of the line: the anchor is in all, unless it is escaped."""
+        return data.find(self.anchor) >= 0 or any(data.find(anchor) >= 0 for anchor, _ in self.base64)
+
+    def replaced(self, data: bytes, mask: Mask, is_kept: IsKept) -> bytes:
+        """Return the data with the line masked in each spelling."""
+        data = _replaced(self.plain, data, mask, is_kept, 0)
+        for anchor, expression in self.base64:
+            if anchor in data:
+                data = _replaced(expression, data, mask, is_kept, 1)
+        return data
+
+
+class Spellings:
+    """Finds values in UTF-8 however they are spelt.
+
+    Every character may be written as itself, as a character reference, as a percent escape, as a \\u or \\x escape or
+    behind backslashes, also when that was escaped once more; and the whole value as a part of base64, as in basic
+    authentication. Of a value of several lines, such as a private key, each line counts. A longer value goes before
+    one that it contains. A value of digits is not found in a longer number.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        lines = {line for value in values for line in _LINE_END.split(value) if len(line) >= LEAST_LENGTH}
+        self._finders = [_finder(line) for line in sorted(lines, key=lambda line: (-len(line), line))]
+
+    def __bool__(self) -> bool:
+        return bool(self._finders)
+
+    def may_be_in(self, data: bytes | mmap) -> bool:
+        """Return False for data, of any size, that holds none of the values."""
+        is_escaped = bool(self._finders) and _ESCAPED_LETTER.search(data) is not None
+        return is_escaped or any(finder.may_hold(data) for finder in self._finders)
+
+    def masked(self, data: bytes, mask: Mask = lambda _: MASK.encode(), is_kept: IsKept = lambda *_: False) -> bytes:
+        """Return the data with `mask` of the length in place of every value, but for the places that `is_kept`."""
+        is_escaped = bool(self._finders) and _ESCAPED_LETTER.search(data) is not None
+        for finder in self._finders:
+            if is_escaped or finder.may_hold(data):
+                data = finder.replaced(data, mask, is_kept)
+        return data
+
+
+def _replaced(expression: re.Pattern[bytes], data: bytes, mask: Mask, is_kept: IsKept, extra: int) -> bytes:
+    parts, position = [], 0
+    for match in expression.finditer(data):
+        start, end = match.span()
+        if extra and start > position and data[start - 1] in _BASE64:
+            start -= extra  # some bits of this letter belong to the secret
+        if not is_kept(data, start, end):
+            parts += [data[position:start], mask(end - start)]
+            position = end
+    return b"".join([*parts, data[position:]]) if parts else data
+
+
+@functools.cache
+def _finder(line: str) -> _Finder:
+    # A log in another encoding has ? where a character is not in it. What is left must be enough to tell.
+    is_told_by_ascii = sum(character.isascii() for character in line) >= LEAST_LENGTH
+    first, *others = (_of_character(character, is_told_by_ascii) for character in line)
+    is_number = line.isascii() and line.isdigit()
+    if is_number:
+        first = tuple(rb"%s(?<![0-9]%s)(?<![0-9][.]%s)" % (one, one, one) if one.isdigit() else one for one in first)
+    text = _sequence(first, others) + (b"(?![0-9]|[.][0-9])" if is_number else b"")
+    in_base64 = []
+    for data in dict.fromkeys(_encoded(line)):
+        for offset in _OFFSETS:
+            core = _base64_core(data, offset)
+            letters = [_of_base64(letter) for letter in core]
+            # The last letter holds bits of what follows.
+            expression = re.compile(_sequence(letters[0], letters[1:]) + rb"[A-Za-z0-9+/_-]?=?=?")
+            in_base64.append((_anchor(core), expression))
+    return _Finder(_anchor(line), re.compile(text), tuple(in_base64))
+
+
+def _anchor(text: str) -> bytes:
+    """Return the longest part of a text that nothing escapes: letters and digits."""
+    return max(_PLAIN.findall(text), key=len, default="").encode()
+
+
+def _sequence(first: Sequence[bytes], others: Iterable[Sequence[bytes]]) -> bytes:
+    """Return an expression that begins with a set of bytes: the search skips to the next of them."""
+    tails: dict[bytes, list[bytes]] = {}
+    for spelling in first:
+        cut = 2 if spelling.startswith(b"\\") else 1
+        tails.setdefault(spelling[:cut], []).append(spelling[cut:])
+    starts = b"|".join(b"(?<=%s)(?:%s)" % (lead, b"|".join(rest)) for lead, rest in tails.items())
+    body = b"".join(b"(?:%s)" % b"|".join(spellings) for spellings in others)
+    return b"[%s](?:%s)%s" % (b"".join(b"\\-" if lead == b"-" else lead for lead in tails), starts, body)
+
+
+def _encoded(text: str) -> Iterator[bytes]:
+    yield text.encode("utf-8", errors="surrogatepass")
+    with contextlib.suppress(UnicodeEncodeError):
+        yield text.encode("latin-1")
+
+
+def _base64_core(data: bytes, offset: int) -> str:
+    """Return the letters of base64 that depend on `data` alone, where it follows `offset` bytes of something else."""
+    text = base64.b64encode(b"\0" * offset + data).decode()
+    first = -(-offset * _BITS_PER_BYTE // _BITS_PER_LETTER)
+    return text[first : (offset + len(data)) * _BITS_PER_BYTE // _BITS_PER_LETTER]
+
+
+def _of_base64(letter: str) -> tuple[bytes, ...]:
+    """Return how a letter of base64 is written: + and / have two more in addresses, and are escaped in others."""
+    if letter.isalnum():
+        return (letter.encode(),)
+    return (*_of_character(letter), b"-" if letter == "+" else b"_")
+
+
+@functools.cache
+def _of_character(character: str, is_told_by_ascii: bool = False) -> tuple[bytes, ...]:
+    """Return regular expressions for the spellings of one character; each begins with a literal."""
+    found, raw = _escapes(character), character.encode("utf-8", errors="surrogatepass")
+    is_special = character.isascii() and not character.isalnum()
+    if is_special:  # an escape of Java, JSON or a shell, and that escaped again
+        quoted = (b'""', re.escape(raw)) if character == '"' else (re.escape(raw),)  # doubled in a CSV file
+        escaped = b"(?:%s)" % b"|".join((*found, *quoted))
+        found = [*(backslashes + escaped for backslashes in _BACKSLASHES), *found, *quoted]
+    if character == "\\":
+        found += _BACKSLASHES
+    elif character == "&":
+        found += _AMPERSANDS
+    elif character == " ":
+        found.append(rb"\+")
+    if not is_special:
+        found += [re.escape(data) for data in _encoded(character)]
+    if is_told_by_ascii and not character.isascii():
+        found += [rb"\?", "\ufffd".encode()]
+    return tuple(dict.fromkeys(found))
+
+
+def _escapes(character: str) -> list[bytes]:
+    """Return regular expressions for the character as a reference, a percent escape, \\u, \\x and \\n."""
+    number = ord(character)
+    found: list[bytes] = []
+    for ampersand in _AMPERSANDS:
+        found += [
+            rb"%s(?:#|%%23)0*%d%s" % (ampersand, number, _SEMICOLON),
+            rb"%s(?:#|%%23)[xX]0*%s%s" % (ampersand, _hex(f"{number:x}"), _SEMICOLON),
+        ]
+        if name := _XML_NAMES.get(character):
+            found.append(rb"%s%s%s" % (ampersand, name.encode(), _SEMICOLON))
+    utf_16 = character.encode("utf-16-be", errors="surrogatepass").hex()
+    found.append(b"".join(_BACKSLASH + b"u" + _hex(utf_16[index : index + 4]) for index in range(0, len(utf_16), 4)))
+    for data in dict.fromkeys(_encoded(character)):
+        found.append(b"".join(_PERCENT + _hex(f"{byte:02x}") for byte in data))
+        found.append(b"".join(_BACKSLASH + b"x" + _hex(f"{byte:02x}") for byte in data))
+    if name := _JSON_NAMES.get(character):
+        found.append(_BACKSLASH + name.encode())
+    return found
+
+
+def _hex(digits: str) -> bytes:
+    """Return the regular expression for hexadecimal digits of either case."""
+    return "".join(f"[{d}{d.upper()}]" if d.isalpha() else d for d in digits).encode()
