@@ -56,15 +56,18 @@ _GENERATOR = re.compile(
     re.DOTALL,
 )
 _PORT_MAX = 65_535
+# Bytes that are not UTF-8 become \\xe4 and so on: labels that differ only in these stay apart, and can be printed.
+NOT_UTF_8 = "backslashreplace"
 _FIRST_LINES_KEPT = 5
 _TORN = "torn record: a quote that does not close properly"
 # Longer than any sample can be: a time stamp in the place of a duration, a clock that was set.
 ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
 # The end of the year 9999, the last that dates know.
-_START_MAX_MS = 253_402_300_799_999
+START_MAX_MS = 253_402_300_799_999
 # Java's long, in which JMeter counts.
-_LONG_MAX = 2**63 - 1
-_LONG_DIGITS = len(str(_LONG_MAX))
+LONG_MAX = 2**63 - 1
+_LONG_DIGITS = len(str(LONG_MAX))
+_WHOLE = re.compile("-?[0-9]{1,4300}")
 # So much of a bad field stands in a message.
 _SHOWN_MAX = 40
 # A record with quotes may span lines; one that spans more than this is a torn quote, not a message.
@@ -202,7 +205,7 @@ class Records:
         if raw is None:
             return None
         self._line_count += 1
-        text = raw.removesuffix(b"\n").decode("utf-8", errors="replace")
+        text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
         text = text.removeprefix("\ufeff")  # of the file, or of another one put behind the first
         if "\0" in text:  # a block of NUL bytes stands where a full disk lost what was written
             self._dropped.note(self._line_count, "NUL bytes: what was written there is lost")
@@ -311,7 +314,7 @@ class RowReader:
 
     def _assumed(self, line_number: int, fields: list[str]) -> Layout:
         names = _HEADERLESS.get(len(fields))
-        if names is None or not fields[0].isdigit():
+        if names is None or not _WHOLE.fullmatch(fields[0]):
             todo = f"give its columns: --columns timeStamp,elapsed,… ({units.plural(len(fields), 'field')} a line)"
             raise UsageError(f"{self._name}:{line_number}: not a CSV JTL that is known: no header line", todo)
         return Layout.of(names.split(","), self._name)
@@ -351,7 +354,7 @@ class Layout:
         if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
             raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
         start_ms = _instant_ms(fields[place["timeStamp"]])
-        if not 0 <= start_ms <= _START_MAX_MS:
+        if not 0 <= start_ms <= START_MAX_MS:
             raise ValueError(f"timeStamp {_shown(fields[place['timeStamp']])} cannot be")
         success = _truth(fields[place["success"]])
         sample_count = 1 if "SampleCount" not in place else _whole(fields, place["SampleCount"], "SampleCount")
@@ -386,18 +389,30 @@ def _text(fields: list[str], index: int | None) -> str:
 
 
 def _optional(fields: list[str], index: int | None, name: str) -> int | None:
-    return None if index is None else _whole(fields, index, name)
+    if index is None:
+        return None
+    value = _whole(fields, index, name)
+    if value < 0:
+        raise ValueError(f"{name} {value} cannot be")
+    return value
 
 
 def _whole(fields: list[str], index: int, name: str) -> int:
     text = fields[index]
     try:
-        value = int(text)
+        value = whole_number(text)
     except ValueError:
         raise ValueError(f"{name} {_shown(text)} is not a whole number") from None
-    if len(text) >= _LONG_DIGITS and abs(value) > _LONG_MAX:
+    if len(text) >= _LONG_DIGITS and abs(value) > LONG_MAX:
         raise ValueError(f"{name} {_shown(text)} is more than JMeter can count")
     return value
+
+
+def whole_number(text: str) -> int:
+    """Return a whole number as JMeter writes it; ValueError for what Python reads as one as well: +7, 1_000, spaces."""
+    if not (text.isdigit() and text.isascii()) and not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
 
 
 def _shown(text: str) -> str:
@@ -407,10 +422,10 @@ def _shown(text: str) -> str:
 def _instant_ms(text: str) -> int:
     """Return a time stamp in ms since 1970: a number, or a date as timestamp_format may write it, taken as UTC."""
     try:
-        return int(text)
+        return whole_number(text)
     except ValueError:
         pass
-    for form in _DATE_FORMS:
+    for form in _DATE_FORMS if text.isascii() else ():
         try:
             return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * units.MS_PER_S)
         except ValueError:

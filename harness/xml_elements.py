@@ -11,7 +11,15 @@ from __future__ import annotations
 from xml.parsers import expat
 
 from harness.errors import UsageError
-from harness.jtl import ELAPSED_MAX_MS, TRANSACTION_MESSAGE, Dropped, Sample
+from harness.jtl import (
+    ELAPSED_MAX_MS,
+    LONG_MAX,
+    START_MAX_MS,
+    TRANSACTION_MESSAGE,
+    Dropped,
+    Sample,
+    whole_number,
+)
 
 ROOT_TAG = "testResults"
 SAMPLE_TAGS = frozenset(("sample", "httpSample"))
@@ -173,15 +181,15 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
     """Return the sample of an element's attributes; ValueError says which one is bad."""
     get = attributes.get
     try:
-        elapsed_ms, success, sample_count = int(attributes["t"]), _SUCCESS[attributes["s"]], 1
+        elapsed_ms, success, sample_count = whole_number(attributes["t"]), _SUCCESS[attributes["s"]], 1
         received, sent, threads, latency, connect = get("by"), get("sby"), get("na"), get("lt"), get("ct")
         if "sc" in attributes:
-            sample_count = int(attributes["sc"])
+            sample_count = whole_number(attributes["sc"])
         error_count = 0 if success else sample_count
         if sample_count > 1 and "ec" in attributes:
-            error_count = int(attributes["ec"])
+            error_count = whole_number(attributes["ec"])
         sample = Sample(
-            int(attributes["ts"]),
+            whole_number(attributes["ts"]),
             elapsed_ms,
             attributes["lb"],
             get("rc", ""),
@@ -189,11 +197,11 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
             get("tn", ""),
             success,
             failure,
-            None if received is None else int(received),
-            None if sent is None else int(sent),
-            None if threads is None else int(threads),
-            None if latency is None else int(latency),
-            None if connect is None else int(connect),
+            None if received is None else whole_number(received),
+            None if sent is None else whole_number(sent),
+            None if threads is None else whole_number(threads),
+            None if latency is None else whole_number(latency),
+            None if connect is None else whole_number(connect),
             sample_count,
             error_count,
         )
@@ -201,6 +209,11 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
         raise ValueError(_complaint(attributes)) from None
     if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
         raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
+    if not 0 <= sample.start_ms <= START_MAX_MS:
+        raise ValueError(f"timeStamp {sample.start_ms} cannot be")
+    for column in ("received_bytes", "sent_bytes", "all_threads", "latency_ms", "connect_ms"):
+        if not 0 <= (getattr(sample, column) or 0) <= LONG_MAX:
+            raise ValueError(f"{column} {getattr(sample, column)} cannot be")
     if sample_count < 1:
         raise ValueError(f"SampleCount {sample_count} cannot be")
     return sample
@@ -212,7 +225,7 @@ def _complaint(attributes: dict[str, str]) -> str:
             return f"no attribute {key} ({column})"
     for key, column in _WHOLE_NUMBERS.items():
         try:
-            int(attributes.get(key, "0"))
+            whole_number(attributes.get(key, "0"))
         except ValueError:
             return f"{column} {attributes[key]!r} is not a whole number"
     return f"success {attributes['s']!r} is neither true nor false"

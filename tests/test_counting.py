@@ -64,6 +64,10 @@ GROUPS = (
     "1-1",
     "",
 )
+BAD_NUMBERS = (
+    b"-1", b"x", b"", b"9" * 14, b" 5", b"5 ", "５".encode(), "１2".encode(), b"+3", b"1_000", b"--1", b"0x1", b"1e3",
+    b"1.0",
+)  # fmt: skip
 TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "latin", "number", "field", "crlf", "swap")
 
 
@@ -138,7 +142,7 @@ def torn(rng, lines, delimiter, header):
         case "latin":
             lines[place] = line.replace(b"Pay", b"Gr\xf6\xdfe").replace(b"Users", b"\xff")
         case "number":
-            lines[place] = line.replace(b"0", rng.choice((b"-1", b"x", b"", b"9" * 14, b" 5", "５".encode(), b"+3")), 1)
+            lines[place] = line.replace(b"0", rng.choice(BAD_NUMBERS), 1)
         case "field":
             lines[place] = line.replace(delimiter.encode(), b"", 1) if rng.random() < 0.5 else delimiter.encode() + line
         case "crlf":

@@ -232,3 +232,37 @@ def test_a_generator_is_told_by_the_address_before_the_thread_group(thread_name,
 )
 def test_a_thread_group_that_looks_like_an_address_is_no_generator(thread_name):
     assert generator_of(thread_name) == ""
+
+
+NUMBERS = ("timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency", "Connect")
+
+
+@pytest.mark.parametrize("text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣"])
+@pytest.mark.parametrize("column", NUMBERS)
+def test_what_jmeter_never_writes_as_a_number_is_no_number(column, text):
+    fields = row().split(",")
+    fields[HEADER.split(",").index(column)] = text
+    samples, dropped = read(f"{HEADER}\n{row()}\n{','.join(fields)}\n")
+    assert (len(samples), dropped.count) == (1, 1)
+    assert column in dropped.first_text
+
+
+@pytest.mark.parametrize("column", NUMBERS)
+def test_a_negative_size_or_time_is_dropped_and_named(column):
+    fields = row().split(",")
+    fields[HEADER.split(",").index(column)] = "-5"
+    samples, dropped = read(f"{HEADER}\n{row()}\n{','.join(fields)}\n")
+    assert (len(samples), dropped.count) == (1, 1)
+    assert f"{column} " in dropped.first_text
+    assert dropped.first_text.endswith("cannot be")
+
+
+def test_labels_that_differ_only_in_bytes_that_are_not_utf8_stay_apart():
+    first, second = (f"{HEADER}\n{row(label='Gr?e')}\n".encode().replace(b"?", byte) for byte in (b"\xf6", b"\xe4"))
+    samples, dropped = read(first + second)
+    assert ([sample.label for sample in samples], dropped.count) == (["Gr\\xf6e", "Gr\\xe4e"], 0)
+
+
+def test_a_date_with_other_digits_than_those_of_ascii_is_no_time():
+    samples, dropped = read(f"{HEADER}\n{row(start='２026/01/01 00:00:00')}\n")
+    assert (samples, dropped.count) == ([], 1)

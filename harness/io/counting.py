@@ -19,7 +19,7 @@ from typing import IO
 from harness.batches import BatchCounts
 from harness.figures import LabelCounts
 from harness.histogram import Histogram
-from harness.jtl import READ_COLUMNS, Dropped, Layout, Records, RowReader
+from harness.jtl import NOT_UTF_8, READ_COLUMNS, Dropped, Layout, Records, RowReader
 from harness.tally import LabelKey, SampleTally, Scope, cause_of, group_of
 from harness.timeline import Pulse, Source
 
@@ -224,8 +224,8 @@ class _Frames:
         return self.read(self.small())
 
     def text(self) -> str:
-        """Return a text; what is not UTF-8 is replaced, as the plain reader does it."""
-        return self.name().decode("utf-8", errors="replace")
+        """Return a text; what is not UTF-8 is written as the plain reader does it."""
+        return self.name().decode("utf-8", errors=NOT_UTF_8)
 
     def texts(self) -> list[str]:
         """Return a list of texts."""
