@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,8 @@ from typing import Any
 
 from harness.errors import UsageError
 
+_DEPTH_MAX = 20
+_WHOLE_MAX = 2**63 - 1
 # A name is a file's name: nothing that leads to another folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
@@ -35,8 +38,12 @@ def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
         )
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path.parent.name}/{path.name}: {error}", "correct the file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{path.parent.name}/{path.name}: {reason}", "correct the file") from None
+    except OSError as error:
+        raise UsageError(f"{path.parent.name}/{path.name}: cannot be read ({error.strerror})", "see who may") from None
+    _check_values(data, f"{path.parent.name}/{path.name}")
     if data.get("format_version") != 1:
         raise UsageError(
             f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}", "this version reads 1"
@@ -47,6 +54,22 @@ def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
 def is_suite(path: Path) -> bool:
     """Return whether a TOML file says what a nightly measures: suites and profiles share a folder."""
     return bool(_SUITE_SIGN.search(path.read_text(encoding="utf-8", errors="replace")))
+
+
+def _check_values(value: object, where: str, depth: int = 0) -> None:
+    """Raise a UsageError for what cannot be computed with: a number that is not finite or too large, deep nesting."""
+    if depth > _DEPTH_MAX:
+        raise UsageError(f"{where}: nested too deeply", "correct the file")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_values(item, f"{where} [{key}]" if isinstance(item, dict) else f"{where}: {key}", depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check_values(item, where, depth + 1)
+    elif isinstance(value, int) and abs(value) > _WHOLE_MAX:
+        raise UsageError(f"{where}: a number of more than 19 digits", "give a smaller one")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{where} = {value}", "give a number that is finite")
 
 
 def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, ...]], where: str) -> None:

@@ -79,6 +79,8 @@ def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, forbid_dtd=True)
     except FileNotFoundError:
         raise UsageError(f"{where}: there is no such file", "name a .jmx file that exists") from None
+    except OSError as error:
+        raise UsageError(f"{where}: cannot be read ({error.strerror})", "name a .jmx file") from None
     except ElementTree.ParseError as error:
         raise UsageError(f"{where}: not XML: {error}", todo) from None
     except DefusedXmlException:

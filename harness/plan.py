@@ -30,6 +30,11 @@ SET_BY_THE_RUN = {
     "generator": "REMOTES",
     "dump_dir": "the run directory",
 }
+# The same limits for a plan and for the command line.
+USERS_MAX = 100_000
+LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
+DURATION_MAX_S = 7 * 86_400.0
+_GOAL_MAX_MS = 1_000_000_000
 # After the last arrival JMeter waits this long, always in full, and then breaks off the requests still under way.
 DRAIN_S = 10
 
@@ -168,6 +173,8 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
     secrets = texts(data.get("secrets", []), f"{where} secrets")
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
+    if "\0" in data["shape"]:
+        raise UsageError(f"{where}: shape has a NUL character in it", "name a .jmx file beside the plan")
     shape_path = plans_dir / data["shape"]
     known = read_properties(shape_path)
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
@@ -227,11 +234,11 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
     check_keys(table, _LOAD_KEYS, where)
     if ("duration_s" in table) == ("loops" in table):
         raise UsageError(f"{where}: neither or both of duration_s and loops", "give the one that ends the load")
-    _within(table.get("users", 0), 1, None, where, "users")
-    for key in ("duration_s", "loops", "requests"):
-        _within(table.get(key, 1), 1, None, where, key)
+    _within(table.get("users", 0), 1, USERS_MAX, where, "users")
+    for key, most in (("duration_s", DURATION_MAX_S), ("loops", LOOPS_MAX), ("requests", REQUESTS_MAX)):
+        _within(table.get(key, 1), 1, most, where, key)
     for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
-        _within(table.get(key, 0), 0, None, where, key)
+        _within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
     return PlanLoad(
         users=table["users"],
         ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
@@ -246,7 +253,7 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
 def _goal(table: dict[str, Any], where: str) -> Goal:
     check_keys(table, {"p90_ms": int, "average_ms": int, "each_average_ms": int, "error_ratio": _NUMBER}, where)
     for key in ("p90_ms", "average_ms", "each_average_ms"):
-        _within(table.get(key, 1), 1, None, where, key)
+        _within(table.get(key, 1), 1, _GOAL_MAX_MS, where, key)
     _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
     ratio = table.get("error_ratio")
     return Goal(
@@ -259,8 +266,8 @@ def _goal(table: dict[str, Any], where: str) -> Goal:
 
 def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:
     if value < least or (most is not None and value > most) or value != value:
-        limits = f"from {least:g} to {most:g}" if most is not None else f"of at least {least:g}"
-        raise UsageError(f"{where}: {key} = {value:g}", f"give a number {limits}")
+        limits = f"from {least:g} to {most:.12g}" if most is not None else f"of at least {least:g}"
+        raise UsageError(f"{where}: {key} = {value:.12g}", f"give a number {limits}")
 
 
 def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, shape: str) -> dict[str, str]:

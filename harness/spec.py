@@ -14,13 +14,12 @@ from harness import units
 from harness.cloudwatch import CloudWatchSpec, parse_cloudwatch
 from harness.config import check_keys, is_suite, load_toml, texts
 from harness.errors import UsageError
-from harness.plan import Plan, PlanLoad
+from harness.plan import DURATION_MAX_S, LOOPS_MAX, REQUESTS_MAX, USERS_MAX, Plan, PlanLoad
 from harness.record import CLOSED, OPEN, LoadRecord
 
-USERS_MAX = 100_000
-LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
+HEAP_MAX_MB = 1_000_000
+DISK_MAX_MB = 1_000_000_000
 RATE_MAX_PER_S = 100_000.0
-DURATION_MAX_S = 7 * 86_400.0
 # How long JMeter may take beyond its duration: its start, its last samples and tearDown.
 OVERRUN_S = 120.0
 # When only DURATION is given, the ramp takes at most this part (a quarter) of it.
@@ -247,6 +246,13 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
+    for table, key, least, most in (
+        (generator, "heap_mb", 16, HEAP_MAX_MB),
+        (generator, "overrun_s", 0, DURATION_MAX_S),
+        (reports, "min_free_mb", 0, DISK_MAX_MB),
+    ):
+        if key in table and not least <= table[key] <= most:
+            raise UsageError(f"{where}: {key} = {table[key]}", f"give a number from {least} to {most:.12g}")
     systems = data.get("system", {})
     check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
     plans = data.get("plan", {})

@@ -20,9 +20,9 @@ from harness.cli.sweeping import (
 )
 from harness.errors import EXIT_OK, UsageError
 from harness.goal import Goal
+from harness.plan import USERS_MAX
 from harness.render.levels import capacity_text, goal_text, steps_table
 from harness.result import RunResult
-from harness.spec import USERS_MAX
 from harness.stats.capacity import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
 from harness.stats.sweep import level_run, levels_of
 from harness.stats.sweep_record import CAPACITY, SweepRecord

@@ -19,9 +19,10 @@ from harness.cli.sweeping import (
     sweep_command,
 )
 from harness.errors import UsageError
+from harness.plan import USERS_MAX
 from harness.render.levels import run_line
 from harness.result import RunResult
-from harness.spec import USERS_MAX, OpenLoad
+from harness.spec import OpenLoad
 from harness.stats.sweep_record import SWEEP, SweepRecord
 from harness.stats.time_left import time_left_s
 

@@ -14,7 +14,6 @@ from typing import Protocol
 
 from rich.console import Console
 
-from harness import spec as specs
 from harness import units
 from harness.cli.arguments import (
     DEFAULT_PROFILE,
@@ -45,6 +44,7 @@ from harness.io.open_files import allow_open_files
 from harness.io.results import write_report
 from harness.io.sources import read_result
 from harness.io.sweep_files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
+from harness.plan import LOOPS_MAX, REQUESTS_MAX
 from harness.record import FINISHED as RUN_FINISHED
 from harness.render.levels import run_line
 from harness.result import RunResult
@@ -113,7 +113,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
         ramp_s=units.parse_duration_s(options.ramp, "RAMP") if options.ramp else None,
         duration_s=units.parse_duration_s(options.duration, "DURATION") if options.duration else None,
-        loops=_whole_number(options.loops, "LOOPS", specs.LOOPS_MAX),
+        loops=_whole_number(options.loops, "LOOPS", LOOPS_MAX),
         target=asked.target.url if asked.target else None,
         note=masked(options.note, asked.hidden),
         goal=None,
@@ -124,7 +124,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         under_way=None,
         broken_off=(),
         git_commit=machine.git_facts(toolchain.ROOT)[0],
-        requests=_whole_number(options.requests, "REQUESTS", specs.REQUESTS_MAX),
+        requests=_whole_number(options.requests, "REQUESTS", REQUESTS_MAX),
         remotes=options.remotes,
     )
 
