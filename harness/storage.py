@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from harness.config import did_you_mean
 from harness.errors import UsageError
 from harness.jtl import samples_number
 from harness.record import FINISHED, RunRecord
+from harness.strict_json import check_types, parse_object
 
 SCHEME = "s3://"
 MANIFEST_NAME = "manifest.json"
@@ -140,6 +140,10 @@ def parse_folder(path: str) -> RunKey | None:
     return RunKey(match["plan"], match["profile"], match["date"], match["run_id"]) if match else None
 
 
+class ManifestError(UsageError):
+    """What lies in the place of a run's manifest is none: other runs are not concerned."""
+
+
 @dataclass(frozen=True)
 class StoredFile:
     """A file of a run as it is in the run's directory; in S3 samples and logs are packed."""
@@ -196,15 +200,18 @@ class Manifest:
         Names that lead out of the run's directory are refused: what lies in a bucket may come from anybody.
         """
         try:
-            data = json.loads(text)
+            data = parse_object(text)
             files = tuple(StoredFile(**file) for file in data["files"])
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
+            is_ours = is_ours and {RUN_FILE, SUMMARY_FILE, REPORT_FILE} <= {file.name for file in files}
+            for file in files:
+                check_types(file)
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:
-            raise UsageError(
-                f"{where}: not the manifest of that run", "push the run once more, or remove what lies there"
+            raise ManifestError(
+                f"{where}: not the manifest of that run", "remove what lies there, then push the run once more"
             )
         return cls(key, files)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import socket
@@ -228,10 +229,41 @@ def test_a_pull_checks_what_it_got_leaves_nothing_that_is_not_right_and_goes_on_
         assert "tiny/run-07_2" in pulled.runs + pulled.there
         assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
         assert not (tmp_path / "there" / "tiny" / "run-07_1.md").exists()
+        assert list((tmp_path / "there" / "tiny").glob(".*")) == []
         client.put_object(**target, Body=right)
     pull(place, tmp_path / "there", said, figures_only=False)
     names = sorted(path.name for path in (tmp_path / "there" / "tiny").iterdir())
     assert [name for name in names if "run-07_2" not in name] == ["run-07_1", "run-07_1.json", "run-07_1.md"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["", "{", "[" * 100_000, '{"files": 1e999}', "files: []", "names that lead out", "a size that is a text"],
+    ids=range(7),
+)
+def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(place, tmp_path, capsys, manifest):
+    push(a_run(tmp_path / "here"), place, said)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), place, said)
+    client, target = boto3.client("s3"), {"Bucket": "kept", "Key": f"{FOLDER}/manifest.json"}
+    good = json.loads(client.get_object(**target)["Body"].read())
+    first, *others = good["files"]
+    changed = {
+        "files: []": {**good, "files": []},
+        "names that lead out": {**good, "files": [*good["files"], {**first, "name": "../../x"}]},
+        "a size that is a text": {**good, "files": [*others, {**first, "sha256": 5}]},
+    }
+    client.put_object(**target, Body=json.dumps(changed[manifest]) if manifest in changed else manifest)
+    capsys.readouterr()
+    code = main(
+        ["pull", place.location.url, "--endpoint-url", place.endpoint_url, "--reports", str(tmp_path / "there")]
+    )
+    out, err = capsys.readouterr()
+    assert code == EXIT_INVALID
+    assert f"s3://kept/{FOLDER}: not the manifest of that run" in err.replace("/manifest.json", "")
+    assert len(err.strip().splitlines()) == 1
+    assert "1 run pulled, 0 there already" in out
+    assert (tmp_path / "there" / "tiny" / "run-07_2.md").is_file()
+    assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
 
 
 def test_samples_that_a_lifecycle_rule_removed_are_told_and_the_figures_can_be_pulled(place, tmp_path, capsys):

@@ -7,6 +7,7 @@ import pytest
 from harness.errors import UsageError
 from harness.record import RUNNING
 from harness.storage import (
+    FIGURES,
     Location,
     Manifest,
     RunKey,
@@ -104,7 +105,8 @@ def test_samples_and_logs_are_packed():
 
 
 def test_a_manifest_is_read_as_it_was_written():
-    manifest = Manifest(KEY, (file("run.json"), file("system/a.log", "bb")))
+    figures = tuple(map(file, FIGURES))
+    manifest = Manifest(KEY, (*figures, file("system/a.log", "bb")))
     text = json.dumps(manifest.to_json()).encode()
     assert Manifest.from_text(text, KEY, "s3://x") == manifest
 

@@ -18,7 +18,7 @@ from harness.io.s3 import DifferentError, Place, open_place, pull_runs, push, ru
 from harness.io.sources import find_paths
 from harness.render.tables import table
 from harness.spec import load_profile
-from harness.storage import SCHEME, RunKey, StoredRun, Wanted, parse_since
+from harness.storage import SCHEME, ManifestError, RunKey, StoredRun, Wanted, parse_since
 
 ALL = "all"
 _LAST_MAX = 1_000_000
@@ -72,7 +72,7 @@ def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> in
     for directory in map(RunDirectory, paths):
         try:
             push(directory, place, print, options.replace)
-        except DifferentError as error:
+        except (DifferentError, ManifestError) as error:
             print(f"aggregate.py: {error}", file=sys.stderr)
             code = EXIT_USAGE
     return code

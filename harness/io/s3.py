@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from harness.storage import (
     SUMMARY_FILE,
     Location,
     Manifest,
+    ManifestError,
     RunKey,
     StoredFile,
     StoredRun,
@@ -168,7 +170,7 @@ def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun]
         else:
             try:
                 is_new = _fetch(directory, place, run.key, figures_only)
-            except DamagedError as error:
+            except (DamagedError, ManifestError) as error:
                 damaged.append(str(error))
                 continue
             if is_new:
@@ -294,6 +296,9 @@ def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: boo
                 done_bytes += file.size_bytes
         _put_in_place(stage, directory, [file.name for file in missing])
         shutil.rmtree(stage.path.parent)
+    except DamagedError:
+        _discard(stage)
+        raise
     except FileExistsError:
         what = f"{directory.path}: another run took that name meanwhile"
         raise UsageError(what, "pull it into another folder: --reports other") from None
@@ -302,6 +307,13 @@ def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: boo
             f"{directory.path.parent}: {error.strerror}", "make room there, then repeat the command"
         ) from None
     return True
+
+
+def _discard(stage: RunDirectory) -> None:
+    """Remove what was fetched of a damaged run, and the plan's folder when that was all."""
+    shutil.rmtree(stage.path.parent, ignore_errors=True)
+    with contextlib.suppress(OSError):  # not empty: other runs
+        stage.path.parent.parent.rmdir()
 
 
 def _put_in_place(stage: RunDirectory, directory: RunDirectory, names: Iterable[str]) -> None:
