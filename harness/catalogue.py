@@ -13,6 +13,7 @@ from harness.errors import UsageError
 from harness.figures import LOAD
 from harness.record import RunRecord
 from harness.result import RUN, LabelResult, RunResult
+from harness.strict_json import check_types
 from harness.summary import FORMAT_VERSION
 from harness.telemetry import Usage
 from harness.verdict import Verdict
@@ -159,7 +160,7 @@ def outline(data: Mapping[str, Any], where: str) -> RunResult:
         raise UsageError("its JSON is of a newer format", "use the version of the harness that wrote it")
     try:
         load = next((group for group in data["groups"] if group["name"] == LOAD), None)
-        return RunResult(
+        result = RunResult(
             name=data["source"],
             kind=RUN,
             run=RunRecord.from_json(data["run"], where) if data["run"] else None,
@@ -172,6 +173,8 @@ def outline(data: Mapping[str, Any], where: str) -> RunResult:
             caveats=tuple(Caveat(**caveat) for caveat in data["caveats"]),
             whole=_label(data["whole"]["total"]) if data["whole"] else None,
         )
+        check_types(result)
+        return result
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UsageError("its JSON is not a run's", f"./aggregate.py report {where}") from None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.record import LoadRecord
+from harness.strict_json import check_types
 from harness.thresholds import Thresholds
 
 FORMAT_VERSION = 1
@@ -136,8 +137,10 @@ class NightlyRecord:
             values["storage_problems"] = tuple(data["storage_problems"])
             if data["commits"]:
                 values["commits"] = Commits(**{**data["commits"], "subjects": tuple(data["commits"]["subjects"])})
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            record = cls(**values)
+            check_types(record)
+            return record
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not the record of a night ({error})", "use the harness that wrote it") from None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from harness.cloudwatch import CloudWatchSpec
 from harness.errors import UsageError
 from harness.goal import Goal
+from harness.strict_json import check_types
 
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
@@ -146,6 +147,8 @@ class RunRecord:
                 if texts in data:
                     values[texts] = tuple(data[texts])
             values["generators"] = tuple(map(GeneratorRecord.from_json, data.get("generators", ())))
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            record = cls(**values)
+            check_types(record)
+            return record
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None

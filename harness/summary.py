@@ -16,6 +16,7 @@ from harness.heap import HeapSeries, HeapUse
 from harness.jtl import TRANSACTION_MESSAGE, Dropped
 from harness.littles_law import LittlesLaw, littles_law
 from harness.record import OPEN, RunRecord
+from harness.strict_json import check_types
 from harness.tally import SampleTally
 from harness.telemetry import Usage, UsageSeries
 from harness.timeline import Pulse, Timeline
@@ -108,9 +109,9 @@ class RunSummary:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunSummary:
-        """Return the summary that `to_json` wrote; UsageError when it is none."""
-        source = str(data.get("source"))
+    def from_json(cls, data: Mapping[str, Any], where: str = "") -> RunSummary:
+        """Return the summary that `to_json` wrote; UsageError when it is none. `where` is what errors call the file."""
+        source = where or str(data.get("source"))
         try:
             values = dict(data)
             values["run"] = RunRecord.from_json(data["run"], source) if data["run"] else None
@@ -126,8 +127,10 @@ class RunSummary:
             values["caveats"] = tuple(Caveat(**caveat) for caveat in data["caveats"])
             values["generators"] = tuple(GeneratorFigures(**one) for one in data.get("generators", ()))
             values["dropped_first"] = tuple((line, reason) for line, reason in data["dropped_first"])
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            summary = cls(**values)
+            check_types(summary)
+            return summary
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(
                 f"{source}: not the JSON of a summary ({error})", "use the harness that wrote it"
             ) from None

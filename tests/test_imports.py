@@ -11,7 +11,7 @@ PACKAGE = ROOT / "harness"
 # A module may import harness modules of its own layer and of those above it in this list.
 LAYERS = (
     {"errors", "units"},
-    {"config", "goal", "thresholds", "secrecy", "spellings", "masking"},
+    {"config", "goal", "thresholds", "secrecy", "spellings", "masking", "strict_json"},
     {
         "batches",
         "cloudwatch",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from harness.catalogue import Catalogue, Document, Entry, document_kind, headline_of, outline
 from harness.errors import HarnessError, UsageError
-from harness.io.rundir import RUN_NAME, RunDirectory
+from harness.io.rundir import RUN_NAME, RunDirectory, read_object
 from harness.markdown_report import parse_report
 from harness.record import RUNNING, RunRecord
 from harness.render.notes import notes_of
@@ -67,11 +65,9 @@ def _result_of(directory: RunDirectory) -> RunResult:
             raise UsageError("no report was made of it yet", again)
         return parse_report(_text(directory.report), where)
     try:
-        data: Any = json.loads(directory.summary_json.read_bytes())
-    except (OSError, ValueError):
+        data = read_object(directory.summary_json)
+    except UsageError:
         raise UsageError("its JSON cannot be read", again) from None
-    if not isinstance(data, dict):
-        raise UsageError("its JSON is not a run's", again)
     return outline(data, where)
 
 

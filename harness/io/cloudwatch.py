@@ -59,7 +59,7 @@ def add_cloudwatch(
 def _summary(directory: RunDirectory) -> RunSummary:
     """Return the summary that the run's report was made of; one made anew when there is none of this version."""
     if directory.summary_json.is_file():
-        return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION))
+        return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
     return summary_of_run(directory)
 
 

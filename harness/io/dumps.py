@@ -20,6 +20,6 @@ def _figure(path: Path, keys: Sequence[str]) -> str:
         value: Any = json.loads(path.read_text(encoding="utf-8"))
         for key in keys:
             value = value[key]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return f"not known ({path.name} does not hold it)"
     return str(value)

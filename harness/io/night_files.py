@@ -71,7 +71,7 @@ class NightFiles:
 
     def read(self) -> NightlyRecord:
         """Return the record; UsageError when it is none."""
-        return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION), str(self.record))
+        return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION, "a night"), str(self.record))
 
 
 def reserve_night(reports: Path, date: str) -> NightFiles:

@@ -33,7 +33,7 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     data = directory.read_run()
     if data is None or not directory.samples.is_file():
         if directory.summary_json.is_file():
-            return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION))
+            return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
         if data is None:
             raise UsageError(
                 f"{directory.path}: not a run: neither run.json nor a JSON beside it", "name a run's folder"

@@ -18,6 +18,7 @@ from harness.io.writable import TODO, writing_into
 from harness.jmx import data_files
 from harness.jtl import SAMPLES_NAME, samples_number
 from harness.record import FORMAT_VERSION as RUN_VERSION
+from harness.strict_json import parse_object
 from harness.units import BYTES_PER_MB
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
@@ -146,13 +147,20 @@ def _indented(value: Any, margin: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def read_json(path: Path, version: int) -> dict[str, Any]:
-    """Return a JSON file of ours; UsageError when it is broken or of another format version."""
+def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
+    """Return the object in a JSON file of `what`; UsageError when there is none that can be used."""
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({error})", "render it again from the samples") from None
-    if not isinstance(data, dict) or data.get("format_version") != version:
+        return parse_object(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: not the JSON of {what} ({error})", "write it again, or remove it") from None
+
+
+def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:
+    """Return a JSON file of ours; UsageError when it is broken or of another format version."""
+    data = read_object(path, what)
+    if data.get("format_version") != version or isinstance(data["format_version"], bool):
         raise UsageError(
             f"{path}: not a file of format version {version}", "use the version of the harness that wrote it"
         )

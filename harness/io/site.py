@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from importlib import resources
@@ -13,7 +12,7 @@ from harness.catalogue import Catalogue, Entry, runs_of
 from harness.errors import HarnessError, UsageError
 from harness.io.catalogue import read_catalogue
 from harness.io.overview import summary_notes
-from harness.io.rundir import RunDirectory
+from harness.io.rundir import RunDirectory, read_object
 from harness.render.gallery import gallery
 from harness.render.markdown import report
 from harness.render.site.courses import Course, courses_of
@@ -78,7 +77,9 @@ def _write_run(site: Site, entry: Entry, neighbours: tuple[str, str, str], repor
     if data is not None:
         try:
             courses = courses_of(data, entry.id)
-        except (HarnessError, KeyError, TypeError, ValueError):
+            for course in courses:
+                course.to_json()  # as run_data does
+        except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             courses = ()  # the figures are there, what charts are made of is not
     if entry.result:
         _write_text(target / data_path(entry.id), run_data(entry, entry.result, courses))
@@ -89,15 +90,18 @@ def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
     """Return a run's report; made of its JSON where the file is not there."""
     if directory.report.is_file():
         return directory.report.read_text(encoding="utf-8", errors="replace")
+    heading = f"# {directory.plan}/{directory.name}\n"
     if data is None or data["format_version"] != FORMAT_VERSION:
-        return f"# {directory.plan}/{directory.name}\n"
-    summary = RunSummary.from_json(data)
+        return heading
+    try:
+        summary = RunSummary.from_json(data)
+    except HarnessError:
+        return heading
     return report(summary, gallery(summary), summary.run.note if summary.run else "", directory.name)
 
 
 def _data(directory: RunDirectory) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(directory.summary_json.read_bytes())
-    return data
+    return read_object(directory.summary_json)
 
 
 def _write(page: Page, reports_dir: Path, target: Path) -> None:

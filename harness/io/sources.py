@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from harness.errors import UsageError
 from harness.io.inputs import resolve
 from harness.io.jtls import Counting, summary_of_jtls
 from harness.io.results import STEADY_WINDOW, summary_of_run
-from harness.io.rundir import RUN_NAME, RunDirectory
+from harness.io.rundir import RUN_NAME, RunDirectory, read_object
 from harness.markdown_report import parse_report
 from harness.record import RUNNING
 from harness.result import JTL, RunResult
@@ -53,7 +52,7 @@ def read_result(path: Path) -> RunResult:
     if _is_run(path):
         return _result_of_run(RunDirectory(path))
     if path.suffix == ".json":
-        return RunResult.of(_summary(path, _read_object(path)))
+        return RunResult.of(_summary(path, read_object(path)))
     if path.suffix == ".md":
         return parse_report(_text(path), _short(path))
     inputs = resolve([str(path)])
@@ -140,7 +139,7 @@ def _unknown(name: str, reports_dir: Path) -> UsageError:
 
 def _result_of_run(directory: RunDirectory) -> RunResult:
     if directory.summary_json.is_file():
-        return RunResult.of(_summary(directory.summary_json, _read_object(directory.summary_json), directory))
+        return RunResult.of(_summary(directory.summary_json, read_object(directory.summary_json), directory))
     data = directory.read_run()
     if data is not None and data.get("state") == RUNNING and _is_written_to(directory.path):
         raise UsageError(
@@ -162,7 +161,7 @@ def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = 
     """Return the summary that a JSON holds; samples of one without batches are counted anew if they are here."""
     version = data.get("format_version")
     if version == FORMAT_VERSION:
-        return RunSummary.from_json(data)
+        return RunSummary.from_json(data, _short(path))
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise UsageError(
             f"{_short(path)}: written by a newer version of this harness (format {version}, this one reads "
@@ -173,7 +172,11 @@ def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = 
         raise UsageError(f"{_short(path)}: not the JSON of a run", "name the run-<series>_<n>.json of one")
     if directory is not None and directory.samples.is_file() and directory.run_json.is_file():
         return summary_of_run(directory)
-    return RunSummary.from_json(_with_batches_unknown(data))
+    try:
+        data = _with_batches_unknown(data)
+    except (KeyError, TypeError):
+        raise UsageError(f"{_short(path)}: not the JSON of a run", "render it again: ./aggregate.py report") from None
+    return RunSummary.from_json(data, _short(path))
 
 
 def _with_batches_unknown(data: dict[str, Any]) -> dict[str, Any]:
@@ -181,18 +184,6 @@ def _with_batches_unknown(data: dict[str, Any]) -> dict[str, Any]:
     for figures in (figures for group in groups for figures in (*group["labels"], group["total"])):
         figures["batches"] = None
     return {**data, "format_version": FORMAT_VERSION}
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
-    except ValueError:
-        data = None
-    if not isinstance(data, dict):
-        raise UsageError(f"{_short(path)}: not the JSON of a run", "render it again: ./aggregate.py report")
-    return data
 
 
 def _text(path: Path) -> str:

@@ -55,7 +55,7 @@ class SweepFiles:
 
     def read(self) -> SweepRecord:
         """Return the record; UsageError when it is none."""
-        return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION), str(self.record))
+        return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION, "a sweep"), str(self.record))
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the sweep alone; UsageError when another harness is at it."""

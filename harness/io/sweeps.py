@@ -129,7 +129,7 @@ def _unknown(name: str, reports_dir: Path) -> UsageError:
 
 def read_sweep(path: Path) -> FoundSweep:
     """Return the sweep of a sweep-NN.json, with those of its runs that can be read."""
-    record = SweepRecord.from_json(read_json(path, FORMAT_VERSION), str(path))
+    record = SweepRecord.from_json(read_json(path, FORMAT_VERSION, "a sweep"), str(path))
     runs: list[tuple[int, LevelRun]] = []
     remarks = []
     for run in record.runs:

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.goal import Goal
+from harness.strict_json import check_types
 
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
@@ -114,6 +115,8 @@ class SweepRecord:
             values["under_way"] = SweepRun(**data["under_way"]) if data["under_way"] else None
             for runs in ("runs", "broken_off"):
                 values[runs] = tuple(SweepRun(**run) for run in data[runs])
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            record = cls(**values)
+            check_types(record)
+            return record
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not a sweep's record ({error})", "use the harness that wrote it") from None
