@@ -92,6 +92,29 @@ def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_pat
     assert "its JSON" in page
 
 
+@pytest.mark.parametrize("text", [DEEP, '{"format_version": NaN}', "\0"], ids=["deep", "nan", "nul"])
+def test_a_hostile_file_of_another_run_does_not_end_a_later_run(run, target, tmp_path, text):
+    folder = tmp_path / "reports" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "run-01_1.json").write_text(text)
+    (folder / "sweep-01.json").write_text(text)
+    (tmp_path / "reports" / SUMMARY_NAME).write_bytes(b"\xff\xfe")
+    done = run("--target", target, "--duration", "1", "--series", "7")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert "run-07_1" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
+
+
+def test_errors_name_the_file_and_not_what_stands_in_it(reports, capsys):
+    path = reports / "tiny" / "run-01_1.json"
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, "source": None, "verdict": 5}))
+    (reports / "tiny" / "run-01_1" / "run.json").unlink()
+    code, text = outcome(capsys, "report", str(path.with_suffix("")))
+    assert code == 2
+    assert "run-01_1.json: not the JSON of a summary" in text
+    assert "None:" not in text
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_run_json_is_listed_and_named(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"

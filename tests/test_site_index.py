@@ -83,6 +83,12 @@ def test_the_first_line_of_a_runs_notes_stands_under_its_series_with_links_that_
     assert f"- {expected}\n" in summary_of(tmp_path)
 
 
+def test_html_in_notes_is_shown_as_text(tmp_path):
+    add_run(tmp_path, "tiny/run-07_1", note="<img src=x onerror=alert(1)> a < b, `<b>`, <https://x.org/> </td>")
+    expected = "&lt;img src=x onerror=alert(1)> a < b, `<b>`, <https://x.org/> &lt;/td>"
+    assert f"- [run-07_1](tiny/run-07_1.md): {expected}\n" in summary_of(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("notes", "line"),
     [
@@ -152,7 +158,8 @@ def test_a_figure_that_is_no_number_is_a_broken_json_and_ends_nothing(tmp_path):
         run.summary_json.write_text(json.dumps(data))
     text = summary_of(tmp_path)
     assert "3 runs: 3 without figures." in text
-    assert text.count("its JSON is not a run's") == 3
+    assert text.count("its JSON is not a run's") == 2
+    assert text.count("its JSON cannot be read") == 1  # NaN is not JSON
 
 
 def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_path):

@@ -61,6 +61,18 @@ def test_the_last_unfinished_sweep_of_the_same_settings_is_found(tmp_path):
     assert find_unfinished(tmp_path, "tinny", RECORD.settings) is None
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format_version": 1}'], ids=range(5))
+def test_a_broken_record_of_the_last_sweep_is_named_and_an_older_one_disturbs_nobody(tmp_path, text):
+    first, second = begun(tmp_path), begun(tmp_path)
+    whole = second.record.read_text()
+    second.record.write_text(text)
+    with pytest.raises(UsageError, match=rf"{second.name}\.json: .*NEW=1"):
+        find_unfinished(tmp_path, "tiny", RECORD.settings)
+    second.record.write_text(whole)
+    first.record.write_text(text)
+    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == second
+
+
 def test_a_record_of_another_version_is_not_gone_on_with(tmp_path):
     files = begun(tmp_path)
     files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.config import did_you_mean
 from harness.errors import UsageError
 from harness.io.folder_lock import alone_in
-from harness.io.rundir import SWEEP_NAME, RunDirectory, json_text, next_series, read_json, write_whole
+from harness.io.rundir import SWEEP_NAME, RunDirectory, json_text, next_series, read_json, read_object, write_whole
 from harness.io.writable import writing_into
 from harness.stats.sweep_record import FORMAT_VERSION, RUNNING, SweepRecord
 
@@ -85,12 +85,22 @@ def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
 
 
 def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) -> SweepFiles | None:
-    """Return the plan's last sweep that has not come to its end and was asked the same; None when there is none."""
-    for files in reversed(_sweeps(reports_dir / plan)):
+    """Return the plan's last sweep that has not come to its end and was asked the same; None when there is none.
+
+    UsageError when the record of the last one is broken: nobody can tell whether it is the one to go on with.
+    """
+    there = _sweeps(reports_dir / plan)
+    for files in reversed(there):
         try:
-            record = files.read()
-        except UsageError:
-            continue  # of another version of the harness: not one to go on with
+            data = read_object(files.record, "a sweep")
+            if data.get("format_version") != FORMAT_VERSION:
+                continue  # of another version of the harness: not one to go on with
+            record = SweepRecord.from_json(data, str(files.record))
+        except UsageError as error:
+            if files != there[-1]:
+                continue
+            todo = "it may be the one to go on with: repair it, or begin another sweep with NEW=1"
+            raise UsageError(error.what, todo) from None
         if record.state == RUNNING and record.settings == tuple(settings):
             return files
     return None

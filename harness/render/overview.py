@@ -44,6 +44,8 @@ FIGURES = (
 )
 _FACTS = ("run", "verdict", "started UTC", "users", "profile")
 _HEADS = (*_FACTS, *(figure.title for figure in FIGURES))
+# What begins a tag, but not an address in angle brackets.
+_HTML = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
 # The target of a Markdown link that is relative: no scheme, no anchor, no root.
 _RELATIVE = re.compile(r"(\]\()(?![a-zA-Z][\w+.-]*:|[#/])")
 
@@ -168,5 +170,6 @@ def _link(document: Document) -> str:
 
 
 def _from_above(markdown: str, folder: str) -> str:
-    """Return a line of Markdown with its relative links as they must be one folder further up."""
-    return _RELATIVE.sub(rf"\g<1>{quote(folder)}/", markdown)
+    """Return a line of Markdown with its relative links as they must be one folder further up, and HTML as text."""
+    plain = "`".join(part if place % 2 else _HTML.sub("&lt;", part) for place, part in enumerate(markdown.split("`")))
+    return _RELATIVE.sub(rf"\g<1>{quote(folder)}/", plain)
