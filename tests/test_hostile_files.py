@@ -4,6 +4,7 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from harness.cli import aggregate
 from harness.errors import HarnessError
 from harness.io.overview import SUMMARY_NAME, write_overview
+from harness.io.rundir import json_text
+from harness.stats.sweep_record import SweepRun
 from harness.strict_json import parse_object
 from tests.report_folder import add_run
+from tests.test_sweep_files import RECORD
 
 DEEP = "[" * 100_000 + "]" * 100_000
 HOSTILE = {
@@ -168,3 +172,20 @@ def test_a_value_of_another_type_anywhere_is_no_error_of_the_harness(reports, tm
                 outcome(capsys, *arguments)
             except (Exception, SystemExit) as error:
                 raise AssertionError(f"{arguments[0]} with {where} = {value!r}") from error
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("seed", range(2))
+def test_a_value_of_another_type_in_a_sweeps_record_is_no_error_of_the_harness(tmp_path, capsys, seed):
+    reports = tmp_path / "reports"
+    for number in (1, 2):
+        add_run(reports, f"tiny/run-01_{number}", users=number)
+    path = reports / "tiny" / "sweep-01.json"
+    runs = tuple(SweepRun(number, 1, f"run-01_{number}") for number in (1, 2))
+    good = json_text(replace(RECORD, name="sweep-01", users=(1, 2), runs=runs).to_json())
+    for where, value, text in mutations(good, 60, seed):
+        path.write_text(text)
+        try:
+            outcome(capsys, "sweep", str(path.with_suffix("")), "--reports", str(reports))
+        except (Exception, SystemExit) as error:
+            raise AssertionError(f"{where} = {value!r}") from error

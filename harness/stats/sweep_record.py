@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from harness.goal import Goal
 from harness.strict_json import check_types
 
 FORMAT_VERSION = 1
+_RUN_NAME = re.compile(r"run-\d+_\d+")
+_REPEAT_MAX = 10_000
 RUNNING, FINISHED = "running", "finished"
 SWEEP, CAPACITY = "sweep", "capacity"
 
@@ -117,6 +120,16 @@ class SweepRecord:
                 values[runs] = tuple(SweepRun(**run) for run in data[runs])
             record = cls(**values)
             check_types(record)
+            _check_values(record)
             return record
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: not a sweep's record ({error})", "use the harness that wrote it") from None
+
+
+def _check_values(record: SweepRecord) -> None:
+    """Raise ValueError for a record that would lead to other folders, or to levels without end."""
+    for run in (*record.runs, *record.broken_off, *([record.under_way] if record.under_way else [])):
+        if not _RUN_NAME.fullmatch(run.run):
+            raise ValueError(f"{run.run!r} is no run's name")
+    if not 1 <= record.repeat <= _REPEAT_MAX:
+        raise ValueError(f"repeat = {record.repeat}")
