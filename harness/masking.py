@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from xml.parsers import expat
 from xml.sax.saxutils import escape
+
+from defusedxml.ElementTree import ParseError, fromstring
 
 from harness.spellings import MASK, Spellings
 
@@ -83,8 +84,8 @@ def _masked_json(data: bytes, spellings: Spellings) -> bytes:
 def _is_xml(data: bytes) -> bool:
     try:
         data.decode("utf-8")
-        expat.ParserCreate().Parse(data, True)
-    except (expat.ExpatError, ValueError):
+        fromstring(data, forbid_dtd=True)
+    except (ParseError, ValueError):  # also of defusedxml, for a document type
         return False
     return True
 
