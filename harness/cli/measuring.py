@@ -17,7 +17,7 @@ from rich.console import Console
 from harness import spec as specs
 from harness import units
 from harness.cli.arguments import Asked
-from harness.errors import HarnessError, InvalidRunError, StartError
+from harness.errors import InvalidRunError, StartError
 from harness.generator import (
     DUMP_DIR,
     LOG_NAME,
