@@ -125,10 +125,14 @@ def generator_of(thread_name: str) -> str:
 
 @dataclass
 class Dropped:
-    """What a reader could not use: how many records, and the first line numbers with the reason."""
+    """What a reader could not use: how many records, and the first line numbers with the reason.
+
+    `header_lines` are the lines of the first header lines behind the beginning of a file.
+    """
 
     count: int = 0
     first: list[tuple[int, str]] = field(default_factory=list)
+    header_lines: list[int] = field(default_factory=list)
 
     def note(self, line_number: int, reason: str) -> None:
         """Count one dropped record that began in `line_number`."""
@@ -146,6 +150,8 @@ class Dropped:
         self.count += other.count
         later = [(lines_before + line_number, reason) for line_number, reason in other.first]
         self.first = [*self.first, *later][:_FIRST_LINES_KEPT]
+        self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
+        del self.header_lines[_FIRST_LINES_KEPT:]
 
 
 def parse(
@@ -299,6 +305,8 @@ class RowReader:
     def sample(self, line_number: int, fields: list[str]) -> Sample | None:
         """Return the sample of a record; None for a header line, and for a record that is noted as dropped."""
         if _is_header(fields):
+            if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < _FIRST_LINES_KEPT:
+                self._dropped.header_lines.append(line_number)
             self.layout = Layout.of(fields, f"{self._name}:{line_number}")
             return None
         if self.layout is None:

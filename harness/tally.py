@@ -73,6 +73,31 @@ class _Kind:
     example: str
 
 
+@dataclass
+class Order:
+    """How far the ends of rows go back in the order of the file, at most: `back_ms` before that of an earlier row."""
+
+    least_ms: int | None = None
+    most_ms: int | None = None
+    back_ms: int = 0
+
+    def add(self, end_ms: int) -> None:
+        """Take in the end of the next row."""
+        self.follow(end_ms, end_ms, 0)
+
+    def follow(self, least_ms: int, most_ms: int, back_ms: int) -> None:
+        """Take in the rows that come next, by their least and greatest end and how far they go back themselves."""
+        before_ms = most_ms if self.most_ms is None else self.most_ms
+        self.back_ms = max(self.back_ms, back_ms, before_ms - least_ms)
+        self.least_ms = least_ms if self.least_ms is None else min(self.least_ms, least_ms)
+        self.most_ms = max(before_ms, most_ms)
+
+    def merge(self, other: Order) -> None:
+        """Take in the rows of the part that comes next."""
+        if other.least_ms is not None and other.most_ms is not None:
+            self.follow(other.least_ms, other.most_ms, other.back_ms)
+
+
 @dataclass(frozen=True)
 class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
@@ -117,6 +142,8 @@ class SampleTally:
         self.requests = Pulse()
         self.transactions = Pulse()
         self.first_ms: int | None = None
+        # Of requests of the load by file; what several generators sent to a controller is in no order.
+        self.orders: dict[int, Order] = {}
 
     def add(self, sample: Sample) -> LabelKey | None:
         """Count one sample; return what it counts for in `labels`, None when it ended outside of the window."""
@@ -153,6 +180,8 @@ class SampleTally:
         if group in (LOAD, ONCE):
             pulse = self.transactions if is_transaction else self.requests
             pulse.add(end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, source)
+            if not is_transaction and not source.generator:
+                self.order(self.file).add(end_ms)
         return key
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
@@ -164,6 +193,15 @@ class SampleTally:
         if counts is None:
             counts = by_source[source] = LabelCounts()
         return counts
+
+    def order(self, file: int) -> Order:
+        """Return the order of a file's rows, new when there is none yet."""
+        return self.orders.setdefault(file, Order())
+
+    @property
+    def back_ms(self) -> int:
+        """How far the ends of rows go back at most, in any of the files."""
+        return max((order.back_ms for order in self.orders.values()), default=0)
 
     def batch(self, key: LabelKey, number: int) -> BatchCounts:
         """Return the counts of a label in a batch, new and empty ones when there are none yet."""
@@ -205,6 +243,8 @@ class SampleTally:
             self.add_kind(kind_key, kind.count, kind.first_ms, kind.last_ms, kind.example)
         if other.first_ms is not None:
             self.note_start(other.first_ms)
+        for file, order in other.orders.items():
+            self.order(file).merge(order)
         self.requests.merge(other.requests)
         self.transactions.merge(other.transactions)
 
@@ -223,6 +263,12 @@ class SampleTally:
         ]
         starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
         return (min(starts), max(counts.last_ms for counts in spans)) if starts else None
+
+    def whole_span_ms(self) -> tuple[int, int] | None:
+        """The first start and the last end of all samples, setUp and tearDown included; None without any."""
+        counts = [counts for by_source in self.labels.values() for counts in by_source.values()]
+        starts = [one.first_ms for one in counts if one.first_ms is not None]
+        return (min(starts), max(one.last_ms for one in counts)) if starts else None
 
     def groups(self, percentiles: Sequence[str] = PERCENTILES, with_transactions: bool = False) -> tuple[Group, ...]:
         """The groups that have samples; labels in order of first appearance."""

@@ -242,6 +242,29 @@ def test_without_a_timeline_no_times_are_counted_by_second_and_all_else_is(tmp_p
     assert counted < 3000  # those alone that the plain reader counted
 
 
+def test_time_stamps_that_go_back_are_seen_across_parts_and_second_header_lines(tmp_path, program):
+    rows = [b"%d,7,Pay,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * place) for place in range(6000)]
+    back = HEAD + b"".join(rows[3000:]) + HEAD + b"".join(rows[:3000])
+    path = tmp_path / "back.jtl"
+    path.write_bytes(back)
+    expected, expected_dropped = plain(back, Scope())
+    assert expected.back_ms == 59_990  # the last row ends 5,999 x 10 ms after the first
+    assert expected_dropped.header_lines == [3002]
+    tally, dropped = count_file(path, len(back), "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=20_000)
+    assert (tally.back_ms, dropped) == (59_990, expected_dropped)
+
+
+def test_rows_that_generators_sent_to_a_controller_are_in_no_order(tmp_path, program):
+    rows = [
+        b"%d,7,Pay,200,10.0.0.7:1099-T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 - 10 * place) for place in range(6000)
+    ]
+    path = tmp_path / "two.jtl"
+    path.write_bytes(HEAD + b"".join(rows))
+    size = path.stat().st_size
+    tally, _ = count_file(path, size, "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=20_000)
+    assert (plain(path.read_bytes(), Scope())[0].back_ms, tally.back_ms) == (0, 0)
+
+
 def lines_of(count, label="Pay"):
     return b"".join(b"%d,7,%s %d,200,T 1-1,true,10,3,1,0\n" % (i, label.encode(), i % 9) for i in range(count))
 

@@ -43,6 +43,8 @@ _THREADS = ("", "setUp", "tearDown")
 _NO_WINDOW = (-(1 << 62), 1 << 62)
 _NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
 _SUM_COUNT = 8
+# Least and greatest end of no row, as Tally.java begins with them.
+_NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
 # Exit codes of the program.
 _ENDS = {3: "so many different labels and times need more memory than it has", 4: "the file has changed"}
 
@@ -132,6 +134,7 @@ class _PlainReader:
         self.dropped = Dropped()
         self.first: dict[LabelKey, int] = {}
         self.row_count = 0
+        self.back_ms = 0
         self._path = path
         self._size = size
         self._name = name
@@ -144,12 +147,16 @@ class _PlainReader:
         """Return what the program is told: where to go on and by which format."""
         layout = self._layout
         if layout is None:  # the whole file was read, and it has no record
-            return f"{self._size} {self._line_count} 44 1" + " -1" * len(READ_COLUMNS) + "\n"
-        places = (layout.place.get(column, -1) for column in READ_COLUMNS)
-        return f"{self._offset} {self._line_count} {ord(self._delimiter)} {layout.width} {' '.join(map(str, places))}\n"
+            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(READ_COLUMNS) + "\n"
+        order = self.tally.order(self.tally.file)
+        ends = _NO_ENDS if order.least_ms is None else f"{order.least_ms} {order.most_ms}"
+        places = " ".join(str(layout.place.get(column, -1)) for column in READ_COLUMNS)
+        return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {places}\n"
 
     def read(self, offset: int, line_count: int) -> None:
         """Read a stretch from a record's beginning to another's, at least up to where the columns are known."""
+        self.back_ms = max(self.back_ms, self.tally.back_ms)
+        self.tally.orders.clear()  # the program is told the ends of this chunk alone
         with self._path.open("rb") as stream:
             stream.seek(offset)
             lines = _Lines(stream, self._size - offset)
@@ -242,7 +249,7 @@ class _Frames:
 def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
     """Return the tally of what the program counted and of what the plain reader did, labels in order."""
     tally, first = plain.tally, plain.first
-    first_ms = frames.large()
+    first_ms, back_ms = frames.large(), frames.large()
     labels, codes = frames.texts(), frames.texts()
     sources = [Source(tally.file, generator) for generator in frames.texts()]
     keys, *columns = frames.table(_SUM_COUNT + 2)
@@ -259,6 +266,8 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
         if tally.batch_count:
             tally.batch(entry, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
         tally.note_start(first_ms)
+    order = tally.order(tally.file)
+    order.back_ms = max(order.back_ms, back_ms, plain.back_ms)
     for number, histogram in _histograms(*frames.table(1)):
         entry, source, batch = entries[number]
         tally.counts(entry, source).histogram.merge(histogram.counts)

@@ -23,7 +23,8 @@ import java.util.concurrent.Future;
  * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part
  * in bytes, whether times are counted by when they were taken, too (true or false), and in how many batches the window
  * is counted (1: as a whole). Standard input has one line to begin with, and one for each time that the count got stuck:
- * where to go on (offset, lines before it) and the format in force there (delimiter, number of columns, the place of
+ * where to go on (offset, lines before it), the least and greatest end (ms) of the rows before it that others have read,
+ * and the format in force there (delimiter, number of columns, the place of
  * each role or -1, as in Layout). Standard output has frames, each begun by a letter: P progress (offset, rows), O an odd
  * row (offset, line, bytes), F failures, S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end
  * without D is a failure; its exit code is 3 when memory was not enough, 4 when the file could not be read to its size or
@@ -109,8 +110,9 @@ public final class CountJtl {
     String[] words = order.split(" ");
     offset = Long.parseLong(words[0]);
     lines = Long.parseLong(words[1]);
-    int[] places = Arrays.stream(words, 4, words.length).mapToInt(Integer::parseInt).toArray();
-    return new Layout((byte) Integer.parseInt(words[2]), Integer.parseInt(words[3]), places, fromMs, toMs, batchCount);
+    int[] places = Arrays.stream(words, 6, words.length).mapToInt(Integer::parseInt).toArray();
+    whole.follow(Long.parseLong(words[2]), Long.parseLong(words[3]), 0);
+    return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, fromMs, toMs, batchCount);
   }
 
   /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must go on. */

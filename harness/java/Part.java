@@ -83,7 +83,8 @@ final class Part {
   private int recordLines;
   private boolean isBad;
   private final int[] halvings;
-  private final Tally unnamed;
+  /** Of the rows whose thread's name has no generator. */
+  final Tally unnamed;
   // That of the last row.
   private Tally tally;
   // How a thread's name began, up to where it was clear whether it names a generator, and the tally of that one; the

@@ -31,6 +31,11 @@ final class Tally {
   final Names causes = new Names();
   long rowCount;
   long firstMs = Long.MAX_VALUE;
+  /** Of requests of the load: the least and greatest end, and how far one is before that of an earlier row at most. */
+  long leastEndMs = Long.MAX_VALUE / 2;
+
+  long mostEndMs = Long.MIN_VALUE / 2;
+  long backMs;
 
   final Table entries = newEntries();
   final Times times = new Times();
@@ -100,6 +105,12 @@ final class Tally {
       failures.add(0, failure, errorCount);
       failures.least(1, failure, startMs);
       failures.greatest(2, failure, startMs);
+    }
+    if (kind == 0) {
+      long endMs = startMs + elapsedMs;
+      backMs = Math.max(backMs, mostEndMs - endMs);
+      leastEndMs = Math.min(leastEndMs, endMs);
+      mostEndMs = Math.max(mostEndMs, endMs);
     }
     if (kind <= LOAD_KIND_LAST) {
       addSecond(row, kind, (startMs + elapsedMs) / 1000, eachMs);

@@ -18,6 +18,9 @@ final class Whole {
   private final boolean hasBuckets;
   private final int batchCount;
   private long firstMs = Long.MAX_VALUE;
+  // The order of the rows without a generator's name, as in Tally.
+  private long mostEndMs = Long.MIN_VALUE / 2;
+  private long backMs;
   private final Names labels = new Names();
   private final Names codes = new Names();
   private final Names generators = new Names();
@@ -45,6 +48,13 @@ final class Whole {
       long generator = generators.number(part.generators, number);
       merge(part.tallies.get(number), generator << GENERATOR_SHIFT);
     }
+    follow(part.unnamed.leastEndMs, part.unnamed.mostEndMs, part.unnamed.backMs);
+  }
+
+  /** Takes in the rows that come next, by their least and greatest end and how far they go back themselves. */
+  void follow(long leastEndMs, long mostEndMs, long backMs) {
+    this.backMs = Math.max(this.backMs, Math.max(backMs, this.mostEndMs - leastEndMs));
+    this.mostEndMs = Math.max(this.mostEndMs, mostEndMs);
   }
 
   private void merge(Tally part, long generatorBits) {
@@ -115,6 +125,7 @@ final class Whole {
   /** Writes everything. */
   void write(DataOutputStream out) throws IOException {
     out.writeLong(firstMs);
+    out.writeLong(backMs);
     labels.write(out);
     codes.write(out);
     generators.write(out);
