@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness import units
+from harness.clock_steps import ClockStep
 from harness.figures import CodeCount, LabelFigures
+from harness.gaps import Gap
 from harness.generator_figures import GeneratorFigures
 from harness.jtl import Dropped
 from harness.littles_law import LittlesLaw
@@ -18,6 +20,14 @@ from harness.window import Window
 LITTLES_LAW_TOLERANCE = 0.10
 # Users are counted per second: over a shorter stretch the first and last second alone make the difference.
 LITTLES_LAW_LEAST_S = 10.0
+# Off by this factor it says something over any time; below a second users are not counted.
+LITTLES_LAW_FACTOR = 1.5
+LITTLES_LAW_FACTOR_LEAST_S = 1.0
+# A closed load that stood still for so long, or for this share of the window, has too few slow samples.
+STALL_LEAST_S = 3.0
+STALL_RATIO = 0.05
+# More of the run without a sample that ended, or waited, than this: its throughput is false.
+GAP_INVALID_RATIO = 0.10
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
@@ -49,6 +59,7 @@ ABSENT_RATIO = 0.02
 # The course over time is of whole seconds: half of one puts every second sample into another than it was in.
 CLOCKS_APART_MS = 500
 _LABELS_NAMED = 5
+_GAPS_NAMED = 3
 # How JMeter names the first part of a sample: GET /-0 beside GET /.
 _FIRST_SUB_SAMPLE = "-0"
 
@@ -56,12 +67,13 @@ _FIRST_SUB_SAMPLE = "-0"
     NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK,
     UNEXPECTED_CODE, PLAN, LITTLES_LAW, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL, ABSENT_GENERATOR,
     SLOW_GENERATOR, FAILING_GENERATOR, SEPARATE_CLOCKS, UNWATCHED_GENERATOR, CLOCKS_APART,
-    TOO_FEW_SAMPLES, MANY_ERRORS,
+    TOO_FEW_SAMPLES, MANY_ERRORS, CLOCK_STEP, GAP, APPENDED, STALL, PAUSE,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
     "coarse-clock", "unexpected-success-code", "plan", "littles-law", "generator-cpu", "host-cpu",
     "other-cpu", "closed-model", "absent-generator", "slow-generator", "failing-generator", "separate-clocks",
-    "unwatched-generator", "clocks-apart", "too-few-samples", "many-errors",
+    "unwatched-generator", "clocks-apart", "too-few-samples", "many-errors", "clock-step", "gap", "appended", "stall",
+    "pause",
 )  # fmt: skip
 
 # What makes a run DOUBTFUL, and its words in the verdict: the numbers may not be the system's. Every other caveat is a
@@ -69,6 +81,10 @@ _FIRST_SUB_SAMPLE = "-0"
 # LITTLES_LAW and GENERATOR_CPU tell when the generator had too little of it.
 DOUBTS: Mapping[str, str] = {
     LONG_SPAN: "the samples are of more than one time",
+    CLOCK_STEP: "a clock was set during the run",
+    GAP: "samples are missing for a while, or a clock was set",
+    APPENDED: "the JTL contains several runs",
+    STALL: "no sample ended for a while although users were active",
     NOT_STEADY: "not steady",
     FAST_WARM_UP: "the system slowed down after its warm-up",
     TOO_FEW_SAMPLES: "too few samples",
@@ -104,7 +120,8 @@ class Evidence:
     `load` is the TOTAL of the load in the window, and `law` and `usages` are of the window; `codes` are those of the
     labels that were driven, over all of the run. `warm_up_ms` is the
     average of the warm-up that was left out, and of what is counted. `is_span_known` is False where a clock was set.
-    `longest_ms` is what the load's slowest sample took, in all of the run.
+    `longest_ms` is what the load's slowest sample took, in all of the run, and so are `gaps` and
+    `clock_step`.
     """
 
     run: RunRecord | None
@@ -118,6 +135,18 @@ class Evidence:
     is_span_known: bool
     generators: tuple[GeneratorFigures, ...] = ()
     longest_ms: int | None = None
+    gaps: tuple[Gap, ...] = ()
+    clock_step: ClockStep | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are sent at their time, however slow the answers are."""
+        return self.run is not None and self.run.load.model == OPEN
+
+    @property
+    def holes(self) -> tuple[Gap, ...]:
+        """The gaps that no waiting explains."""
+        return tuple(gap for gap in self.gaps if not gap.is_waited)
 
 
 def find_caveats(evidence: Evidence) -> tuple[Caveat, ...]:
@@ -125,6 +154,7 @@ def find_caveats(evidence: Evidence) -> tuple[Caveat, ...]:
     return tuple(
         caveat
         for find in (
+            _of_time,
             _of_window,
             _of_file,
             _of_figures,
@@ -137,6 +167,86 @@ def find_caveats(evidence: Evidence) -> tuple[Caveat, ...]:
         )
         for caveat in find(evidence)
     )
+
+
+def stalls_of(gaps: Iterable[Gap], window: Window) -> tuple[Gap, ...]:
+    """Return the gaps within the window in which the system stood still, where they are long enough for a doubt."""
+    stalls = tuple(gap for gap in gaps if gap.is_waited and gap.from_s < window.to_s and gap.to_s > window.from_s)
+    total_s = sum(gap.length_s for gap in stalls)
+    longest_s = max((gap.length_s for gap in stalls), default=0.0)
+    return stalls if longest_s >= STALL_LEAST_S or total_s > STALL_RATIO * window.length_s else ()
+
+
+def false_time(evidence: Evidence) -> list[str]:
+    """Return why the run is INVALID: its time stamps do not cover the time that it took, or rows are missing."""
+    if evidence.run is None:
+        return []
+    step, holes = evidence.clock_step, evidence.holes
+    if step and step.is_large:
+        return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are false"]
+    hole_s = sum(gap.length_s for gap in holes)
+    if holes and evidence.dropped.count:
+        return [f"samples of about {units.duration_text(hole_s)} are missing from the JTL: {_gaps_text(holes)}"]
+    if holes and hole_s > GAP_INVALID_RATIO * evidence.window.run_s:
+        what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
+        return [f"{what}, and no sample waited: rows are missing, or a clock was set"]
+    return []
+
+
+def _signed(seconds: float) -> str:
+    return f"{'+' if seconds > 0 else '−'}{units.duration_text(abs(seconds))}"
+
+
+def _gaps_text(gaps: Sequence[Gap]) -> str:
+    named = ", ".join(f"{gap.from_s} s to {gap.to_s} s" for gap in gaps[:_GAPS_NAMED])
+    return f"{named} and {units.plural(len(gaps) - _GAPS_NAMED, 'more')}" if len(gaps) > _GAPS_NAMED else named
+
+
+def _of_time(evidence: Evidence) -> Iterator[Caveat]:
+    step, holes = evidence.clock_step, evidence.holes
+    if step:
+        yield Caveat(
+            CLOCK_STEP,
+            f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}. Throughput, seconds and "
+            "Little's law are wrong by that. Have NTP slew the clock instead of setting it, and run again."
+            if evidence.run
+            else f"In the JTL {step.evidence}: a clock was set, or several files were put together. Throughput may be "
+            "wrong. Give the files one by one: ./aggregate.py table FILE FILE adds them up.",
+        )
+    if holes:
+        hole_s = sum(gap.length_s for gap in holes)
+        load, rest = evidence.load, ""
+        if load and load.rate_per_s and evidence.window.length_s == evidence.window.run_s:
+            rest_s = load.sample_count / load.rate_per_s - hole_s
+            rest = f" Without it the throughput is {load.sample_count / rest_s:.1f} req/s." if rest_s >= 1 else ""
+        yield Caveat(
+            GAP,
+            f"No sample ended for {units.duration_text(hole_s)} ({_gaps_text(holes)}), and the samples after it did "
+            f"not wait: rows are missing, a clock was set, or the file contains several runs.{rest} Count one part "
+            "with ./aggregate.py table --window FROM..TO, or split the file.",
+        )
+    headers = evidence.dropped.header_lines
+    if headers:
+        lines = ", ".join(map(str, headers))
+        yield Caveat(
+            APPENDED,
+            f"The JTL contains another header line (line {lines}): several runs were appended to one file. Split the "
+            "file there, or count one run with ./aggregate.py table --window FROM..TO.",
+        )
+    stalls = tuple(gap for gap in evidence.gaps if gap.is_waited)
+    if not stalls:
+        return
+    longest = max(stalls, key=lambda gap: gap.length_s)
+    users = "" if longest.user_count is None else f" while {units.plural(longest.user_count, 'user')} were active"
+    what = f"No sample ended for {units.duration_text(longest.length_s)}{users} ({_gaps_text(stalls)})"
+    if evidence.is_open or not stalls_of(stalls, evidence.window):
+        yield Caveat(PAUSE, f"{what}: the system stood still. Look at its logs and garbage collections at that time.")
+    else:
+        yield Caveat(
+            STALL,
+            f"{what}: the system stood still. A closed load sends nothing meanwhile, so percentiles hide it: read the "
+            "corrected figures, look at the system's logs at that time, or drive with RATE=….",
+        )
 
 
 def _of_window(evidence: Evidence) -> Iterator[Caveat]:
@@ -246,7 +356,11 @@ def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
     A sample counts where it ends: one in flight at the window's beginning counts whole, one at its end not at all.
     """
     at_the_ends = load.average_ms / units.MS_PER_S / law.over_s
-    return law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends
+    if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends:
+        return True
+    if law.over_s < LITTLES_LAW_FACTOR_LEAST_S:
+        return False
+    return law.ratio + at_the_ends < 1 / LITTLES_LAW_FACTOR or law.ratio - at_the_ends > LITTLES_LAW_FACTOR
 
 
 def _of_run(evidence: Evidence) -> Iterator[Caveat]:
@@ -256,7 +370,8 @@ def _of_run(evidence: Evidence) -> Iterator[Caveat]:
     yield from (Caveat(PLAN, text) for text in run.plan_notes)
     if run.load.model == OPEN:
         return  # users come and go within a second: how many were active cannot be read off the samples
-    if law and evidence.load and _is_off(law, evidence.load):
+    is_time_known = not evidence.clock_step and not evidence.holes  # else it is the time that is wrong
+    if law and evidence.load and is_time_known and _is_off(law, evidence.load):
         accounted_ms = evidence.load.average_ms + run.load.think_time_s * units.MS_PER_S
         round_ms = law.active_users * law.over_s / evidence.load.sample_count * units.MS_PER_S
         yield Caveat(

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness.caveats import Caveat, Evidence, find_caveats
+from harness.caveats import Caveat, Evidence, false_time, find_caveats, stalls_of
+from harness.clock_steps import find_clock_step
 from harness.cloudwatch_points import CloudMetrics
+from harness.coordinated_omission import CorrectedTimes, corrected_times
 from harness.errors import UsageError
 from harness.exceptions import ExceptionCount
-from harness.figures import LOAD, PERCENTILES, CodeCount, ErrorKind, Group, driven_labels
+from harness.figures import LOAD, PERCENTILES, CodeCount, ErrorKind, Group, LabelFigures, driven_labels
+from harness.gaps import Gap, find_gaps
 from harness.generator_figures import GeneratorFigures, generator_figures
 from harness.heap import HeapSeries, HeapUse
 from harness.jtl import TRANSACTION_MESSAGE, Dropped
@@ -20,7 +23,7 @@ from harness.strict_json import check_types
 from harness.tally import SampleTally
 from harness.telemetry import Usage, UsageSeries
 from harness.timeline import Pulse, Timeline
-from harness.units import MS_PER_S
+from harness.units import MS_PER_S, ms_text
 from harness.verdict import Verdict, judge
 from harness.window import Window, WindowSpec, find_window, parse_window
 
@@ -67,13 +70,35 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class Thirds:
+    """The load in the first and in the last third of the window, each of `length_s` whole seconds; None: no sample."""
+
+    length_s: int
+    first_ms: float | None
+    last_ms: float | None
+    first_per_s: float
+    last_per_s: float
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        parts = ((self.first_ms, self.first_per_s), (self.last_ms, self.last_per_s))
+        first, last = (
+            f"{'no sample' if average_ms is None else f'{ms_text(average_ms)} ms'}, {rate_per_s:.1f} req/s"
+            for average_ms, rate_per_s in parts
+        )
+        return f"First third of the window: {first}; last third: {last}."
+
+
+@dataclass(frozen=True)
 class RunSummary:
     """The canonical result of one run or one JTL; written as run-<series>_<n>.json.
 
     `origin_s` (s since 1970) is the second in which the load began: the 0 of every other time, None without a load.
     Of `groups` the load is counted over the window; `whole` is the load over all of the run where the window left
     something out. Codes, errors and the timeline are always of all samples, Little's law is of the window. `generators`
-    is empty where one made all samples.
+    is empty where one made all samples. `gaps` are those of the whole run, `thirds` of the window; `corrected` are the
+    response times of the window where a closed load stood still.
     """
 
     format_version: int
@@ -94,6 +119,9 @@ class RunSummary:
     dropped_count: int
     dropped_first: tuple[tuple[int, str], ...]
     generators: tuple[GeneratorFigures, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    thirds: Thirds | None = None
+    corrected: CorrectedTimes | None = None
 
     def group(self, name: str) -> Group | None:
         """The group of that name; None when it has no samples."""
@@ -126,6 +154,9 @@ class RunSummary:
             values["observed"] = Observed.from_json(data["observed"])
             values["caveats"] = tuple(Caveat(**caveat) for caveat in data["caveats"])
             values["generators"] = tuple(GeneratorFigures(**one) for one in data.get("generators", ()))
+            values["gaps"] = tuple(Gap(**gap) for gap in data.get("gaps", ()))
+            values["thirds"] = Thirds(**data["thirds"]) if data.get("thirds") else None
+            values["corrected"] = CorrectedTimes.from_json(data["corrected"]) if data.get("corrected") else None
             values["dropped_first"] = tuple((line, reason) for line, reason in data["dropped_first"])
             summary = cls(**values)
             check_types(summary)
@@ -210,6 +241,10 @@ def summarise(
         is_span_known=tally.span_ms() is None or tally.pulse.span_s is not None,
         generators=generators,
         longest_ms=whole.total.max_ms if whole else None,
+        gaps=_gaps(tally),
+        clock_step=find_clock_step(
+            run, tally.whole_span_ms(), tally.back_ms, max((group.total.max_ms for group in groups), default=0)
+        ),
     )
     caveats = find_caveats(evidence)
     return RunSummary(
@@ -225,6 +260,7 @@ def summarise(
             load.labels if load else (),
             caveats,
             _peak_users(tally.pulse),
+            false_time(evidence),
         ),
         window=window,
         groups=groups,
@@ -239,7 +275,37 @@ def summarise(
         dropped_count=dropped.count,
         dropped_first=tuple(dropped.first),
         generators=generators,
+        gaps=evidence.gaps,
+        thirds=_thirds(tally, window),
+        corrected=_corrected(evidence, load.total) if load else None,
     )
+
+
+def _gaps(tally: SampleTally) -> tuple[Gap, ...]:
+    origin_s, span_s = origin_of(tally), tally.pulse.span_s
+    return () if origin_s is None or span_s is None else find_gaps(tally.pulse.by_second(origin_s, span_s[1]))
+
+
+def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
+    origin_s, length_s = origin_of(tally), window.length_s // 3
+    if origin_s is None or tally.pulse.span_s is None or not length_s:
+        return None
+    averages, rates = [], []
+    for begin_s in (origin_s + window.from_s, origin_s + window.to_s - length_s):
+        seconds = tally.pulse.by_second(begin_s, begin_s + length_s - 1)
+        sample_count = sum(second.sample_count for second in seconds)
+        averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None)
+        rates.append(sample_count / length_s)
+    return Thirds(length_s, averages[0], averages[1], rates[0], rates[1])
+
+
+def _corrected(evidence: Evidence, total: LabelFigures) -> CorrectedTimes | None:
+    """Return the corrected response times of the window; None where the load is open or did not stand still."""
+    if evidence.is_open:
+        return None
+    think_time_s = evidence.run.load.think_time_s if evidence.run else 0.0
+    stalls = stalls_of(evidence.gaps, evidence.window)
+    return corrected_times(total.counts.histogram, stalls, think_time_s, tuple(total.percentiles_ms))
 
 
 def _load_of(groups: Sequence[Group]) -> Group | None:

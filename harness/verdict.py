@@ -68,14 +68,16 @@ def judge(
     labels: Sequence[LabelFigures] = (),
     caveats: Sequence[Caveat] = (),
     peak_users: int | None = None,
+    false_time: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended.
 
-    `caveats` are those of the run; `peak_users` is the most users ever active at once, None where not known.
+    `caveats` are those of the run; `peak_users` is the most users ever active at once, None where not known;
+    `false_time` says why its time stamps are wrong.
     Times are held against the goal in the window (`counted`, else `load`, and `labels`); errors always over all of the
     run.
     """
-    reasons = _reasons(load, run, errors)
+    reasons = [*_reasons(load, run, errors), *false_time]
     if run and run.interrupted:
         kept = "stopped by hand before its end: the samples so far are kept"
         return Verdict(INTERRUPTED, (kept, *reasons), (), ())

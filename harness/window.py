@@ -10,18 +10,14 @@ in three steps:
    of them, and in the first only fast samples can end.
 2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`.
 3. A check that MSER-5 cannot make: it looks for a start that differs, and is content with a run that breaks down near
-   its end. What is left is put into 20 parts (10 or 5 when short) and split in two at every place between them. The
-   largest t of before against after must stay below its critical value of 1 %, or the two averages within 5 % of each
-   other. Parts of many seconds are the observations, because neighbouring seconds resemble each other. A cut of half,
-   MSER-5's cap, is no warm-up: then nothing is cut, and all of it must pass with the critical value of 5 %. By chance
-   alone the cap is reached in up to a tenth of short runs, so reaching it is a suspicion and not yet a verdict.
+   its end. Neither response times nor throughput may change within what is left, `steadiness`. A cut of half, MSER-5's
+   cap, is no warm-up: then nothing is cut, and all of it must pass.
 
 A run that fails the check, or is too short for it, is not steady: all of it but ramp and tail is counted then.
 
 Sources: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
 1997 (MSER); S. C. Spratt, "Heuristics for the startup problem", University of Virginia, 1998 (MSER-5);
-D. W. K. Andrews, "Tests for parameter instability and structural change with unknown change point", Econometrica
-61(4), 1993 (the largest statistic over all splits).
+`steadiness` names its own.
 """
 
 from __future__ import annotations
@@ -29,25 +25,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 from harness.errors import UsageError
+from harness.gaps import find_gaps
+from harness.steadiness import BATCH_S, Change, find_change
 from harness.units import ms_text, parse_duration_s
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
-BATCH_S = 5
 BATCHES_NEEDED = 10
 # Fewer are no ground for an average and its spread.
 _BATCHES_LEFT = 5
 # A number of users is held from three seconds on.
 _SECONDS_HELD = 3
-# What two averages may differ by and still be called the same; as between two runs.
-_PRACTICAL_RATIO = 1.05
-_PARTS_PER_SIDE = 2
-# The largest |t| over all splits with two parts and more on each side: which value it exceeds in 5 % and in 1 % of
-# series of that many independent normal parts. From 200,000 simulated series each; a test draws them again.
-CRITICAL_T = {5: (4.14, 7.43), 10: (3.46, 4.73), 20: (3.20, 4.00)}
+# The users of a system that stood still leave within so many seconds of its next answers.
+_LEAVING_S = 2
 
 
 class SecondFigures(NamedTuple):
@@ -135,7 +127,7 @@ def find_window(
     full_load = _full_load_by_users(seconds, target_users) if users_are_driven else None
     if full_load is None:
         full_load = _full_load_by_arrivals(seconds, ramp_s, duration_s)
-    return _steady_window(seconds, *full_load)
+    return _steady_window(seconds, full_load[0], _with_stall(seconds, full_load[1]))
 
 
 def describe(window: Window) -> str:
@@ -198,7 +190,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
         cut = 0 if is_capped else cut
-        reason = _change(means, cut, from_s, is_capped)
+        reason = _change(seconds[from_s + cut * BATCH_S : to_s], from_s + cut * BATCH_S)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
         kind=STEADY,
@@ -214,6 +206,15 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
     )
 
 
+def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
+    """Return the end of the run where the system stood still until shortly before `to_s`, else `to_s`.
+
+    What waited through a stall ends while users leave: cut off as tail, nothing of the stall would be counted.
+    """
+    reaches = any(gap.is_waited and gap.from_s < to_s <= gap.to_s + _LEAVING_S for gap in find_gaps(seconds))
+    return len(seconds) if reaches else to_s
+
+
 def _too_short(length_s: int) -> str:
     return f"{max(0, length_s)} s between ramp and tail are too few to tell, it takes {BATCHES_NEEDED * BATCH_S} s"
 
@@ -224,34 +225,26 @@ def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
     return _mean(means) if means else None
 
 
-def _change(means: Sequence[float | None], cut: int, from_s: int, is_capped: bool) -> str:
-    """Return in words where the batches after the cut change most; "" when they are steady."""
-    known = [(place, mean) for place, mean in enumerate(means) if mean is not None and place >= cut]
-    part_count = max(count for count in CRITICAL_T if count <= len(known))
-    bounds = [len(known) * part // part_count for part in range(part_count + 1)]
-    parts = [_mean([mean for _, mean in known[start:end]]) for start, end in pairwise(bounds)]
-    t, split = max(_split_t(parts, split) for split in range(_PARTS_PER_SIDE, part_count - _PARTS_PER_SIDE + 1))
-    low_ms, high_ms = sorted((_mean(parts[:split]), _mean(parts[split:])))
-    at_five_percent, at_one_percent = CRITICAL_T[part_count]
-    if t <= (at_five_percent if is_capped else at_one_percent) or high_ms <= low_ms * _PRACTICAL_RATIO:
-        return ""
-    begin_s, change_s = (from_s + known[place][0] * BATCH_S for place in (0, bounds[split]))
-    return (
-        f"response times did not settle, about {ms_text(_mean(parts[:split]))} ms on average from {begin_s} s to "
-        f"{change_s} s and {ms_text(_mean(parts[split:]))} ms after"
-    )
+def _change(seconds: Sequence[SecondFigures], from_s: int) -> str:
+    """Return in words how response times, else throughput, change within seconds from `from_s` on; "" when steady."""
+    per_second = sum(second.sample_count for second in seconds) / len(seconds)
+    averages = [second.elapsed_sum_ms / second.sample_count if second.sample_count else None for second in seconds]
+    change = find_change(averages, per_second)
+    if change:
+        before, after = f"{ms_text(change.before)} ms", f"{ms_text(change.after)} ms"
+        return _change_text("response times", change, before, after, from_s)
+    change = find_change([float(second.sample_count) for second in seconds], per_second, are_counts=True)
+    if change:
+        before, after = f"{change.before:.1f}/s", f"{change.after:.1f}/s"
+        return _change_text("throughput", change, before, after, from_s)
+    return ""
 
 
-def _split_t(parts: Sequence[float], split: int) -> tuple[float, int]:
-    """Return |t| of the parts before against those from `split` on, with their common variance, and `split`."""
-    before, after = parts[:split], parts[split:]
-    before_mean, after_mean = _mean(before), _mean(after)
-    difference = abs(after_mean - before_mean)
-    square_sum = sum((part - before_mean) ** 2 for part in before) + sum((part - after_mean) ** 2 for part in after)
-    error = math.sqrt(square_sum / (len(parts) - 2) * (1 / len(before) + 1 / len(after)))
-    if error == 0:
-        return (math.inf if difference else 0.0), split
-    return difference / error, split
+def _change_text(what: str, change: Change, before: str, after: str, from_s: int) -> str:
+    if change.is_gradual:
+        return f"{what} kept changing, {before} in the first third and {after} in the last"
+    at_s = from_s + change.at_s
+    return f"{what} changed at {at_s} s, {before} on average from {from_s} s to {at_s} s and {after} after"
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -298,7 +291,9 @@ def _full_load_by_arrivals(
 ) -> tuple[int, int]:
     """Return from and to of the seconds in which users arrive at the full rate."""
     from_s = max(1, math.ceil(ramp_s))
-    to_s = len(seconds) - 1 if duration_s is None else min(len(seconds) - 1, math.floor(duration_s))
+    if duration_s is not None:
+        return from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s)))
+    to_s = len(seconds) - 1
     counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
     while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
         to_s -= 1

@@ -61,9 +61,12 @@ def test_a_think_time_that_the_plan_tells_of_is_no_breach_of_littles_law():
     assert "littles-law" in caveats_of(samples, record(load=closed_load(users=1)))
 
 
-def test_a_stretch_too_short_for_littles_law_raises_no_alarm():
-    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(5)]
-    assert "littles-law" not in caveats_of(samples, record())
+def test_below_ten_seconds_littles_law_raises_an_alarm_only_when_it_is_off_by_half():
+    # Two users of whom 1.6 are busy over 5 s; and 0.01.
+    fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * turn, all_threads=2) for turn in range(10)]
+    assert "littles-law" not in caveats_of(fair, record())
+    starved = [one._replace(elapsed_ms=5) for one in fair]
+    assert "littles-law" in caveats_of(starved, record())
 
 
 def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
@@ -223,7 +226,8 @@ def test_what_samples_in_flight_at_the_ends_of_a_window_can_do_is_no_breach_of_l
         sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + at, all_threads=2) for at in range(0, 20_000, elapsed_ms)
     ]
     second = [sample(elapsed_ms=elapsed_ms * 74 // 100, start_ms=one.start_ms, all_threads=2) for one in first]
-    summary = summary_of([*first, *second], record())
+    samples = sorted([*first, *second], key=lambda one: one.end_ms)
+    summary = summary_of(samples, record())
     assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
     assert ("littles-law" in {caveat.code for caveat in summary.caveats}) is is_off
 

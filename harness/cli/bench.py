@@ -5,7 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from harness.cli import bench_aggregate, bench_compare, bench_gate, bench_generators, bench_push, bench_run, bench_sweep
+from harness.cli import (
+    bench_aggregate,
+    bench_compare,
+    bench_gate,
+    bench_generators,
+    bench_push,
+    bench_run,
+    bench_sweep,
+    bench_window,
+)
 from harness.errors import EXIT_OK
 from harness.io import machine
 from harness.io.interrupts import Interrupts
@@ -19,6 +28,7 @@ examples:
   scripts/bench compare                                         false alarms and power of comparisons, and their time
   scripts/bench gate                                            false alarms and power of the nightly's gate
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
+  scripts/bench window                                          how often a run is called not steady, by what happens
   scripts/bench generators                                      two generators beside one: samples lost, rates
   scripts/bench push                                            a JTL to S3 beside a plain copy
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
@@ -32,6 +42,7 @@ _PARTS = {
     "compare": (bench_compare, "false alarms and power of comparisons, and their time"),
     "gate": (bench_gate, "false alarms and power of the nightly's gate, on simulated histories"),
     "sweep": (bench_sweep, "peaks, cliffs and knees that sweeps report, on simulated ones"),
+    "window": (bench_window, "false alarms and power of the check for a steady state, on simulated runs"),
     "generators": (bench_generators, "two generators beside one on this machine: samples lost, rates"),
     "push": (bench_push, "a JTL to S3, beside a plain copy to the same server"),
 }

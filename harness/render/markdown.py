@@ -200,6 +200,8 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         setup=_setup_lines(summary, footnotes),
         window_line=f"{describe(window)}{footnotes.mark(Place.WINDOW)}" if window.run_s else "",
         change_line=_change_line(summary),
+        thirds_line=summary.thirds.text if summary.thirds else "",
+        corrected_line=summary.corrected.text if summary.corrected else "",
         load_table=_load_table(load, run.goal if run else None, footnotes) if load else "",
         whole_table=group_table(whole, _load_columns(whole)) if whole else "",
         law_line=_law_line(summary, footnotes),

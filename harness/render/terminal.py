@@ -33,6 +33,7 @@ def closing_text(summary: RunSummary, report_path: str) -> str:
     lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
     if load:
         lines += ["", group_table(load), "", describe(summary.window)]
+        lines += [part.text for part in (summary.thirds, summary.corrected) if part]
     if summary.generators:
         lines += ["", generator_table(summary.generators)]
     doubts = [caveat.text for caveat in summary.caveats if caveat.code != "closed-model"]

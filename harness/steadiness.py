@@ -1,0 +1,268 @@
+"""Decides whether a series of a run (response times, throughput) still changes: slowly, at once, or at its very end.
+
+Change over the window. The logarithms of the series are fitted with a step at every twentieth, a straight line and two
+exponential decays, by generalised least squares with errors that remember the second before (AR(1)): neighbouring
+seconds resemble each other, and a test that ignores it calls noise a trend. The correlation comes from the residuals of
+the best fit, corrected for the bias of short series. The largest t of these shapes must stay below the 0.3 % value of
+Student's t with as many degrees of freedom as the series has independent values. Single outliers (garbage collections)
+are replaced by their neighbours' median before the fit (Hampel filter). So that they cannot make a change either, the
+plain averages of 5 s on both sides must differ, too, by three standard errors.
+
+The end. The median of the last 5 s, 10 s and tenth of the window is held against those of the intervals of that length
+before: a system that dies at the end is only a part of one shape above.
+
+`make bench BENCH=window` prints how often this finds changes and how often it is wrong.
+
+Sources: G. W. Cochrane, G. H. Orcutt, "Application of least squares regression to relationships containing
+auto-correlated error terms", JASA 44, 1949; F. H. C. Marriott, J. A. Pope, "Bias in the estimation of
+autocorrelations", Biometrika 41, 1954; F. R. Hampel, "The influence curve and its role in robust estimation", JASA 69,
+1974.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median, stdev
+
+BATCH_S = 5
+# What two averages may differ by and still be called the same; as between two runs.
+PRACTICAL_RATIO = 1.05
+# The end must be that much slower or faster than the rest.
+_END_RATIO = 1.33
+# And further from the median than any interval of that length before, by this factor.
+_END_BEYOND = 1.25
+_BINS_MOST = 300
+_SAMPLES_PER_BIN = 5.0
+_BINS_LEAST = 20
+_STEPS = 20
+_DECAYS = (0.1, 0.3)
+_ITERATIONS = 3
+_CORRELATION_MOST = 0.95
+_SHARED_LEAST = 0.25
+_LATER = 5
+_SIGNIFICANT = 2.5
+# Counts vary by chance as well, and fewer end in a second with a pause.
+_COUNTS_RATIO = 1.10
+_PLAIN_T, _COUNTS_PLAIN_T = 3.0, 4.0
+_NEIGHBOURS = 3
+_OUTLIER = 4.0
+_MAD_TO_DEVIATION = 1.4826
+_END_BLOCKS_LEAST = 4
+_END_SECONDS = (5, 10)
+# Below this share of the median a value counts as that much: the logarithm of a second without samples has no end.
+_LEAST_SHARE = 0.05
+_ROUNDING = 1e-12
+# Student's t by degrees of freedom: which |t| is exceeded in 0.3 % and in 0.1 % of cases.
+T_VALUES = {
+    3: (8.891, 12.924),
+    4: (6.435, 8.610),
+    5: (5.376, 6.869),
+    6: (4.800, 5.959),
+    8: (4.199, 5.041),
+    10: (3.892, 4.587),
+    15: (3.535, 4.073),
+    20: (3.376, 3.850),
+    30: (3.230, 3.646),
+    60: (3.094, 3.460),
+    math.inf: (2.968, 3.291),
+}
+# Which of them response times have to exceed, and which the end of a run and counts, which vary in more ways.
+USUAL, STRICT = 0, 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """The values before and after a change of a series that begins `at_s` seconds after the series' first.
+
+    `is_gradual` says that it changes all the time: then these are the averages of its first and last third.
+    """
+
+    at_s: int
+    before: float
+    after: float
+    is_gradual: bool
+
+
+def find_change(values: Sequence[float | None], per_second: float, are_counts: bool = False) -> Change | None:
+    """Return the clearest change of a series of one value per second, None where nothing was measured.
+
+    `per_second` is how many samples each value is made of on average: with few of them seconds are put together. Counts
+    (`are_counts`) vary by chance as well, which hides how much they remember.
+    """
+    width_s = max(1, math.ceil(len(values) / _BINS_MOST), math.ceil(_SAMPLES_PER_BIN / max(per_second, 0.01)))
+    bins = [_known_mean(values[start : start + width_s]) for start in range(0, len(values) - width_s + 1, width_s)]
+    known = [(place * width_s, value) for place, value in enumerate(bins) if value is not None]
+    usual = median(value for _, value in known) if known else 0.0
+    if len(known) < _BINS_LEAST or usual <= 0:
+        return None
+    logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
+    ended = _change_at_end(logs, width_s)
+    if ended is not None:
+        raw = [value for _, value in known]
+        return Change(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]), False)
+    noise = 1 / (per_second * width_s) if are_counts else 0.0
+    return _change_within(known, _without_outliers(logs), values, noise)
+
+
+def _known_mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def t_value(freedom: float, level: int) -> float:
+    """Return the value of T_VALUES for degrees of freedom between those listed; `level` is USUAL or STRICT."""
+    freedom = max(freedom, min(T_VALUES))
+    for low, high in pairwise(T_VALUES):
+        if freedom <= high:
+            share = (1 / low - 1 / freedom) / (1 / low - 1 / high)
+            return T_VALUES[low][level] + share * (T_VALUES[high][level] - T_VALUES[low][level])
+    return T_VALUES[math.inf][level]
+
+
+def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
+    """Return the place from which on the end differs from all that was before; None where it does not."""
+    lengths = {math.ceil(seconds / width_s) for seconds in _END_SECONDS} | {len(logs) // 10}
+    for length in sorted(lengths, reverse=True):
+        count = len(logs) // length - 1 if length >= _NEIGHBOURS else 0
+        if count < _END_BLOCKS_LEAST:
+            continue
+        begin = len(logs) - length
+        before = [median(logs[begin - length * place : begin - length * (place - 1)]) for place in range(1, count + 1)]
+        last, usual = median(logs[begin:]), median(logs)
+        error = stdev(before) * math.sqrt(1 + 1 / count)
+        furthest = max(abs(one - usual) for one in before)
+        is_far = abs(last - usual) > max(math.log(_END_RATIO), _END_BEYOND * furthest)
+        if is_far and abs(last - fmean(before)) > t_value(count - 1, STRICT) * error:
+            return begin
+    return None
+
+
+def _without_outliers(logs: Sequence[float]) -> list[float]:
+    """Return the series with single outliers replaced by the median of their neighbours."""
+    padded = [*logs[_NEIGHBOURS:0:-1], *logs, *logs[-2 : -_NEIGHBOURS - 2 : -1]]
+    medians = [median(padded[place : place + 2 * _NEIGHBOURS + 1]) for place in range(len(logs))]
+    most = _OUTLIER * _MAD_TO_DEVIATION * median(abs(value - usual) for value, usual in zip(logs, medians, strict=True))
+    if most == 0:
+        return list(logs)
+    return [usual if abs(value - usual) > most else value for value, usual in zip(logs, medians, strict=True)]
+
+
+def _change_within(
+    known: Sequence[tuple[int, float]], logs: Sequence[float], values: Sequence[float | None], noise: float
+) -> Change | None:
+    count = len(logs)
+    shapes = _shapes(count)
+    correlation = 0.3
+    best, slope, t = 0, 0.0, 0.0
+    for _ in range(_ITERATIONS):
+        best, slope, t = _best_fit(logs, shapes, correlation)
+        if math.isinf(t):
+            break
+        correlation = _correlation(_residuals(logs, shapes[best]), noise)
+    else:
+        best, slope, t = _best_fit(logs, shapes, correlation)
+    independent = count * (1 - correlation) / (1 + correlation)
+    size = abs(slope) * (max(shapes[best]) - min(shapes[best]))
+    if t <= t_value(independent - 2, STRICT if noise else USUAL) or size <= math.log(
+        _COUNTS_RATIO if noise else PRACTICAL_RATIO
+    ):
+        return None
+    is_gradual = best >= _STEPS - 3
+    split = count // 3 if is_gradual else shapes[best].index(1.0)
+    at_s = known[split][0]
+    rest_s = known[count - split][0] if is_gradual else at_s
+    if _plain_t(values, at_s, rest_s) <= (_COUNTS_PLAIN_T if noise else _PLAIN_T):
+        return None
+    before, after = _known_mean(values[:at_s]), _known_mean(values[rest_s:])
+    return None if before is None or after is None else Change(at_s, before, after, is_gradual)
+
+
+def _shapes(count: int) -> list[list[float]]:
+    """Return the steps from 2 to 18 twentieths, then a line and decays."""
+    steps = [count * part // _STEPS for part in range(2, _STEPS - 1)]
+    shapes = [[0.0] * step + [1.0] * (count - step) for step in steps]
+    shapes.append([place / count for place in range(count)])
+    shapes += [[math.exp(-place / (decay * count)) for place in range(count)] for decay in _DECAYS]
+    return shapes
+
+
+def _whitened(series: Sequence[float], correlation: float) -> list[float]:
+    """Return the series of which each value has lost what it remembers of the one before (Prais-Winsten)."""
+    first = math.sqrt(1 - correlation**2) * series[0]
+    return [first, *(later - correlation * earlier for earlier, later in pairwise(series))]
+
+
+def _best_fit(logs: Sequence[float], shapes: Sequence[list[float]], correlation: float) -> tuple[int, float, float]:
+    """Return the shape that fits best, its slope and its |t|."""
+    ones = _whitened([1.0] * len(logs), correlation)
+    ones_square = _dot(ones, ones)
+    series = _without(_whitened(logs, correlation), ones, ones_square)
+    series_square = _dot(series, series)
+    found = (0, 0.0, 0.0)
+    for place, shape in enumerate(shapes):
+        regressor = _without(_whitened(shape, correlation), ones, ones_square)
+        square = _dot(regressor, regressor)
+        slope = _dot(regressor, series) / square
+        rest = series_square - slope * slope * square
+        if abs(slope) < _ROUNDING:
+            continue
+        t = math.inf if rest <= _ROUNDING * series_square else abs(slope) / math.sqrt(rest / (len(logs) - 2) / square)
+        if t > found[2]:
+            found = (place, slope, t)
+    return found
+
+
+def _dot(first: Sequence[float], second: Sequence[float]) -> float:
+    return sum(map(_times, first, second))
+
+
+_times: Callable[[float, float], float] = float.__mul__
+
+
+def _without(series: Sequence[float], ones: Sequence[float], ones_square: float) -> list[float]:
+    """Return what of a series the constant does not explain."""
+    level = _dot(series, ones) / ones_square
+    return [value - level * one for value, one in zip(series, ones, strict=True)]
+
+
+def _residuals(logs: Sequence[float], shape: Sequence[float]) -> list[float]:
+    ones = [1.0] * len(logs)
+    series, regressor = _without(logs, ones, len(logs)), _without(shape, ones, len(logs))
+    slope = _dot(regressor, series) / _dot(regressor, regressor)
+    return [value - slope * x for value, x in zip(series, regressor, strict=True)]
+
+
+def _correlation(residuals: Sequence[float], noise: float) -> float:
+    """Return the correlation of neighbours, corrected for the bias that two fitted coefficients give it.
+
+    `noise` is the variance of what neighbours do not share by its nature; it is at most three quarters of all.
+    """
+    square = _dot(residuals, residuals)
+    if square <= 0:
+        return 0.0
+    found = _dot(residuals[1:], residuals[:-1]) / square
+    found += (2 + 4 * found) / len(residuals)
+    later = _dot(residuals[_LATER:], residuals[:-_LATER]) / square
+    if later > _SIGNIFICANT / math.sqrt(len(residuals)):
+        found = max(found, later ** (1 / _LATER))
+    found /= max(1 - noise * len(residuals) / square, _SHARED_LEAST)
+    return min(max(found, 0.0), _CORRELATION_MOST)
+
+
+def _plain_t(values: Sequence[float | None], to_s: int, from_s: int) -> float:
+    """Return |t| of the averages of 5 s before `to_s` against those from `from_s` on."""
+    before, after = _batch_logs(values[:to_s]), _batch_logs(values[from_s:])
+    if len(before) < 2 or len(after) < 2:
+        return 0.0
+    difference = abs(fmean(after) - fmean(before))
+    squares = sum((one - fmean(part)) ** 2 for part in (before, after) for one in part)
+    error = math.sqrt(squares / (len(before) + len(after) - 2) * (1 / len(before) + 1 / len(after)))
+    return difference / error if error > _ROUNDING else math.inf
+
+
+def _batch_logs(values: Sequence[float | None]) -> list[float]:
+    means = [_known_mean(values[start : start + BATCH_S]) for start in range(0, len(values) - BATCH_S + 1, BATCH_S)]
+    return [math.log(mean) for mean in means if mean]
