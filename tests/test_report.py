@@ -76,6 +76,8 @@ def full_record():
         exception_logs=("shop.log", "gone.log"),
         heap_unknown=(("till", "there is no recording till.jfr"),),
         note="first try",
+        took_s=106.0,  # setUp begins 5 s before the load
+        ended_at="2026-01-01T00:01:46Z",
     )
 
 
