@@ -3,7 +3,7 @@
 Change over the window. The logarithms of the series are fitted with a step at every twentieth, a straight line and two
 exponential decays, by generalised least squares with errors that remember the second before (AR(1)): neighbouring
 seconds resemble each other, and a test that ignores it calls noise a trend. The correlation comes from the residuals of
-the best fit, corrected for the bias of short series. The largest t of these shapes must stay below the 0.3 % value of
+the best fit, corrected for the bias of short series. The largest t of these shapes must stay below the 0.1 % value of
 Student's t with as many degrees of freedom as the series has independent values. Single outliers (garbage collections)
 are replaced by their neighbours' median before the fit (Hampel filter). So that they cannot make a change either, the
 plain averages of 5 s on both sides must differ, too, by three standard errors.
@@ -55,22 +55,20 @@ _END_SECONDS = (5, 10)
 # Below this share of the median a value counts as that much: the logarithm of a second without samples has no end.
 _LEAST_SHARE = 0.05
 _ROUNDING = 1e-12
-# Student's t by degrees of freedom: which |t| is exceeded in 0.3 % and in 0.1 % of cases.
+# Student's t by degrees of freedom: which |t| is exceeded in 0.1 % of cases.
 T_VALUES = {
-    3: (8.891, 12.924),
-    4: (6.435, 8.610),
-    5: (5.376, 6.869),
-    6: (4.800, 5.959),
-    8: (4.199, 5.041),
-    10: (3.892, 4.587),
-    15: (3.535, 4.073),
-    20: (3.376, 3.850),
-    30: (3.230, 3.646),
-    60: (3.094, 3.460),
-    math.inf: (2.968, 3.291),
+    3: 12.924,
+    4: 8.610,
+    5: 6.869,
+    6: 5.959,
+    8: 5.041,
+    10: 4.587,
+    15: 4.073,
+    20: 3.850,
+    30: 3.646,
+    60: 3.460,
+    math.inf: 3.291,
 }
-# Which of them response times have to exceed, and which the end of a run and counts, which vary in more ways.
-USUAL, STRICT = 0, 1
 
 
 @dataclass(frozen=True)
@@ -112,14 +110,14 @@ def _known_mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def t_value(freedom: float, level: int) -> float:
-    """Return the value of T_VALUES for degrees of freedom between those listed; `level` is USUAL or STRICT."""
+def t_value(freedom: float) -> float:
+    """Return the value of T_VALUES for degrees of freedom between those listed."""
     freedom = max(freedom, min(T_VALUES))
     for low, high in pairwise(T_VALUES):
         if freedom <= high:
             share = (1 / low - 1 / freedom) / (1 / low - 1 / high)
-            return T_VALUES[low][level] + share * (T_VALUES[high][level] - T_VALUES[low][level])
-    return T_VALUES[math.inf][level]
+            return T_VALUES[low] + share * (T_VALUES[high] - T_VALUES[low])
+    return T_VALUES[math.inf]
 
 
 def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
@@ -135,7 +133,7 @@ def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
         error = stdev(before) * math.sqrt(1 + 1 / count)
         furthest = max(abs(one - usual) for one in before)
         is_far = abs(last - usual) > max(math.log(_END_RATIO), _END_BEYOND * furthest)
-        if is_far and abs(last - fmean(before)) > t_value(count - 1, STRICT) * error:
+        if is_far and abs(last - fmean(before)) > t_value(count - 1) * error:
             return begin
     return None
 
@@ -166,9 +164,7 @@ def _change_within(
         best, slope, t = _best_fit(logs, shapes, correlation)
     independent = count * (1 - correlation) / (1 + correlation)
     size = abs(slope) * (max(shapes[best]) - min(shapes[best]))
-    if t <= t_value(independent - 2, STRICT if noise else USUAL) or size <= math.log(
-        _COUNTS_RATIO if noise else PRACTICAL_RATIO
-    ):
+    if t <= t_value(independent - 2) or size <= math.log(_COUNTS_RATIO if noise else PRACTICAL_RATIO):
         return None
     is_gradual = best >= _STEPS - 3
     split = count // 3 if is_gradual else shapes[best].index(1.0)
