@@ -44,7 +44,8 @@ ENV ?= local
 ## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs (several with blanks between, patterns as run-07_*, files), or two sweeps
 ##                           PLAN=… where several plans have a run of that name; report and metrics take it, too
 ## THRESHOLD="p95=20%"       the least change that matters, instead of the plan's
-## ANYWAY=1, SURE=1          compare though users, plan or duration differ; fail also when nothing can be told
+## ANYWAY=1                  compare: also judge runs that are DOUBTFUL, or differ in users, plan or duration
+## SURE=1                    run, sweep, capacity, nightly: code 3 for a DOUBTFUL run; compare: code 1 when it cannot tell
 ## REPORTS=reports           where reports go
 REPORTS ?= reports
 ## TESTS=tests/test_units.py  what `make test` and `make test-fast` run (default: all)

@@ -6,7 +6,19 @@ from random import Random
 
 import pytest
 
-from harness.caveats import ABSENT_GENERATOR, CLOSED_MODEL, FAILING_GENERATOR, NOT_STEADY, PLAN, SLOW_GENERATOR, Caveat
+from harness.caveats import (
+    ABSENT_GENERATOR,
+    CLOSED_MODEL,
+    DOUBTS,
+    FAILING_GENERATOR,
+    FAST_WARM_UP,
+    HOST_CPU,
+    LITTLES_LAW,
+    NOT_STEADY,
+    PLAN,
+    SLOW_GENERATOR,
+    Caveat,
+)
 from harness.errors import UsageError
 from harness.goal import Goal
 from harness.histogram import Histogram
@@ -27,7 +39,7 @@ from harness.stats.comparison import (
     MetricComparison,
 )
 from harness.thresholds import Thresholds
-from harness.verdict import INTERRUPTED, Verdict
+from harness.verdict import DOUBTFUL, INTERRUPTED, Verdict
 from harness.window import ALL, STEADY, Window
 from tests.factories import closed_load, record
 from tests.results import batched, label_result, run_result
@@ -407,7 +419,7 @@ def test_what_the_plan_says_of_its_figures_is_passed_on_once():
 @pytest.mark.parametrize("code", [ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR])
 def test_a_generator_that_was_unlike_the_others_is_a_doubt_about_a_comparison(code):
     base, new = ([run_result(name, total=total(), caveats=(Caveat(code, "one was unlike"),))] for name in "AB")
-    assert compare(base, new, LIMITS).caveats[1:] == ("A: one was unlike", "B: one was unlike")
+    assert compare(base, new, LIMITS).caveats[1:] == ("A, B: one was unlike",)
 
 
 def test_without_a_total_the_labels_decide():
@@ -439,3 +451,62 @@ def test_whatever_the_figures_are_there_is_a_finite_answer_and_a_reason():
         for judged in found.total.metrics:
             assert judged.reason or judged.verdict != CANNOT_TELL
             assert judged.low_ratio is None or judged.low_ratio <= (judged.high_ratio or 0.0)
+
+
+STEADY_NOT, LITTLE = Caveat(NOT_STEADY, "Not steady: it rises by 30 %."), Caveat(LITTLES_LAW, "The law is off.")
+
+
+def doubtful(run: RunResult, *caveats: Caveat) -> RunResult:
+    reasons = tuple(DOUBTS[caveat.code] for caveat in caveats)
+    return replace(run, caveats=caveats, verdict=Verdict(DOUBTFUL, reasons, (), ()))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_figures_are_shown(factor):
+    base, new = runs("A", QUIET), runs("B", [ms * factor for ms in QUIET])
+    new[3] = doubtful(new[3], STEADY_NOT)
+    found = compare(base, new, LIMITS)
+    assert (found.verdict, found.reasons, found.further_runs) == (
+        CANNOT_TELL, ("B_3 is DOUBTFUL: not steady",), None,
+    )  # fmt: skip
+    assert {one.verdict for one in found.total.metrics} == {CANNOT_TELL}
+    one = average(found)
+    assert (one.delta_ratio, one.reason) == (pytest.approx(factor - 1), "not judged: a run is DOUBTFUL")
+    assert "pass --anyway" in found.caveats[0]
+    assert compare(new, base, LIMITS).verdict == CANNOT_TELL
+
+
+def test_with_anyway_doubtful_runs_are_judged_and_the_doubts_are_caveats():
+    base, new = runs("A", QUIET), runs("B", [ms * 1.5 for ms in QUIET])
+    base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
+    found = compare(base, new, LIMITS, anyway=True)
+    assert found.verdict == REGRESSED
+    assert found.caveats[0].startswith("Judged all the same, though A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
+    assert "A_0, B_3: Not steady: it rises by 30 %." in found.caveats
+
+
+def test_an_invalid_run_counts_for_more_than_a_doubtful_one():
+    broken = run_result("B", total=total(), verdict=Verdict("INVALID", ("JMeter ended with code 1",), (), ()))
+    found = compare([doubtful(run_result("A", total=total()), STEADY_NOT)], [broken], LIMITS, anyway=False)
+    assert found.verdict == INVALID
+
+
+def test_every_warning_of_both_sides_is_a_caveat_and_runs_that_share_one_share_a_line():
+    stand_in = Caveat(PLAN, "Times of a stand-in say nothing about FOLIO.")
+    base, new = runs("A", QUIET), runs("B", QUIET)
+    base = [replace(one, caveats=(Caveat(CLOSED_MODEL, "Closed."), stand_in, Caveat(PLAN, "Other."))) for one in base]
+    new = [
+        replace(one, caveats=(stand_in, Caveat(HOST_CPU, f"The cores were {91 + place} % busy.")))
+        for place, one in enumerate(new)
+    ]
+    assert compare(base, new, LIMITS).caveats == (
+        "Times of a stand-in say nothing about FOLIO.",
+        "Other.",
+        "B_0: The cores were 91 % busy. B_1, B_2, B_3, B_4: the same, with other figures.",
+    )
+
+
+def test_the_doubts_come_before_the_other_warnings():
+    one = replace(run_result("A", total=total()), caveats=(Caveat(HOST_CPU, "Busy."), Caveat(FAST_WARM_UP, "Slower.")))
+    warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).caveats if text[:2] == "A:"]
+    assert warned == ["A: Slower.", "A: Busy."]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.caveats import DOUBTS, LITTLES_LAW
 from harness.cli.aggregate import main
 from harness.errors import EXIT_REGRESSED, UsageError
 from harness.io.results import summary_of_run
@@ -25,19 +26,22 @@ CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwid
 """
 
 
+LAW = DOUBTS[LITTLES_LAW]
 START_MS = 1_700_000_000_000
-HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads"
+# Without allThreads nobody can tell that so few samples are not those of busy users, which would be a doubt.
+HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
 
 
-def make_run(reports, run, least_ms=50, label="Pay", is_success=True, users=2):
+def make_run(reports, run, least_ms=50, label="Pay", is_success=True, users=2, is_doubtful=False):
     """Write the JSON of a run of 100 s: 15 samples a second, from `least_ms` to 100 ms more in equal shares."""
     directory = run_folder(reports, run, users=users)
     outcome = "200,OK,Users 1-1,true" if is_success else "500,no,Users 1-1,false"
+    threads = f",{users}" if is_doubtful else ""
     rows = [
-        f"{START_MS + 100_000 * place // 1500},{least_ms + place * 37 % 101},{label},{outcome},300,100,{users}"
+        f"{START_MS + 100_000 * place // 1500},{least_ms + place * 37 % 101},{label},{outcome},300,100{threads}"
         for place in range(1500)
     ]
-    directory.samples.write_text("\n".join([HEAD, *rows, ""]), encoding="utf-8")
+    directory.samples.write_text("\n".join([HEAD + ",allThreads" * is_doubtful, *rows, ""]), encoding="utf-8")
     directory.summary_json.write_text(json_text(summary_of_run(directory).to_json()), encoding="utf-8")
     directory.report.write_text("# a report\n", encoding="utf-8")
 
@@ -104,6 +108,20 @@ def test_nothing_to_tell_is_0_and_with_sure_1(compare, reports, capsys):
     # (7128 - 6741) / 6741
     assert "| average ms | 6741 | 7128 | +5.74 | " in text
     assert compare("a.md", "b.md", "--sure") == 1
+
+
+def test_a_doubtful_run_cannot_be_told_from_another_unless_anyway(compare, reports, capsys):
+    make_run(reports, "tiny/run-08_1", least_ms=150, is_doubtful=True)
+    assert compare("run-07_1", "run-08_1") == 0
+    text = capsys.readouterr().out
+    assert f"\n**CANNOT TELL: tiny/run-08_1 is DOUBTFUL: {LAW}.**" in text
+    assert "| average ms | 100 | 200 | " in text
+    assert "tiny/run-08_1: Little's law is off" in text
+    assert compare("run-07_1", "run-08_1", "--sure") == 1
+    assert compare("run-07_1", "run-08_1", "--anyway") == 1
+    text = capsys.readouterr().out
+    assert "**REGRESSED: TOTAL: average +" in text
+    assert f"- Judged all the same, though tiny/run-08_1 is DOUBTFUL: {LAW}." in text
 
 
 def test_an_invalid_run_is_3(compare, reports):
@@ -249,6 +267,20 @@ def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare,
     assert "\n**REGRESSED: at 1, 2 users. tiny/sweep-12 is " in text
     assert "4 users" in text
     assert "8 users" in text
+
+
+def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_caveats(compare, reports, capsys):
+    make_sweep(reports, "11", {1: 50, 2: 50})
+    make_sweep(reports, "12", {1: 50, 2: 50})
+    make_run(reports, "tiny/run-12_2", least_ms=50, users=2, is_doubtful=True)
+    shutil.rmtree(reports / "tiny" / "run-12_2")
+    compare("tiny/sweep-11", "tiny/sweep-12")
+    text = capsys.readouterr().out
+    assert "**CANNOT TELL: a run at 2 users is DOUBTFUL. tiny/sweep-12 is within" in text
+    assert f"- 2 users, CANNOT TELL: tiny/run-12_2 is DOUBTFUL: {LAW}\n" in text
+    assert "- tiny/run-12_2: Little's law is off" in text
+    compare("tiny/sweep-11", "tiny/sweep-12", "--anyway")
+    assert "a run at 2 users is DOUBTFUL" not in capsys.readouterr().out
 
 
 def test_sweeps_without_a_common_level_are_refused(compare, reports):

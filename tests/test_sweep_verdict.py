@@ -72,3 +72,20 @@ def test_sweeps_of_single_runs_in_which_nothing_changed_raise_no_alarm(noise, al
         for _ in range(400)
     ]
     assert found.count(REGRESSED) <= alarms
+
+
+def test_a_doubtful_level_takes_no_part_and_keeps_the_whole_from_being_ok():
+    doubt = "b/run-01_3 is DOUBTFUL: not steady"
+    verdicts = tuple(
+        LevelVerdict(users, CANNOT_TELL if users == 100 else OK, doubt if users == 100 else "", False, users == 100)
+        for users in LEVELS
+    )
+
+    def with_doubt(*ratios):
+        return sweep_verdict(
+            SweepComparison("a", "b", (figure("average_ms", *ratios),), (), (), verdicts), Thresholds()
+        )
+
+    assert with_doubt(*[0.0] * 7) == (CANNOT_TELL, "a run at 100 users is DOUBTFUL")
+    assert with_doubt(*[0.0] * 6, 9.0) == (CANNOT_TELL, "a run at 100 users is DOUBTFUL")  # no part in the interval
+    assert with_doubt(*[0.2] * 6, -0.9)[0] == REGRESSED

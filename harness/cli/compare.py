@@ -19,7 +19,8 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
   ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps, level by level
 
-Runs that differ in users, plan or duration are refused, unless --anyway. The changes that matter are those of
+Runs that differ in users, plan or duration are refused, unless --anyway. With a DOUBTFUL run on one side the verdict is
+CANNOT TELL, unless --anyway. The changes that matter are those of
 [compare] in the plan's TOML, else 5 %, of 90 % lines and higher 10 %, of errors half a percent of all samples.
 
 exit codes: 0 OK, or nothing can be told; 1 regressed, with --sure also when nothing can be told; 2 wrong use;
@@ -42,7 +43,7 @@ def add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     option("--plan", help="the plan of runs that are named without one: run-07_1")
     option("--new", nargs="+", metavar="RUN", help="the runs of the contender, in place of the second")
     judging = verb.add_argument_group("how it is judged")
-    judging.add_argument("--anyway", action="store_true", help="compare runs that differ in users, plan or duration")
+    judging.add_argument("--anyway", action="store_true", help="also judge runs that are DOUBTFUL, or differ in load")
     judging.add_argument("--sure", action="store_true", help="end with 1 also when nothing can be told")
     judging.add_argument(
         "--threshold", action="append", default=[], metavar="METRIC=5%",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from harness.io.sweeps import FoundSweep, find_sweeps, printed_sweeps, write_swe
 from harness.render.sweep_machine import sweeps_json
 from harness.render.sweep_words import users_text
 from harness.result import RunResult
+from harness.stats.comparable import warnings_of
 from harness.stats.compare import compare
 from harness.stats.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.stats.sweep_analysis import analyse
@@ -48,7 +49,12 @@ def compare_two_sweeps(
         )
     plan = new.sweep.record.plan if new.sweep.record else ""
     thresholds = thresholds_of(plan)
-    comparison = replace(comparison, verdicts=_verdicts(base, new, thresholds, options.anyway))
+    old, young = _results(base), _results(new)
+    comparison = replace(
+        comparison,
+        verdicts=_verdicts(old, young, thresholds, options.anyway),
+        caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
+    )
     verdict, reason = sweep_verdict(comparison, thresholds)
     comparison = replace(comparison, verdict=verdict, reason=reason)
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
@@ -77,14 +83,20 @@ def judging_words(options: argparse.Namespace) -> list[str]:
     return words + (["--alpha", options.alpha] if options.alpha is not None else [])
 
 
-def _verdicts(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, anyway: bool) -> tuple[LevelVerdict, ...]:
+def _verdicts(
+    old: Mapping[int, Sequence[RunResult]],
+    young: Mapping[int, Sequence[RunResult]],
+    thresholds: Thresholds,
+    anyway: bool,
+) -> tuple[LevelVerdict, ...]:
     """Return the verdict on the runs of each level that both sweeps have."""
-    old, young = _results(base), _results(new)
     found = []
     for users in sorted(old.keys() & young.keys()):
         comparison = compare(old[users], young[users], thresholds, anyway)
         is_repeated = min(len(old[users]), len(young[users])) > 1
-        found.append(LevelVerdict(users, comparison.verdict, "; ".join(comparison.reasons), is_repeated))
+        is_doubtful = not anyway and any(run.is_doubtful for run in (*old[users], *young[users]))
+        reason = "; ".join(comparison.reasons)
+        found.append(LevelVerdict(users, comparison.verdict, reason, is_repeated, is_doubtful))
     return tuple(found)
 
 

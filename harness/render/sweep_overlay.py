@@ -73,7 +73,7 @@ def several_sweeps_report(
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
-        caveats=_caveats(sweeps, analyses),
+        caveats=_caveats(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
     )
 
 

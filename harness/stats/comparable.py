@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from harness import units
-from harness.caveats import CLOSED_MODEL, PLAN
+from harness.caveats import CLOSED_MODEL, DOUBTS, PLAN
 from harness.errors import UsageError
 from harness.record import FINISHED, RunRecord
 from harness.result import MARKDOWN, RunResult
 from harness.stats.planning import RUNS_LEAST
 from harness.stats.ranks import least_p_value
-from harness.verdict import INTERRUPTED, MOSTLY_ERRORS_RATIO
+from harness.verdict import DOUBTFUL, INTERRUPTED, MOSTLY_ERRORS_RATIO
+
+# More runs than a comparison of two groups usually has on both sides together.
+_NAMED = 10
 
 
 def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
@@ -76,16 +79,53 @@ def _invalid(result: RunResult) -> Iterator[str]:
         yield f"{result.name} has {percent} % errors, more than {most} %: a fast error is no speed"
 
 
-def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
-    """Return what must be known of a comparison, in sentences."""
-    # What the plan says of its own figures, such as that a stand-in takes the place of a system: once.
-    of_plan = dict.fromkeys(one.text for side in (base, new) for run in side for one in run.caveats if one.code == PLAN)
-    found = [*of_plan, *_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
+def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
+    """Return which runs are DOUBTFUL and why; runs with the same reasons share a sentence."""
+    found: dict[str, list[str]] = {}
     for result in (*base, *new):
-        own = [caveat for caveat in result.caveats if caveat.code not in (CLOSED_MODEL, PLAN)]
-        found += [f"{result.name}: {caveat.text}" for caveat in own]
-        found += [f"{result.name}: {remark}" for remark in result.remarks]
-    return found
+        if result.is_doubtful and result.verdict:
+            found.setdefault("; ".join(result.verdict.reasons), []).append(result.name)
+    return [
+        f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {DOUBTFUL}: {reasons}"
+        for reasons, names in found.items()
+    ]
+
+
+def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
+    """Return what must be known of a comparison, in sentences: every warning of both sides is among them."""
+    found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
+    return found + warnings_of([*base, *new])
+
+
+def warnings_of(results: Sequence[RunResult]) -> list[str]:
+    """Return the warnings of the runs, one line for all runs that have the same one.
+
+    First what the plan says of its own figures, such as that a stand-in takes the place of a system; then the doubts.
+    The warning that a load is a closed one is left out: it is true of nearly all of them.
+    """
+    of_plan = dict.fromkeys(one.text for run in results for one in run.caveats if one.code == PLAN)
+    lines: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for result in results:
+        for caveat in result.caveats:
+            if caveat.code not in (CLOSED_MODEL, PLAN):
+                lines.setdefault((caveat.code, caveat.subject), {}).setdefault(caveat.text, []).append(result.name)
+    doubts_first = sorted(lines.items(), key=lambda line: line[0][0] not in DOUBTS)
+    found = [*of_plan, *(_line(texts) for _, texts in doubts_first)]
+    return found + [f"{result.name}: {remark}" for result in results for remark in result.remarks]
+
+
+def _line(texts: Mapping[str, Sequence[str]]) -> str:
+    """Return one warning of several runs, in the text of the first run where their figures differ."""
+    (text, names), *others = texts.items()
+    more = list(dict.fromkeys(name for _, other in others for name in other if name not in names))
+    same = f" {_listed(more)}: the same, with other figures." if more else ""
+    return f"{_listed(names)}: {text}{same}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    each = list(dict.fromkeys(names))
+    more = len(each) - _NAMED
+    return ", ".join(each[:_NAMED]) + (f" and {units.plural(more, 'more run')}" if more > 0 else "")
 
 
 def _of_numbers(base_n: int, new_n: int, alpha: float) -> Iterator[str]:

@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.figures import TOTAL
 from harness.result import RunResult
 from harness.stats import planning, ranks
-from harness.stats.comparable import caveats, check_sides, invalid_reasons, mismatches
+from harness.stats.comparable import caveats, check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.stats.comparison import (
     CANNOT_TELL,
     ERRORS,
@@ -39,6 +39,8 @@ _LABELS_NAMED = 5
 _OTHER_LABELS_MOST = 0.01
 # "A change of more than all there was would be seen" says no more than that nothing is known.
 _LEAST_RATIO_MOST = 1.0
+# Why figures are shown and not judged. Errors of an invalid run are judged: they may be why it is one.
+_INVALID_RUN, _DOUBTFUL_RUN = "a run is invalid", "a run is DOUBTFUL"
 
 
 def compare(
@@ -46,7 +48,8 @@ def compare(
 ) -> Comparison:
     """Return what the runs of the contender (`new`) say against those of the baseline.
 
-    UsageError when they are not of the same plan and load, unless `anyway`: then a caveat says so.
+    UsageError when they are not of the same plan and load, unless `anyway`: then a caveat says so. With a DOUBTFUL run
+    on either side nothing is judged, unless `anyway`.
     """
     check_sides(base, new)
     unlike = mismatches(base, new)
@@ -54,14 +57,22 @@ def compare(
         raise UsageError(
             f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
-    doubts = [f"Compared all the same, though not alike: {'; '.join(unlike)}."] if unlike else []
-    invalid = invalid_reasons(base, new)
+    known = [f"Compared all the same, though not alike: {'; '.join(unlike)}."] if unlike else []
+    invalid, doubts = invalid_reasons(base, new), doubtful_reasons(base, new)
+    if doubts:
+        known.append(
+            f"Judged all the same, though {'; '.join(doubts)}."
+            if anyway
+            else "With a DOUBTFUL run nothing is judged, only shown. Leave it out, measure again, or pass --anyway "
+            "(ANYWAY=1)."
+        )
+    unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubts and not anyway else ""
     base_labels, new_labels = label_names(base), label_names(new)
     common = [label for label in base_labels if label in new_labels]
     has_total = any(result.total for result in base) and any(result.total for result in new)
-    total = _judged(base, new, [TOTAL], thresholds, bool(invalid))[0] if has_total else None
-    labels = _judged(base, new, common, thresholds, bool(invalid))
-    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid)
+    total = _judged(base, new, [TOTAL], thresholds, unjudged)[0] if has_total else None
+    labels = _judged(base, new, common, thresholds, unjudged)
+    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid, () if anyway else doubts)
     return Comparison(
         base=tuple(result.name for result in base),
         new=tuple(result.name for result in new),
@@ -71,7 +82,7 @@ def compare(
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
-        caveats=(*doubts, *_of_labels(base, new, base_labels, new_labels), *caveats(base, new, thresholds.alpha)),
+        caveats=(*known, *_of_labels(base, new, base_labels, new_labels), *caveats(base, new, thresholds.alpha)),
         further_runs=further_runs,
     )
 
@@ -111,9 +122,12 @@ def _judged(
     new: Sequence[RunResult],
     labels: Sequence[str],
     thresholds: Thresholds,
-    is_invalid: bool,
+    unjudged: str,
 ) -> list[LabelComparison]:
-    """Return the labels with their verdicts; the p-values of a metric are adjusted for how many of these have one."""
+    """Return the labels with their verdicts; the p-values of a metric are adjusted for how many of these have one.
+
+    `unjudged` says why none of them is judged; it is empty where they are.
+    """
     rows = [find(base, new, label) for label in labels]
     columns = []
     for place in range(len(METRICS)):
@@ -127,7 +141,7 @@ def _judged(
                     next(adjusted) if finding.shift and not finding.reason else None,
                     len(tested),
                     thresholds,
-                    is_invalid,
+                    unjudged,
                 )
                 for finding in column
             ]
@@ -151,7 +165,7 @@ def _label(
 
 
 def _metric(
-    finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, is_invalid: bool
+    finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, unjudged: str
 ) -> MetricComparison:
     """Return a metric judged; `tested_count` is over how many labels its p-value was adjusted."""
     base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
@@ -174,8 +188,8 @@ def _metric(
         reason=finding.reason,
         decides=finding.decides and not is_coarse,
     )
-    if is_invalid and finding.metric != ERRORS:
-        return replace(found, reason="not judged: a run is invalid")
+    if unjudged and (finding.metric != ERRORS or unjudged == _DOUBTFUL_RUN):
+        return replace(found, reason=f"not judged: {unjudged}")
     if shift is None:
         least = planning.least_runs(tested_count, thresholds.alpha)
         return replace(found, further_runs=least - 1 if finding.needs_runs else None)
@@ -229,10 +243,14 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
     return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
 
 
-def _whole(labels: Sequence[LabelComparison], invalid: Sequence[str]) -> tuple[str, Sequence[str], int | None]:
+def _whole(
+    labels: Sequence[LabelComparison], invalid: Sequence[str], doubts: Sequence[str]
+) -> tuple[str, Sequence[str], int | None]:
     """Return the verdict on everything, its reasons, and how many more runs a side would be needed."""
     if invalid:
         return INVALID, invalid, None
+    if doubts:
+        return CANNOT_TELL, doubts, None
     if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
         return REGRESSED, regressed, None
     open_ones = _sentences(labels, _is_open, _change_text)

@@ -50,12 +50,16 @@ class FigureComparison:
 
 @dataclass(frozen=True)
 class LevelVerdict:
-    """What the comparison of a level's runs came to, and why; `is_repeated` when both sides have several."""
+    """What the comparison of a level's runs came to, and why; `is_repeated` when both sides have several.
+
+    With `is_doubtful` a run of it is DOUBTFUL: its figures are shown, and take no part in the verdict on the sweeps.
+    """
 
     users: int
     verdict: str
     reason: str
     is_repeated: bool = False
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class SweepComparison:
     """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone.
 
     `verdicts` are there when the runs of the levels were compared, too, and then a `verdict` on all of them with its
-    `reason`.
+    `reason`, and in `caveats` the warnings of the runs.
     """
 
     base: str
@@ -74,6 +78,7 @@ class SweepComparison:
     verdicts: tuple[LevelVerdict, ...] = ()
     verdict: str = ""
     reason: str = ""
+    caveats: tuple[str, ...] = ()
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:

@@ -8,7 +8,7 @@ the mean of log(contender ÷ baseline) over the levels with Student's t for pair
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from statistics import fmean, stdev
 
 from scipy.special import stdtrit
@@ -26,8 +26,12 @@ _JUDGED = {"average_ms": "average", "p90_ms": "p90", _RATE: "throughput"}
 
 
 def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
-    """Return the verdict on all levels together, and why."""
+    """Return the verdict on all levels together, and why.
+
+    A level with a DOUBTFUL run takes no part: the others may show a regression, but not that nothing has changed.
+    """
     levels = comparison.verdicts
+    doubtful = [level.users for level in levels if level.is_doubtful]
     invalid = [level.users for level in levels if level.verdict == INVALID]
     if invalid:
         return INVALID, f"at {_users(invalid)}"
@@ -35,11 +39,13 @@ def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[
     repeated = [level.users for level in regressed if level.is_repeated]
     if repeated or 2 * len(regressed) > len(levels):
         return REGRESSED, f"at {_users(repeated or [level.users for level in regressed])}"
-    ends = {figure.figure: _interval(figure, thresholds.alpha) for figure in comparison.figures}
+    ends = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
     known = {name: found for name, found in ends.items() if found and name in _JUDGED}
     worse = [name for name, found in known.items() if _worst_end(name, found) > thresholds.of(_JUDGED[name])]
     if worse:
         return REGRESSED, "; ".join(_text(name, known[name]) for name in worse)
+    if doubtful:
+        return CANNOT_TELL, f"a run at {_users(doubtful)} is DOUBTFUL"
     fine = [name for name, found in known.items() if _bad_end(name, found) < thresholds.of(_JUDGED[name])]
     if known and not regressed and len(fine) == len(known):
         return OK, "; ".join(_text(name, found) for name, found in known.items())
@@ -48,9 +54,13 @@ def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[
     return CANNOT_TELL, _doubt(regressed, known)
 
 
-def _interval(figure: FigureComparison, alpha: float) -> tuple[float, float] | None:
+def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) -> tuple[float, float] | None:
     """Return the interval of the mean change over the levels, as ratios; None with too few of them."""
-    logs = [math.log(delta.new / delta.base) for delta in figure.deltas if delta.base and delta.new]
+    logs = [
+        math.log(delta.new / delta.base)
+        for delta in figure.deltas
+        if delta.base and delta.new and delta.users not in left_out
+    ]
     if len(logs) < _PAIRS_LEAST:
         return None
     half = float(stdtrit(len(logs) - 1, 1 - alpha / 2)) * stdev(logs) / math.sqrt(len(logs))
