@@ -55,11 +55,11 @@ python := scripts/python
 # The variables of each target. One that the target does not take is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := P90 AVERAGE ERRORS
-levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES
-takes.run := $(length) $(goal) USERS RATE SERIES S3 REMOTES KEYS
+levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
+takes.run := $(length) $(goal) USERS RATE SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
-takes.nightly := SUITE S3 DRY_RUN RESUME REPORTS
+takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
@@ -122,6 +122,9 @@ endif
 $(error $(wrong): no such variable; $(near)make help lists them; nothing was started)
 endif
 
+# --sure, unless SURE is empty or 0.
+sure = $(if $(filter-out 0,$(SURE)),--sure)
+
 # Compiled once and not by every worker, whatever the environment says; the tree stays clean.
 pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
 
@@ -144,7 +147,7 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
 	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(NOTE)) \
-	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
+	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
 # What sweep and capacity take beside their levels.
@@ -153,7 +156,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,requests,$(or $(LEVEL_REQUESTS),$(REQUESTS))) $(call option,target,$(TARGET)) \
   $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
-  $(call option,reports,$(REPORTS))
+  $(sure) $(call option,reports,$(REPORTS))
 
 # $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which nothing would heed.
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
@@ -170,7 +173,7 @@ capacity: ## search the greatest number of users within the goal
 
 nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) \
+	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(sure) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
 system: ## start the PLAN's system alone and keep it up until Ctrl-C
@@ -195,7 +198,7 @@ compare: ## has NEW become worse than BASE? REPORTS/<plan>/compare-<BASE>-<NEW>.
 	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save $(call option,reports,$(REPORTS)) \
 	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(call option,label,$(LABEL)) \
 	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
-	  $(if $(strip $(ANYWAY)),--anyway) $(if $(strip $(SURE)),--sure),echo \
+	  $(if $(strip $(ANYWAY)),--anyway) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
 summary: ## write REPORTS/SUMMARY.md: every run of every plan, newest first

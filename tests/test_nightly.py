@@ -15,7 +15,8 @@ from harness.render.nightly import headline, nightly_page
 from harness.render.step_summary import LIMIT_BYTES, step_summary
 from harness.stats.acceptance import Acceptance
 from harness.stats.nightly import NightlyResult, nightly_result
-from harness.verdict import INTERRUPTED, INVALID, VALID, Verdict
+from harness.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
+from tests.factories import closed_load
 from tests.nights import ended, entries, entry, load, night
 
 STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0)
@@ -264,3 +265,80 @@ def test_a_load_with_too_few_samples_for_any_figure_is_not_said_to_be_fine():
     found = result_of(night(ended()), replace(few, result=result))
     assert headline(found) == "OK: 1 run; 1 load not judged, for there are too few samples."
     assert "\nToo few samples to judge: TOTAL average ms.\n" in page_of(found)
+
+
+NOT_STEADY = Verdict(DOUBTFUL, ("not steady",), (), ())
+
+
+def test_a_doubtful_run_is_told_with_its_reason_and_is_not_judged():
+    # 300 ms against 100 would be a regression, were they the system's.
+    result = result_of(night(ended()), *entries(*STEADY), entry(average_ms=300.0, verdict=NOT_STEADY))
+    assert (result.verdict, result.exit_code, result.exit_code_if(sure=True)) == ("DOUBTFUL", 0, 3)
+    assert headline(result) == "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged, for no run of it is VALID."
+    text = page_of(result)
+    assert "- DOUBTFUL: [run-261121\\_1](tiny/run-261121_1.md) of tiny, 2 users: not steady\n" in text.replace(
+        "[run-261121_1]", "[run-261121\\_1]"
+    )
+    assert [check.state for check in result.checks] == ["NO VALUE"]
+
+
+def test_a_doubtful_night_takes_no_part_in_what_is_normal():
+    doubtful = [entry(f"2611{day}", average_ms=900.0, verdict=NOT_STEADY) for day in range(10, 21)]
+    calm = [entry(f"2611{day:02d}", average_ms=value) for day, value in zip(range(1, 10), STEADY, strict=False)]
+    result = result_of(night(ended()), *calm, *doubtful, entry(average_ms=130.0))
+    (check,) = result.checks
+    assert (check.state, check.night_count, check.baseline) == ("WARNED", len(calm), pytest.approx(100, abs=3))
+
+
+def test_a_load_is_judged_by_its_other_rounds_and_the_night_is_still_doubtful():
+    runs = [ended(), ended(2, turn=2)]
+    found = [*entries(*STEADY, 100.0), entry(number=2, average_ms=300.0, verdict=NOT_STEADY)]
+    result = result_of(night(*runs), *found)
+    assert headline(result) == "DOUBTFUL: 1 of 2 runs DOUBTFUL."
+    assert [(check.state, check.value) for check in result.checks] == [("OK", 100.0)]
+
+
+@pytest.mark.parametrize(
+    ("before", "other", "state", "sure_code"),
+    [
+        ((130.0, 131.0), {}, "REGRESSED", 1),
+        ((130.0,), {}, "WARNED", 3),
+        ((100.0,), {"verdict": Verdict(INVALID, ("web died",), (), ())}, "INVALID", 3),
+        ((100.0,), {"verdict": Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",))}, "GOAL MISSED", 1),
+    ],
+)
+def test_a_doubtful_run_counts_for_less_than_everything_else_that_is_not_ok(before, other, state, sure_code):
+    runs = [ended(), ended(2, turn=2), ended(3, turn=3)]
+    found = [*entries(*STEADY, *before), entry(number=2, average_ms=before[-1], **other)]
+    result = result_of(night(*runs), *found, entry(number=3, verdict=NOT_STEADY))
+    assert (result.verdict, result.exit_code_if(sure=True)) == (state, sure_code)
+    assert "1 of 3 runs DOUBTFUL" in headline(result)
+
+
+def test_a_goal_that_a_doubtful_run_missed_is_missed():
+    verdict = Verdict(DOUBTFUL, ("not steady",), (), ("90 % line 2 ms, goal 1 ms",))
+    result = result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict))
+    assert (result.verdict, result.exit_code) == ("GOAL MISSED", 1)
+    assert "90 % line 2 ms, goal 1 ms; DOUBTFUL: not steady\n" in page_of(result)
+
+
+def test_junit_of_a_doubtful_run_is_neither_passed_nor_failed():
+    text = junit_xml(result_of(night(ended()), *entries(*STEADY), entry(verdict=NOT_STEADY)))
+    ran, gate = JUnitXml.fromstring(text.encode())
+    assert (ran.tests, ran.failures, ran.errors, ran.skipped) == (1, 0, 0, 1)
+    assert [case.result[0].message for case in ran] == ["DOUBTFUL: not steady"]
+    assert [type(case.result[0]) for case in gate] == [Skipped]
+
+
+def test_an_ok_night_says_nothing_of_a_load_that_was_not_judged():
+    one, few = entry(), entry(number=2)
+    assert few.run and few.result and few.result.total
+    run = replace(few.run, load=closed_load(users=5))
+    total = replace(few.result.total, sample_count=99)
+    few = replace(few, run=run, result=replace(few.result, run=run, total=total))
+    loads = (load(), load(title="tiny, 5 users", load=closed_load(users=5)))
+    found = result_of(night(ended(), ended(2, load=1), loads=loads), *entries(*STEADY), one, few)
+    assert headline(found) == (
+        "OK: 2 runs, nothing that was judged is worse than in the nights before; 1 load not judged, for there are too "
+        "few samples."
+    )

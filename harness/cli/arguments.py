@@ -95,6 +95,11 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=Path, default=toolchain.ROOT / KEYS_FOLDER, help=keys)
 
 
+def add_sure(parser: argparse.ArgumentParser) -> None:
+    """Add what makes a DOUBTFUL run end with the exit code of an INVALID one."""
+    parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
+
+
 def add_places(parser: argparse.ArgumentParser) -> None:
     """Add the report's note, and where things are."""
     option = parser.add_argument

@@ -44,7 +44,7 @@ tell, the search goes on below it, and the answer says so. Each step is an ordin
 sweep-<series>.md. At most {most_runs} runs.
 
 exit codes: 0 fine, also where it CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is invalid without being too
-slow or too faulty; 130 interrupted.
+slow or too faulty, with --sure also when one is DOUBTFUL; 130 interrupted.
 """
 
 

@@ -91,7 +91,7 @@ class Night:
         if self._record.state == RUNNING:
             _say(f"go on with: {self._record.command} RESUME=1")
             return EXIT_INTERRUPTED
-        return result.exit_code
+        return result.exit_code_if(sure=self._options.sure)
 
     def _do(self, place: int) -> None:
         """Do a run, unless there is no time for it."""
@@ -123,7 +123,7 @@ class Night:
             entry
             and ended.how == IN_TIME
             and entry.result
-            and entry.result.is_valid
+            and (entry.result.is_valid or entry.result.is_doubtful)
             and ended.exit_code == EXIT_INVALID
         ):
             self._problems += (f"{entry.id} was not kept: {_last_words(log)}",)  # where its profile has a [storage]

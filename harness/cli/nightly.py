@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import spec as specs
 from harness import units
-from harness.cli.arguments import asked_of, goal_of, refuse_empty
+from harness.cli.arguments import add_sure, asked_of, goal_of, refuse_empty
 from harness.cli.night import FIRST_GUESS_S, SUITE, Night
 from harness.cli.night_storage import NightStorage
 from harness.errors import EXIT_OK, HarnessError, UsageError
@@ -36,7 +36,8 @@ does not end the night; one that takes too long is stopped; one that no longer f
 docs/nightly.md says how a suite is written and what the page says.
 
 exit codes: 0 fine; 1 something regressed or missed its goal; 2 wrong use, nothing was measured; 3 not all of it was
-measured, is valid, or is in the storage; 70 an error of the harness itself; 130 interrupted: the page is written.
+measured, is valid, or is in the storage, with --sure also when a run is DOUBTFUL; 70 an error of the harness itself;
+130 interrupted: the page is written.
 Where 1 and 3 both hold it is 1; the page tells both.
 """
 
@@ -51,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     )
     option = result.add_argument
     option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"what is measured: a TOML file ({SUITE})")
+    add_sure(result)
     option("--dry-run", action="store_true", help="check everything, print the order of the runs, start nothing")
     option("--resume", action="store_true", help="go on with the last night, which did not come to its end")
     option("--s3", help="s3://bucket/prefix: fetch the figures of earlier nights from there, push each run to it")

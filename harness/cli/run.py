@@ -16,6 +16,7 @@ from harness.cli.arguments import (
     add_length,
     add_places,
     add_remotes,
+    add_sure,
     add_traffic,
     asked_of,
     goal_of,
@@ -57,7 +58,8 @@ examples:
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
 
 exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;
-3 the run is invalid, or could not be pushed; 70 an error of the harness itself; 130 interrupted.
+3 the run is INVALID, with --sure also DOUBTFUL, or it could not be pushed;
+70 an error of the harness itself; 130 interrupted.
 Through make every failure is 2: call scripts/run where the code matters.
 """
 
@@ -79,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--series", help=series)
     add_remotes(result)
     result.add_argument("--s3", help="s3://bucket/prefix to push the run to at its end (the profile's [storage])")
+    add_sure(result)
     add_places(result)
     return result
 
@@ -134,7 +137,7 @@ def main(arguments: Sequence[str]) -> int:
         if spec.profile.cloudwatch:
             metrics_after(f"{directory.plan}/{directory.name}", [directory], place.say)
         place.say(closing_text(summary, shown(directory.report)))
-        code = summary.verdict.exit_code
+        code = summary.verdict.exit_code_if(sure=options.sure)
         return keep(directory, kept_in, code, place.say) if kept_in else code
 
 

@@ -42,7 +42,7 @@ With --repeat 3 the levels are measured in rounds, 1,5,10, 1,5,10, 1,5,10: a sys
 does so on every level alike, and it does not look like an effect of the users.
 
 exit codes: 0 fine, also when levels miss the goal: to find where is what a sweep is for; 2 wrong use, nothing was
-measured; 3 a level is invalid, or the system did not come up; 130 interrupted.
+measured; 3 a level is INVALID (with --sure also DOUBTFUL), or the system did not come up; 130 interrupted.
 """
 
 

@@ -20,6 +20,7 @@ from harness.cli.arguments import (
     Asked,
     add_length,
     add_places,
+    add_sure,
     add_traffic,
     asked_of,
     make_command,
@@ -95,6 +96,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     option("--fresh", action="store_true", help="start the system anew for each level, each time with a warm-up")
     option("--resume", help="go on with this unfinished sweep, with its settings: sweep-07, 07 or <plan>/sweep-07")
     option("--new", action="store_true", help="begin a new one, though one with these settings is unfinished")
+    add_sure(parser)
     add_places(parser)
 
 
@@ -191,7 +193,7 @@ def run_sweep(
         failure = sweep.carry_out(folder, warm_up_users)
         sweep.fetch_metrics()
         with interrupts.held():
-            code = sweep.close()
+            code = sweep.close(sure=options.sure)
         if failure:
             raise failure
         if code is None:
@@ -233,8 +235,11 @@ class _Sweep:
         if self._asked.profile.cloudwatch and record.runs:
             metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._place.say)
 
-    def close(self) -> int | None:
-        """Write the report, say how it ended and return the exit code; None when nothing was measured."""
+    def close(self, *, sure: bool) -> int | None:
+        """Write the report, say how it ended and return the exit code; None when nothing was measured.
+
+        With `sure` a DOUBTFUL run counts as one that measured nothing.
+        """
         record, say = self._record, self._place.say
         if not self._files.record.is_file():
             return None
@@ -255,7 +260,8 @@ class _Sweep:
             say(f"\nreport: {shown(self._files.report)}")
         if record.state != FINISHED and not record.stop_reason:
             return EXIT_INTERRUPTED
-        has_broken = any(self._course.is_broken(result) for result in self._so_far.results)
+        results = self._so_far.results
+        has_broken = any(self._course.is_broken(result) or (sure and result.is_doubtful) for result in results)
         return EXIT_INVALID if has_broken else EXIT_OK
 
     @property

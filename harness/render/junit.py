@@ -12,6 +12,7 @@ from harness.render.history import metric_title
 from harness.render.nightly import check_text
 from harness.stats.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.stats.nightly import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome
+from harness.verdict import DOUBTFUL
 
 # What no XML may have in it, not even escaped; a label may have it.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -21,6 +22,8 @@ _SKIPPED = (LEARNING, NEW_LABEL, GONE_LABEL, NEW_ENVIRONMENT, NO_VALUE)
 
 def junit_xml(result: NightlyResult) -> str:
     """Return the XML: an invalid run is an error, a goal missed and a regression are failures.
+
+    A DOUBTFUL run neither passed nor failed: it is skipped.
 
     What is WARNED passes, with words on its standard output; what could not be judged is skipped, with the reason.
     """
@@ -49,8 +52,9 @@ def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
     why = _text("; ".join(outcome.reasons))
     if outcome.state == GOAL_MISSED:
         case.result = [Failure(why, GOAL_MISSED)]
-    elif outcome.state == NOT_MEASURED:
-        case.result = [Skipped(why)]
+    elif outcome.state in (NOT_MEASURED, DOUBTFUL):
+        # XML has no other word for what neither passed nor failed.
+        case.result = [Skipped(f"{DOUBTFUL}: {why}" if outcome.state == DOUBTFUL else why)]
     elif outcome.state != OK:
         case.result = [Error(why, outcome.state)]
     if outcome.run.run:

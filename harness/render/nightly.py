@@ -108,7 +108,8 @@ def headline(result: NightlyResult) -> str:
         runs = units.plural(len(ends), "run")
         is_judged = any(check.state in (OK, IMPROVED) for check in result.checks)
         drifts = _drifts(result)
-        fine = drifts or f"{runs}, nothing is worse than in the nights before"
+        nothing = "nothing that was judged is worse" if list(_loads_not_judged(result)) else "nothing is worse"
+        fine = drifts or f"{runs}, {nothing} than in the nights before"
         parts += [runs, fine] if drifts else [fine if is_judged else runs]
     better = sum(check.state == IMPROVED for check in result.checks)
     if better:
@@ -132,6 +133,14 @@ def _not_judged(result: NightlyResult) -> Iterator[str]:
     learning = sum(check.state == LEARNING for check in result.checks)
     if learning:
         yield f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights"
+    yield from _loads_not_judged(result)
+
+
+def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
+    """Yield of how many loads no figure was judged, and why."""
+    without = sum(check.state == NO_VALUE for check in result.checks)
+    if without:
+        yield f"{units.plural(without, 'load')} not judged, for no run of it is VALID"
     new = sum(check.state == NEW_ENVIRONMENT for check in result.checks)
     if new:
         yield f"{units.plural(new, 'load')} not judged, for its history begins anew"

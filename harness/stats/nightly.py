@@ -15,17 +15,21 @@ from harness.stats.conditions import Conditions
 from harness.stats.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
 from harness.stats.nights import Night, night_of, nights_of
 from harness.stats.setup_diff import Difference, setup_differences
-from harness.verdict import INVALID, VALID
+from harness.verdict import DOUBTFUL, INVALID, VALID
 
 GOAL_MISSED, FAILED, NOT_MEASURED = "GOAL MISSED", "FAILED", "NOT RUN"
-# Other than REGRESSED, WARNED, OK and GOAL MISSED a night may be INVALID: not all of it was measured, or kept.
+# Other than REGRESSED, WARNED, OK and GOAL MISSED a night may be INVALID: not all of it was measured, or kept; and
+# DOUBTFUL: the numbers of a run may not be the system's.
 # Told by the commits that came in between.
 _TOLD_ELSEWHERE = ("commit of the harness",)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: OK, GOAL MISSED, INVALID, INTERRUPTED, FAILED (it left no figures) or NOT RUN, and why."""
+    """How a run ended: OK, GOAL MISSED, DOUBTFUL, INVALID, INTERRUPTED, FAILED (no figures) or NOT RUN, and why.
+
+    A DOUBTFUL run that missed a goal is GOAL MISSED; its reasons have the doubts, too.
+    """
 
     run: NightRun
     load: Load
@@ -63,8 +67,8 @@ class NightlyResult:
 
     @property
     def missing_labels(self) -> tuple[str, ...]:
-        """The labels that the suite judges and no run has; none where not all runs are valid: it may be theirs."""
-        if {outcome.state for outcome in self.outcomes} - {OK, GOAL_MISSED}:
+        """The labels that the suite judges and no run has; none where not all runs have figures: it may be theirs."""
+        if {outcome.state for outcome in self.outcomes} - {OK, GOAL_MISSED, DOUBTFUL}:
             return ()
         results = [outcome.result for outcome in self.outcomes if outcome.result]
         there = {TOTAL, *(figures.label for result in results for figures in result.labels)}
@@ -72,22 +76,32 @@ class NightlyResult:
 
     @property
     def verdict(self) -> str:
-        """The worst that is to be said: REGRESSED, GOAL MISSED, INVALID, WARNED or OK."""
+        """The worst that is to be said: REGRESSED, GOAL MISSED, INVALID, WARNED, DOUBTFUL or OK.
+
+        WARNED is of figures that can be trusted, so it comes before what could not be judged.
+        """
         states = {check.state for check in self.checks}
         ends = {outcome.state for outcome in self.outcomes}
         if REGRESSED in states:
             return REGRESSED
         if GOAL_MISSED in ends:
             return GOAL_MISSED
-        if ends - {OK} or self.record.storage_problems or self.missing_labels:
+        if ends - {OK, DOUBTFUL} or self.record.storage_problems or self.missing_labels:
             return INVALID
-        return WARNED if WARNED in states else OK
+        if WARNED in states:
+            return WARNED
+        return DOUBTFUL if DOUBTFUL in ends else OK
 
     @property
     def exit_code(self) -> int:
         """The exit code that the verdict asks for."""
+        return self.exit_code_if(sure=False)
+
+    def exit_code_if(self, *, sure: bool) -> int:
+        """Return the exit code; with `sure` a DOUBTFUL run counts as an INVALID one, also in a night that is WARNED."""
         codes = {REGRESSED: EXIT_REGRESSED, GOAL_MISSED: EXIT_REGRESSED, INVALID: EXIT_INVALID}
-        return codes.get(self.verdict, EXIT_OK)
+        is_doubtful = any(outcome.state == DOUBTFUL for outcome in self.outcomes)
+        return codes.get(self.verdict, EXIT_INVALID if sure and is_doubtful else EXIT_OK)
 
 
 def nightly_result(record: NightlyRecord, entries: Iterable[Entry], acceptances: Sequence[Acceptance]) -> NightlyResult:
@@ -114,10 +128,11 @@ def _outcome(run: NightRun, load: Load, entries: Mapping[str, Entry]) -> Outcome
     if result is None or verdict is None:
         lost = (entry.problem if entry else "its report is not there any more",) if run.run else ()
         return Outcome(run, load, FAILED, (*told, *lost), None)
-    if verdict.state != VALID:
-        return Outcome(run, load, verdict.state, (*told, *verdict.reasons), result)
-    state = GOAL_MISSED if verdict.goals_missed else OK
-    return Outcome(run, load, state, (*told, *verdict.goals_missed), result)
+    if not verdict.goals_missed:  # only runs whose figures count have goals
+        state = OK if verdict.state == VALID else verdict.state
+        return Outcome(run, load, state, (*told, *verdict.reasons), result)
+    doubts = (f"{DOUBTFUL}: {'; '.join(verdict.reasons)}",) if verdict.reasons else ()
+    return Outcome(run, load, GOAL_MISSED, (*told, *verdict.goals_missed, *doubts), result)
 
 
 def _load_result(
