@@ -26,9 +26,11 @@ def site(tmp_path_factory):
     for run, elapsed_ms, changes in (
         ("shop/run-07_1", 100, {"started_at": "2026-01-01T00:00:00Z", "note": "threads 60"}),
         ("shop/run-07_2", 150, {"started_at": "2026-01-02T00:00:00Z", "system_facts": (("heap", "1024 MB"),)}),
-        ("shop/run-07_10", 80, {"started_at": "2026-01-03T00:00:00Z", "users": 50, "failures": 60}),
+        ("shop/run-07_10", 80, {"started_at": "2026-01-03T00:00:00Z", "users": 50, "failures": 120}),
+        ("doubt/run-01_1", 85, {"started_at": "2025-12-30T00:00:00Z"}),
+        ("doubt/run-01_2", 120, {"started_at": "2025-12-31T00:00:00Z", "samples": 60}),
     ):
-        add_run(reports, run, elapsed_ms=elapsed_ms, samples=60, **changes)
+        add_run(reports, run, **{"elapsed_ms": elapsed_ms, "samples": 120, "seconds": 60, **changes})
     evil = {"note": f"{LABEL} [x](javascript:alert(2)) ![p](https://example.org/p.png)", "plan_title": LABEL}
     add_run(reports, "evil/run-01_1", label=LABEL, started_at="2026-01-04T00:00:00Z", **evil)
     run_folder(reports, "evil/run-01_2", state="running", started_at="2026-01-05T00:00:00Z")
@@ -77,12 +79,16 @@ def shown(page):
 def test_the_list_has_every_run_newest_first_and_filters_narrow_it(page, site):
     page.goto(f"{site}/index.html")
     everything = ["evil/run-01_2", "evil/run-01_1", "shop/run-07_10", "shop/run-07_2", "shop/run-07_1"]
+    everything += ["doubt/run-01_2", "doubt/run-01_1"]
     assert shown(page) == everything
     page.get_by_label("Plan").select_option("shop")
-    assert shown(page) == everything[2:]
+    assert shown(page) == everything[2:5]
     page.get_by_label("Verdict").select_option("invalid")
     assert shown(page) == ["shop/run-07_10"]
-    assert page.locator("#shown").inner_text() == "1 of 5 shown"
+    assert page.locator("#shown").inner_text() == "1 of 7 shown"
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Verdict").select_option("doubtful")
+    assert shown(page) == ["doubt/run-01_2"]
     page.get_by_role("button", name="Clear").click()
     assert shown(page) == everything
     page.get_by_label("Text").fill("THREADS")
@@ -96,15 +102,16 @@ def test_a_columns_head_sorts_by_number_and_what_is_not_known_stands_last(page, 
     page.goto(f"{site}/index.html")
     head = page.locator("th", has_text="average ms")
     head.get_by_role("button").click()
-    slowest_first = ["shop/run-07_2", "shop/run-07_1", "evil/run-01_1", "shop/run-07_10", "evil/run-01_2"]
-    assert sorted(shown(page)[:3]) == sorted(slowest_first[:3])
-    assert (shown(page)[0], shown(page)[3:]) == ("shop/run-07_2", slowest_first[3:])
+    slowest_first = shown(page)
+    assert slowest_first[:2] == ["shop/run-07_2", "doubt/run-01_2"]
+    assert sorted(slowest_first[2:4]) == ["evil/run-01_1", "shop/run-07_1"]  # equally slow
+    assert slowest_first[4:] == ["doubt/run-01_1", "shop/run-07_10", "evil/run-01_2"]
     assert head.get_attribute("aria-sort") == "descending"
     head.get_by_role("button").press("Enter")
     assert (shown(page)[0], shown(page)[-1]) == ("shop/run-07_10", "evil/run-01_2")
     assert head.get_attribute("aria-sort") == "ascending"
     page.locator("th", has_text="run").first.get_by_role("button").click()
-    assert shown(page)[2:] == ["shop/run-07_1", "shop/run-07_2", "shop/run-07_10"]  # not 1, 10, 2
+    assert shown(page)[4:] == ["shop/run-07_1", "shop/run-07_2", "shop/run-07_10"]  # not 1, 10, 2
 
 
 def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
@@ -169,6 +176,16 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
     assert page.locator("figure.chart canvas").count() == 6
     page.get_by_role("button", name="Swap").click()
     page.get_by_role("cell", name="−33.11").first.wait_for()  # (101 - 151) / 151
+
+
+def test_beside_a_doubtful_run_nothing_is_worse_and_compares_verdict_stands_first(page, site):
+    page.goto(f"{site}/compare.html#doubt/run-01_1&doubt/run-01_2")
+    verdict = page.locator(".verdict")
+    assert verdict.inner_text() == "CANNOT TELL: doubt/run-01_2 is DOUBTFUL: too few samples."
+    assert page.locator(".delta", has_text="+40.").count() > 0
+    assert page.locator(".delta.worse, .delta.better").count() == 0
+    assert page.get_by_text("Nothing differs.").count() == 0
+    page.get_by_text("doubt/run-01_2: Only ").wait_for()
 
 
 def test_runs_of_other_loads_are_said_not_to_be_comparable(page, site):

@@ -171,6 +171,15 @@ def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_
     assert "2 runs: 1 invalid, 1 with a goal missed." in text
 
 
+def test_doubtful_runs_say_so_in_their_row_and_in_the_count(tmp_path):
+    add_run(tmp_path, "tiny/run-07_1", samples=99)
+    add_run(tmp_path, "tiny/run-07_2", samples=99, elapsed_ms=1500)
+    text = summary_of(tmp_path)
+    assert "| DOUBTFUL: too few samples |" in text
+    assert "| DOUBTFUL: too few samples, goal missed |" in text
+    assert "2 runs: 2 doubtful, 1 with a goal missed." in text
+
+
 def test_a_json_of_the_format_before_is_read_as_well(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1")
     data = json.loads(run.summary_json.read_text())

@@ -193,3 +193,46 @@ def test_an_empty_catalogue_has_an_index(tmp_path, charts):
     (tmp_path / "reports").mkdir()
     catalogue = write_site(tmp_path / "reports", tmp_path / "site", charts)
     assert "0 runs." in Site(catalogue, frozenset()).index("").html
+
+
+def data_of(path):
+    return json.loads(path.read_text(encoding="utf-8").removeprefix("addRun(").removesuffix(");\n"))
+
+
+def test_side_by_side_says_what_compare_says_of_a_run_and_those_before_it(tmp_path, charts):
+    for number, elapsed_ms in enumerate((100, 100, 200), start=1):
+        add_run(tmp_path / "reports", f"tiny/run-01_{number}", elapsed_ms=elapsed_ms, samples=2400, seconds=240)
+    add_run(tmp_path / "reports", "tiny/run-01_4", elapsed_ms=200, samples=99)
+    add_run(tmp_path / "reports", "tiny/run-01_5", users=3)
+    write_site(tmp_path / "reports", tmp_path / "site", charts)
+    data = tmp_path / "site" / "data" / "tiny"
+    third, fourth, fifth = (data_of(data / f"run-01_{number}.js") for number in (3, 4, 5))
+    forward, backward = third["against"]["tiny/run-01_1"]
+    assert forward["headline"].startswith("REGRESSED: TOTAL: average +99.")
+    assert forward["marks"]["TOTAL"]["average"] == "worse"
+    assert forward["marks"]["Pay"]["average"] == "worse"
+    assert backward["marks"]["TOTAL"]["average"] == "better"
+    # Twice the time of a run that is DOUBTFUL is not called worse.
+    doubtful, _ = fourth["against"]["tiny/run-01_1"]
+    assert (doubtful["headline"], doubtful["marks"]) == (
+        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL: too few samples.",
+        {},
+    )
+    assert "tiny/run-01_4: Only " in "\n".join(doubtful["caveats"])
+    assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["too few samples"])
+    other, _ = fifth["against"]["tiny/run-01_1"]
+    assert (other["headline"], other["marks"]) == ("Not judged: these runs are not comparable: users 2 against 3.", {})
+
+
+def test_a_doubtful_run_has_a_mark_of_its_own_in_the_list_and_on_its_page(tmp_path, charts):
+    add_run(tmp_path / "reports", "tiny/run-01_1", samples=99)
+    write_site(tmp_path / "reports", tmp_path / "site", charts)
+    index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert 'class="state doubtful" title="DOUBTFUL: too few samples">doubtful</span>' in index
+    assert '<div class="why">too few samples</div>' in index
+    assert "<option>doubtful</option>" in index
+    page = (tmp_path / "site" / "tiny" / "run-01_1.html").read_text(encoding="utf-8")
+    assert '<span class="state doubtful">doubtful</span>' in page
+    assert "<strong>DOUBTFUL: too few samples." in page
+    css = (tmp_path / "site" / "assets" / "site.css").read_text(encoding="utf-8")
+    assert ".state.doubtful {" in css

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,35 @@ from harness.errors import HarnessError, UsageError
 from harness.io.catalogue import read_catalogue
 from harness.io.overview import summary_notes
 from harness.io.rundir import RunDirectory, read_object
+from harness.io.sources import read_result
 from harness.render.gallery import gallery
 from harness.render.markdown import report
 from harness.render.site.courses import Course, courses_of
+from harness.render.site.judged import RUNS_BEFORE, judged
 from harness.render.site.pages import ASSETS, Page, Site, data_path, run_data
+from harness.result import RunResult
 from harness.summary import FORMAT_VERSION, RunSummary
+from harness.thresholds import Thresholds
 
 # Says that a folder is a site and may be replaced by a newer one.
 _MARK = ".load-test-site"
 _IMAGE_SUFFIXES = (".svg", ".png")
 
 
-def write_site(reports_dir: Path, output: Path, charts: Path) -> Catalogue:
+def _usual_thresholds(_plan: str) -> Thresholds:
+    return Thresholds()
+
+
+def write_site(
+    reports_dir: Path,
+    output: Path,
+    charts: Path,
+    thresholds_of: Callable[[str], Thresholds] = _usual_thresholds,
+) -> Catalogue:
     """Write the site of all that is in `reports_dir` to `output` and return what that is.
 
-    `charts` has the chart library. A site that is there is replaced whole, so that nothing of it is left over; a folder
-    with anything else in it is refused.
+    `charts` has the chart library; `thresholds_of` returns the changes that matter of a plan. A site that is there is
+    replaced whole, so that nothing of it is left over; a folder with anything else in it is refused.
     """
     if output.exists() and not (output / _MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise UsageError(f"{output}: holds something else than a site", "name a folder that is new or empty")
@@ -39,7 +53,7 @@ def write_site(reports_dir: Path, output: Path, charts: Path) -> Catalogue:
         draft.mkdir(parents=True)
         (draft / _MARK).touch()
         _write_assets(draft, charts)
-        _write_pages(catalogue, reports_dir, draft)
+        _write_pages(catalogue, reports_dir, draft, thresholds_of)
         shutil.rmtree(output, ignore_errors=True)
         draft.rename(output)
     except OSError as error:
@@ -49,7 +63,9 @@ def write_site(reports_dir: Path, output: Path, charts: Path) -> Catalogue:
     return catalogue
 
 
-def _write_pages(catalogue: Catalogue, reports_dir: Path, target: Path) -> None:
+def _write_pages(
+    catalogue: Catalogue, reports_dir: Path, target: Path, thresholds_of: Callable[[str], Thresholds]
+) -> None:
     images = frozenset(
         path.relative_to(reports_dir).as_posix()
         for suffix in _IMAGE_SUFFIXES
@@ -65,12 +81,48 @@ def _write_pages(catalogue: Catalogue, reports_dir: Path, target: Path) -> None:
         runs = runs_of(catalogue.entries, plan)
         names = ["", *(entry.id for entry in runs), ""]
         baseline = ""
+        thresholds = thresholds_of(plan)
+        before: deque[tuple[str, RunResult]] = deque(maxlen=RUNS_BEFORE)
         for place, entry in enumerate(runs):
-            _write_run(site, entry, (names[place], names[place + 2], baseline), reports_dir, target)
+            result = _whole_result(entry, reports_dir)
+            against = _against(before, result, thresholds) if result else {}
+            _write_run(site, entry, (names[place], names[place + 2], baseline), against, reports_dir, target)
             baseline = entry.id if entry.result else baseline
+            if result:
+                before.append((entry.id, result))
 
 
-def _write_run(site: Site, entry: Entry, neighbours: tuple[str, str, str], reports_dir: Path, target: Path) -> None:
+def _whole_result(entry: Entry, reports_dir: Path) -> RunResult | None:
+    """Return a run's result with what a comparison needs of it; None where there is none."""
+    if entry.result is None:
+        return None
+    try:
+        return read_result(reports_dir / entry.plan / entry.name)
+    except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # an older JSON has figures for a list, and no more
+
+
+def _against(
+    before: Iterable[tuple[str, RunResult]], result: RunResult, thresholds: Thresholds
+) -> dict[str, list[dict[str, Any]]]:
+    """Return how a run compares with those before it: as their contender, and as their baseline."""
+    found = {}
+    for identity, other in before:
+        try:
+            found[identity] = [judged(other, result, thresholds), judged(result, other, thresholds)]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            continue  # a JSON that somebody wrote by hand has figures that cannot be compared
+    return found
+
+
+def _write_run(
+    site: Site,
+    entry: Entry,
+    neighbours: tuple[str, str, str],
+    against: dict[str, list[dict[str, Any]]],
+    reports_dir: Path,
+    target: Path,
+) -> None:
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
     courses: Sequence[Course] = ()
@@ -82,7 +134,7 @@ def _write_run(site: Site, entry: Entry, neighbours: tuple[str, str, str], repor
         except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             courses = ()  # the figures are there, what charts are made of is not
     if entry.result:
-        _write_text(target / data_path(entry.id), run_data(entry, entry.result, courses))
+        _write_text(target / data_path(entry.id), run_data(entry, entry.result, courses, against))
     _write(site.run(entry, _markdown(directory, data), courses, neighbours), reports_dir, target)
 
 

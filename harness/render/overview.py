@@ -69,6 +69,7 @@ def count_line(entries: Sequence[Entry]) -> str:
     odd = [
         f"{count} {words}"
         for words, count in (
+            ("doubtful", sum(state.startswith("DOUBTFUL") for state in states)),
             ("invalid", sum(state.startswith("INVALID") for state in states)),
             ("interrupted", sum(state.startswith("INTERRUPTED") for state in states)),
             ("with a goal missed", sum("goal missed" in state for state in states)),
@@ -145,7 +146,7 @@ def users_text(load: LoadRecord) -> str:
 
 
 def verdict_text(entry: Entry) -> str:
-    """Return the verdict in few words: the state, and the first reason or whether a goal was missed."""
+    """Return the verdict in few words: the state, the first reason, and whether a goal was missed."""
     if entry.result is None:
         return "no figures"
     verdict = entry.result.verdict
@@ -153,9 +154,8 @@ def verdict_text(entry: Entry) -> str:
 
 
 def _because(verdict: Verdict) -> str:
-    if verdict.reasons:
-        return f": {verdict.reasons[0]}"
-    return ", goal missed" if verdict.goals_missed else ""
+    reason = f": {verdict.reasons[0]}" if verdict.reasons else ""
+    return reason + (", goal missed" if verdict.goals_missed else "")
 
 
 def _run_link(entry: Entry) -> str:

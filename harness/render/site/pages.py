@@ -19,7 +19,7 @@ from harness.render.setup import load_text, setup_lines
 from harness.render.site.courses import Course
 from harness.render.site.prose import prose
 from harness.result import LabelResult, RunResult
-from harness.verdict import INTERRUPTED, INVALID, headline
+from harness.verdict import DOUBTFUL, INTERRUPTED, INVALID, headline
 
 INDEX, COMPARE = "index.html", "compare.html"
 DATA, ASSETS = "data", "assets"
@@ -55,7 +55,7 @@ def state_of(entry: Entry) -> str:
         return "no figures"
     if verdict is None:
         return "not judged"
-    if verdict.state in (INVALID, INTERRUPTED):
+    if verdict.state in (DOUBTFUL, INVALID, INTERRUPTED):
         return verdict.state.lower()
     return "goal missed" if verdict.goals_missed else "valid"
 
@@ -161,6 +161,7 @@ class Site:
             "href": quote(page_path(entry.id)),
             "state": state_of(entry),
             "verdict": verdict_text(entry),
+            "doubt": _doubt(entry),
             "started": started,
             "started_at": entry.started_at,
             "users": users,
@@ -203,6 +204,12 @@ class Site:
         return prose(markdown, link_of, image_of), tuple(dict.fromkeys(shown))
 
 
+def _doubt(entry: Entry) -> str:
+    """Return why a run is DOUBTFUL, and empty of others: the row shows it, for its figures look like any others."""
+    verdict = entry.result.verdict if entry.result else None
+    return "; ".join(verdict.reasons) if verdict and verdict.state == DOUBTFUL else ""
+
+
 def _neighbour(identity: str) -> dict[str, str] | None:
     """Return what the page of a run says of one next to it, which stands in the same folder."""
     if not identity:
@@ -221,8 +228,10 @@ def _by_number(text: str) -> tuple[bool, float, str]:
     return number != text, float(number), text
 
 
-def run_data(entry: Entry, result: RunResult, courses: Sequence[Course]) -> str:
-    """Return the script that hands a run's figures and charts to a page."""
+def run_data(
+    entry: Entry, result: RunResult, courses: Sequence[Course], against: Mapping[str, Any] | None = None
+) -> str:
+    """Return the script that hands a run's figures and charts to a page; `against` is how it compares with others."""
     run, window, verdict = entry.run, result.window, result.verdict
     is_cut = window is not None and window.length_s < window.run_s
     data = {
@@ -234,7 +243,9 @@ def run_data(entry: Entry, result: RunResult, courses: Sequence[Course]) -> str:
         "load": load_text(run.load) if run else "",
         "users": users_text(run.load) if run else "",
         "setup": setup_lines(run) if run else [],
+        "reasons": list(verdict.reasons) if verdict else [],
         "caveats": [caveat.text for caveat in result.caveats],
+        "against": against or {},
         "end": window.run_s if window else 0,
         "band": [window.from_s, window.to_s] if window and is_cut else None,
         "total": _figures(result.total) if result.total else None,

@@ -5,17 +5,19 @@ const form = document.getElementById("choose");
 const place = document.getElementById("comparison");
 const known = new Set([...form.elements.base.options].map((option) => option.value));
 
-const metrics = [ // name, value, decimals (null: two below 10, as units.average_text has it), factor, whether more is worse (null: neither)
-  ["samples", (one) => one.sample_count, 0, 1, null],
-  ["req/s", (one) => one.rate_per_s, 2, 1, false],
-  ["average ms", (one) => one.average_ms, null, 1, true],
-  ["median ms", (one) => one.percentiles_ms["50"], 0, 1, true],
-  ["75 % ms", (one) => one.percentiles_ms["75"], 0, 1, true],
-  ["90 % ms", (one) => one.percentiles_ms["90"], 0, 1, true],
-  ["95 % ms", (one) => one.percentiles_ms["95"], 0, 1, true],
-  ["99 % ms", (one) => one.percentiles_ms["99"], 0, 1, true],
-  ["max ms", (one) => one.max_ms, 0, 1, true],
-  ["errors %", (one) => one.error_ratio, 2, 100, true],
+// name, value, decimals (null: two below 10, as units.average_text has it), factor, what ./aggregate.py compare calls it
+// ("": it does not judge it)
+const metrics = [
+  ["samples", (one) => one.sample_count, 0, 1, ""],
+  ["req/s", (one) => one.rate_per_s, 2, 1, "throughput"],
+  ["average ms", (one) => one.average_ms, null, 1, "average"],
+  ["median ms", (one) => one.percentiles_ms["50"], 0, 1, "50"],
+  ["75 % ms", (one) => one.percentiles_ms["75"], 0, 1, "75"],
+  ["90 % ms", (one) => one.percentiles_ms["90"], 0, 1, "90"],
+  ["95 % ms", (one) => one.percentiles_ms["95"], 0, 1, "95"],
+  ["99 % ms", (one) => one.percentiles_ms["99"], 0, 1, "99"],
+  ["max ms", (one) => one.max_ms, 0, 1, ""],
+  ["errors %", (one) => one.error_ratio, 2, 100, "errors"],
 ];
 const perLabel = ["average ms", "90 % ms", "req/s", "errors %"].map((name) => metrics.find(([other]) => other === name));
 
@@ -35,7 +37,8 @@ function text(value, decimals, factor) {
   return (value * factor).toFixed(decimals ?? (Math.abs(value) < 9.995 ? 2 : 0));
 }
 
-function change([name, valueOf, , factor, moreIsWorse], base, new_) {
+// The colour of a change is what compare says of it: a change without one may be noise.
+function change([name, valueOf, , factor, metric], base, new_, marks) {
   const [before, after] = [base && valueOf(base), new_ && valueOf(new_)];
   if (before == null || after == null) return cell("");
   const isErrors = name.startsWith("errors");
@@ -43,9 +46,7 @@ function change([name, valueOf, , factor, moreIsWorse], base, new_) {
   const difference = isErrors ? (after - before) * factor : ((after - before) / before) * 100;
   const made = cell(`${difference >= 0 ? "+" : "−"}${Math.abs(difference).toFixed(2)}`);
   made.classList.add("delta");
-  if (moreIsWorse !== null && Math.abs(difference) >= (isErrors ? 0.5 : 5)) {
-    made.classList.add((difference > 0) === moreIsWorse ? "worse" : "better");
-  }
+  if (marks[base.label]?.[metric]) made.classList.add(marks[base.label][metric]);
   return made;
 }
 
@@ -77,14 +78,38 @@ function section(title, ...children) {
 
 function headOf(run, side) {
   return element("li", {}, element("span", { className: `swatch ${side}` }),
-    element("a", { href: run.page, textContent: run.id }), `: ${run.verdict} Started ${run.started} UTC; ${run.load}.`);
+    element("a", { href: run.page, textContent: run.id }), " ",
+    element("span", { className: `state ${run.state.replace(" ", "-")}`, textContent: run.state }),
+    ` ${run.verdict} Started ${run.started} UTC; ${run.load}.`);
+}
+
+// What ./aggregate.py compare says of these two runs; it was asked for each run and the few before it alone.
+function judgementOf(base, new_) {
+  const judged = new_.against[base.id]?.[0] ?? base.against[new_.id]?.[1];
+  if (judged) return judged;
+  const wordsOf = (run) => `${run.id} is ${run.state.toUpperCase()}: ${run.reasons.join("; ")}`;
+  const [invalid, doubtful] = ["invalid", "doubtful"].map((state) => [base, new_].filter((run) => run.state === state));
+  let headline = "Not judged here: runs are judged against the few before them.";
+  if (doubtful.length) headline = `CANNOT TELL: ${doubtful.map(wordsOf).join("; ")}.`;
+  if (invalid.length) headline = `INVALID: ${invalid.map(wordsOf).join("; ")}.`;
+  return { headline, caveats: [], marks: {} };
+}
+
+function verdictOf(base, new_, judged) {
+  return section("Verdict",
+    element("p", {}, element("b", { className: "verdict", textContent: judged.headline })),
+    element("p", {}, element("code", { textContent: `./aggregate.py compare ${base.id} ${new_.id}` })));
 }
 
 function setupOf(base, new_) {
   const [before, after] = [base, new_].map((run) => new Map(run.setup));
   const names = [...new Set([...before.keys(), ...after.keys()])];
   const different = names.filter((name) => before.get(name) !== after.get(name) && !["started", "took"].includes(name));
-  if (!different.length) return section("Set-up", element("p", { textContent: "Nothing differs." }));
+  if (!different.length) {
+    const hasDoubts = [base, new_].some((run) => run.state !== "valid" && run.state !== "goal missed");
+    const words = hasDoubts ? "What was recorded is the same; the runs themselves are not beyond doubt." : "Nothing differs.";
+    return section("Set-up", element("p", { textContent: words }));
+  }
   const lines = different.map((name) => [cell(name, true), ...[before, after].map((one) => {
     const made = cell(one.get(name) ?? "");
     made.className = "";
@@ -97,11 +122,11 @@ function setupOf(base, new_) {
   return section("What differs in the set-up", ...children);
 }
 
-function figuresOf(base, new_) {
+function figuresOf(base, new_, marks) {
   const total = metrics.map((metric) => {
     const [name, valueOf, decimals, factor] = metric;
     const values = [base.total, new_.total].map((one) => cell(one ? text(valueOf(one), decimals, factor) : ""));
-    return [cell(name, true), ...values, change(metric, base.total, new_.total)];
+    return [cell(name, true), ...values, change(metric, base.total, new_.total, marks)];
   });
   const labels = [...new Set([...base.labels, ...new_.labels].map((one) => one.label))];
   const lines = labels.map((label) => {
@@ -109,7 +134,7 @@ function figuresOf(base, new_) {
     const cells = perLabel.flatMap((metric) => {
       const [, valueOf, decimals, factor] = metric;
       const values = [before, after].map((one) => cell(one ? text(valueOf(one), decimals, factor) : ""));
-      return [...values, change(metric, before, after)];
+      return [...values, change(metric, before, after, marks)];
     });
     return [cell(label, true), ...cells];
   });
@@ -118,8 +143,7 @@ function figuresOf(base, new_) {
   return section(
     "TOTAL of the load",
     tableOf(["", base.id, new_.id, "change %"], total, "TOTAL of the load"),
-    element("p", {}, "Of errors the change is in percentage points. Colours begin at 5 %, of errors at 0.5 points, and say nothing of noise; what does: ",
-      element("code", { textContent: `./aggregate.py compare ${base.id} ${new_.id}` })),
+    element("p", { textContent: "Of errors the change is in percentage points. A change has a colour where compare says that it is worse or better; others may be noise." }),
     element("h3", { textContent: "Labels" }),
     tableOf(["label", ...heads], lines, "labels", over),
   );
@@ -143,9 +167,9 @@ function chartsOf(base, new_) {
   return [...wanted.values()];
 }
 
-function caveatsOf(run) {
-  const items = run.caveats.map((caveat) => element("li", { textContent: caveat }));
-  return [element("h3", { textContent: run.id }), items.length ? element("ul", {}, ...items) : element("p", { textContent: "None." })];
+function caveatsOf(title, texts) {
+  const items = texts.map((caveat) => element("li", { textContent: caveat }));
+  return [element("h3", { textContent: title }), items.length ? element("ul", {}, ...items) : element("p", { textContent: "None." })];
 }
 
 async function render() {
@@ -161,12 +185,17 @@ async function render() {
     const charts = chartsOf(base, new_);
     const extent = extents(charts, [base.end, new_.end]);
     const figures = charts.map(() => element("figure", { className: "chart" }));
+    const judged = judgementOf(base, new_);
+    const caveats = judged.caveats.length
+      ? caveatsOf("of both runs", judged.caveats)
+      : [...caveatsOf(base.id, base.caveats), ...caveatsOf(new_.id, new_.caveats)];
     place.replaceChildren(
       element("ul", {}, headOf(base, "base"), headOf(new_, "new")),
+      verdictOf(base, new_, judged),
       setupOf(base, new_),
-      figuresOf(base, new_),
+      figuresOf(base, new_, judged.marks),
       section("Courses", element("div", { className: "pair" }, ...figures)),
-      section("Caveats", ...caveatsOf(base), ...caveatsOf(new_)),
+      section("Caveats", ...caveats),
     );
     charts.forEach((chart, at) => drawChart(figures[at], { ...chart, extent: extent(chart), band: null }));
   } catch (error) {
