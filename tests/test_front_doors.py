@@ -44,6 +44,16 @@ def test_make_accept_is_of_the_plan_and_the_profile_that_are_named_and_never_of_
     assert not re.search("--plan|--env", make(*asked).stdout)
 
 
+@pytest.mark.parametrize(
+    ("target", "variables"),
+    [("run", []), ("sweep", ["USERS=1,2"]), ("capacity", []), ("nightly", [])],
+)
+def test_sure_reaches_everything_that_measures(target, variables):
+    assert " --sure" in make("-n", target, *variables, "SURE=1").stdout
+    for not_sure in ("SURE=", "SURE=0"):
+        assert "--sure" not in make("-n", target, *variables, not_sure).stdout
+
+
 def test_make_passes_every_variable_on_with_its_quotes():
     line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
     assert "--users='5'" in line

@@ -56,6 +56,22 @@ def test_an_invalid_run_is_listed_and_takes_no_part(tmp_path):
     assert [point.run for point in line.valid] == ["run-07_1", "run-07_2", "run-07_4"]
 
 
+def test_a_doubtful_run_is_listed_with_its_figures_and_takes_no_part(tmp_path):
+    days(tmp_path, 99, 199)
+    add_run(tmp_path, "tiny/run-07_3", elapsed_ms=899, samples=99, started_at="2026-01-03T00:00:00Z")
+    add_run(tmp_path, "tiny/run-07_4", elapsed_ms=99, started_at="2026-01-04T00:00:00Z")
+    (line,) = history_of(tmp_path).lines
+    doubtful, last = line.points[2:]
+    assert (doubtful.verdict, doubtful.value, doubtful.median_before, doubtful.change_ratio) == (
+        "DOUBTFUL", pytest.approx(900, abs=1), None, None,
+    )  # fmt: skip
+    assert last.median_before == pytest.approx(150, abs=1)  # of 100 and 200
+    assert "run-07_3" not in {point.run for point in line.valid}
+    text = history_report(history_of(tmp_path), [None], "", "x")
+    assert "| [run-07_3](run-07_3.md) | DOUBTFUL | 2026-01-03 00:00 |" in text
+    assert "VALID (DOUBTFUL ones too) are listed with verdict and figures; they have no change" in text
+
+
 def test_runs_of_other_users_profile_machine_or_target_stand_apart(tmp_path):
     days(tmp_path, 99)
     other_host = HostRecord("Other CPU", 2, 8 * 1024**3, "Linux 6", "3.11.7")
