@@ -162,6 +162,14 @@ def test_a_run_that_measured_nothing_ends_with_3_and_the_reason(run, target, tmp
     assert reason in report(tmp_path / "reports")
 
 
+@pytest.mark.parametrize(("sure", "code"), [([], 0), (["--sure"], 3)])
+def test_a_doubtful_run_ends_with_0_and_with_sure_with_3(run, target, sure, code):
+    done = run("--target", target, "--duration", "1", *sure)
+    assert done.returncode == code, done.stderr
+    assert ": DOUBTFUL: " in done.stdout
+    assert "too few samples" in done.stdout
+
+
 def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
     run("--target", target, "--duration", "1", mode="torn")
     assert "Of the JTL 1 record could not be used" in report(tmp_path / "reports")
