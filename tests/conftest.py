@@ -9,10 +9,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness import caveats
+from harness.caveats import DOUBTS
 from harness.cli import entry
+from harness.verdict import DOUBTFUL, VALID
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_JMETER = ROOT / "tests" / "fakes" / "jmeter"
@@ -65,6 +69,18 @@ ready = { url = "http://127.0.0.1:{{ ports.http }}/", deadline_s = 20 }
 [settings]
 python = "python3"
 """
+
+
+# What a run of some seconds may be DOUBTFUL for, on a machine that other tests share.
+DOUBTS_OF_SHORT_RUNS = frozenset(
+    DOUBTS[code] for code in (caveats.NOT_STEADY, caveats.TOO_FEW_SAMPLES, caveats.OTHER_CPU, caveats.GENERATOR_CPU)
+)
+
+
+def check_short_run(verdict: Mapping[str, Any]) -> None:
+    """Fail unless the verdict of a run's JSON is VALID, or DOUBTFUL for no more than being short on a busy machine."""
+    assert verdict["state"] in (VALID, DOUBTFUL), verdict
+    assert set(verdict["reasons"]) <= DOUBTS_OF_SHORT_RUNS
 
 
 @pytest.fixture
