@@ -6,7 +6,6 @@ import argparse
 import os
 from pathlib import Path
 
-from harness.cli.arguments import add_sure
 from harness.io.toolchain import ROOT
 
 
@@ -18,7 +17,7 @@ def add_nightly(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Render page, charts and JUnit XML of a night again: after a change was accepted, or a kill -9.",
     )
     verb.add_argument("night", help="a night such as 2026-11-21, or its .json or .md")
-    add_sure(verb)
+    verb.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
     verb.add_argument("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")
     verb.add_argument("--home", type=Path, default=ROOT, help="folder whose env/ has the accepted changes (this one)")
 
