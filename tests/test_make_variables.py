@@ -100,7 +100,7 @@ def test_every_text_of_every_variable_reaches_the_script_as_it_was_written(targe
 
 def recipe_of(target: str) -> str:
     text = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
-    for macro in ("sweep_options", "stored", "chosen", "tests"):
+    for macro in ("sweep_options", "stored", "chosen", "tests", "sure"):
         if f"$({macro})" in text:
             text += re.search(rf"^{macro} = ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)[1]
     return text
