@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     place = _place(options.host, options.port)
     profile = specs.load_profile(options.home / "env", options.env)
     with Interrupts() as interrupts:
-        toolchain.java_version()
+        toolchain.jmeter_java_version()
         home = toolchain.ensure_jmeter()
         classes = toolchain.ensure_generators(home)
         _ready_keys(options.keys, place)
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
         classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
         settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
         sizes = shlex.split(" ".join(environment(profile).values()))
-        command = generators.server_command(toolchain.java_path(), home, classpath, settings, place, sizes)
+        command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, place, sizes)
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
             folder = Path(name)
             guardian.remove_at_end(folder)

@@ -78,7 +78,7 @@ class Workplace:
 
 def ready_jmeter(asked: Asked, reports: Path) -> JMeterHome:
     """Return the JMeter to run; UsageError when none can: no Java, no room for reports, nothing at the target."""
-    java = toolchain.java_version()
+    java = toolchain.jmeter_java_version()
     home = toolchain.ensure_jmeter()
     check_space(reports, asked.profile.min_free_mb)
     if asked.target:
@@ -260,7 +260,12 @@ def _drive(
         command = jmeter_command(place.jmeter.path, settings, {}, port, more)
     else:
         command = jmeter_command(place.jmeter.path, settings, properties, port)
-    variables = {**environment(spec.profile), **spec.secrets, **place.guardian.environment}
+    variables = {
+        **environment(spec.profile),
+        **toolchain.jmeter_environment(),
+        **spec.secrets,
+        **place.guardian.environment,
+    }
     with ExitStack() as stack:
         if generators:
             stack.enter_context(generators.keys_in(directory))

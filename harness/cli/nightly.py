@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         _print_plan(suite, loads)
         return EXIT_OK
     with Interrupts() as interrupts, ExitStack() as stack:
-        toolchain.java_version()
+        toolchain.jmeter_java_version()
         toolchain.ensure_jmeter()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))

@@ -25,6 +25,9 @@ VENV = ROOT / ".venv"
 BUILD = ROOT / "build"
 PYTHON_LEAST = (3, 11)
 JAVA_LEAST = 17
+# JMeter 5.6.3 without its GUI was run on 17, 21 and 25; 26 has no java.applet, which its classes ask for.
+JMETER_JAVA_MOST = 25
+JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 MAVEN_LEAST = (3, 6)
 _VERSION_TIMEOUT_S = 30
 _TAIL_LINES = 15
@@ -191,20 +194,56 @@ def _compiled(name: str, folder: Path, what: str, classpath: str) -> Path | None
 
 def java_version() -> str:
     """Return the version of the Java on JAVA_HOME or PATH; UsageError when it is missing or too old."""
-    java = java_path()
-    todo = f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)"
-    text = _version_output([java, "-version"], "Java", todo)
-    match = re.search(r'version "(\d+)([^"]*)"', text)
-    if match is None or int(match[1]) < JAVA_LEAST:
-        found = match[1] + match[2] if match else text.splitlines()[0]
-        raise UsageError(f"Java {found} is too old", todo)
-    return match[1] + match[2]
+    return _checked_java(java_path(), f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)")[1]
 
 
 def java_path() -> str:
     """Return the command that is Java: of JAVA_HOME when it is set, else the one on PATH."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"
+
+
+def jmeter_java_version() -> str:
+    """Return the version of the Java that runs JMeter; UsageError when it is missing, too old or too new.
+
+    Where JAVA_HOME_FOR_JMETER names it, the other Java is checked as well: systems and the counter run on that one.
+    """
+    home = os.environ.get(JMETER_JAVA_VARIABLE)
+    if home and not os.access(Path(home) / "bin" / "java", os.X_OK):
+        raise UsageError(f"{JMETER_JAVA_VARIABLE}={home}: has no bin/java", "correct it, or unset it to use JAVA_HOME")
+    todo = (
+        f"install a JDK of Java {JAVA_LEAST} to {JMETER_JAVA_MOST} (openjdk-{JAVA_LEAST}-jdk); where it is not the "
+        f"default one, {JMETER_JAVA_VARIABLE}=/path/to/jdk runs JMeter with it and leaves systems their Java"
+    )
+    release, version = _checked_java(jmeter_java_path(), todo)
+    if release > JMETER_JAVA_MOST:
+        issue = "https://github.com/apache/jmeter/issues/6659"
+        raise UsageError(f"Java {version} is too new for JMeter 5.6.3 ({issue})", todo)
+    if home:
+        java_version()
+    return version
+
+
+def jmeter_java_path() -> str:
+    """Return the Java that runs JMeter and its generators: of JAVA_HOME_FOR_JMETER when it is set, else `java_path`."""
+    home = os.environ.get(JMETER_JAVA_VARIABLE)
+    return str(Path(home) / "bin" / "java") if home else java_path()
+
+
+def jmeter_environment() -> dict[str, str]:
+    """Return the variable by which JMeter's start script finds its Java; none when that is the default one."""
+    home = os.environ.get(JMETER_JAVA_VARIABLE)
+    return {"JAVA_HOME": home} if home else {}
+
+
+def _checked_java(java: str, todo: str) -> tuple[int, str]:
+    """Return the release and the version of a Java; UsageError when it is missing or too old."""
+    text = _version_output([java, "-version"], "Java", todo)
+    match = re.search(r'version "(\d+)([^"]*)"', text)
+    if match is None or int(match[1]) < JAVA_LEAST:
+        found = match[1] + match[2] if match else text.splitlines()[0]
+        raise UsageError(f"Java {found} is too old", todo)
+    return int(match[1]), match[1] + match[2]
 
 
 def check_maven() -> None:
