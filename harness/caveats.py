@@ -67,13 +67,13 @@ _FIRST_SUB_SAMPLE = "-0"
     NOT_STEADY, FAST_WARM_UP, LONG_SPAN, DROPPED_ROWS, SUB_SAMPLES, ERRORS_IN_FIGURES, FEW_SAMPLES, COARSE_CLOCK,
     UNEXPECTED_CODE, PLAN, LITTLES_LAW, GENERATOR_CPU, HOST_CPU, OTHER_CPU, CLOSED_MODEL, ABSENT_GENERATOR,
     SLOW_GENERATOR, FAILING_GENERATOR, SEPARATE_CLOCKS, UNWATCHED_GENERATOR, CLOCKS_APART,
-    TOO_FEW_SAMPLES, MANY_ERRORS, CLOCK_STEP, GAP, APPENDED, STALL, PAUSE,
+    TOO_FEW_SAMPLES, MANY_ERRORS, CLOCK_STEP, GAP, APPENDED, STALL, PAUSE, OTHER_RUN,
 ) = CODES = (
     "not-steady", "fast-warm-up", "long-span", "dropped-rows", "sub-samples", "errors-in-figures", "few-samples",
     "coarse-clock", "unexpected-success-code", "plan", "littles-law", "generator-cpu", "host-cpu",
     "other-cpu", "closed-model", "absent-generator", "slow-generator", "failing-generator", "separate-clocks",
     "unwatched-generator", "clocks-apart", "too-few-samples", "many-errors", "clock-step", "gap", "appended", "stall",
-    "pause",
+    "pause", "other-run",
 )  # fmt: skip
 
 # What makes a run DOUBTFUL, and its words in the verdict: the numbers may not be the system's. Every other caveat is a
@@ -92,6 +92,7 @@ DOUBTS: Mapping[str, str] = {
     LITTLES_LAW: "the load generator, not the system, may have been measured (Little's law)",
     GENERATOR_CPU: "the load generator used nearly all of the CPU",
     OTHER_CPU: "other processes used the CPU",
+    OTHER_RUN: "another run was going on",
     ABSENT_GENERATOR: "a load generator was not there all the time",
     SLOW_GENERATOR: "one load generator was much slower than the others",
     FAILING_GENERATOR: "one load generator had many more errors than the others",
@@ -495,6 +496,12 @@ def _machines(run: RunRecord, usages: tuple[Usage, ...]) -> Iterator[tuple[str, 
 def _of_machine(evidence: Evidence) -> Iterator[Caveat]:
     if evidence.run is None:
         return
+    if evidence.run.other_runs:
+        yield Caveat(
+            OTHER_RUN,
+            f"Another run's load was on at the same time on this machine: {'; '.join(evidence.run.other_runs)}. They "
+            "share its cores and memory, so neither measured its system alone. Run one after the other.",
+        )
     for words, core_count, used in _machines(evidence.run, evidence.usages):
         cores = units.plural(core_count, "core") + words
         # Where generators are driven here, they and the controller that takes their samples.

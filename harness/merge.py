@@ -106,6 +106,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
     """Return the run.json of the merged run, which is called `name` and told from all others by `run_id`."""
     runs = [part.run for part in parts]
     first = runs[0]
+    own = tuple(f"{run.id}," for run in runs)
     started_at, ended_at = min(run.started_at for run in runs), max(run.ended_at or "" for run in runs)
     return replace(
         first,
@@ -139,6 +140,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
         exception_logs=(),
         heap_unknown=(),
         generators=tuple(_generator(part) for part in parts),
+        other_runs=_each_once(other for run in runs for other in run.other_runs if not other.startswith(own)),
     )
 
 

@@ -72,7 +72,8 @@ class RunRecord:
     `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
     `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is
-    empty where JMeter itself made the load.
+    empty where JMeter itself made the load. `other_runs` names the runs whose load was on at the same time on the
+    machine.
     """
 
     format_version: int
@@ -110,6 +111,7 @@ class RunRecord:
     kept_up: bool = False
     cloudwatch: CloudWatchSpec | None = None
     generators: tuple[GeneratorRecord, ...] = ()
+    other_runs: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -143,7 +145,7 @@ class RunRecord:
             for pairs in ("system_facts", "dump_figures", "heap_unknown"):
                 if pairs in data:
                     values[pairs] = tuple((name, value) for name, value in data[pairs])
-            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs"):
+            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs", "other_runs"):
                 if texts in data:
                     values[texts] = tuple(data[texts])
             values["generators"] = tuple(map(GeneratorRecord.from_json, data.get("generators", ())))

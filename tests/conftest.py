@@ -16,6 +16,7 @@ import pytest
 from harness import caveats
 from harness.caveats import DOUBTS
 from harness.cli import entry
+from harness.io.other_runs import FOLDER_VARIABLE
 from harness.verdict import DOUBTFUL, VALID
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,6 +97,14 @@ def home(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path / "home"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give each worker a folder of runs of its own: the runs of other tests go on at the same time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
+        yield
 
 
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -281,3 +281,10 @@ def test_a_refused_merge_leaves_nothing_behind_and_ends_with_2(tmp_path, two_run
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
     assert not (tmp_path / "reports").exists()
+
+
+def test_runs_that_are_merged_are_no_other_runs_for_each_other():
+    first = run_of(3, name="run-01_1", other_runs=("tiny/run-01_2, pid 7 of ann", "lb/run-01_1, pid 9 of bob"))
+    second = run_of(3, name="run-01_2", other_runs=("tiny/run-01_1, pid 5 of ann",))
+    merged = merged_record([Part("a", first), Part("b", second)], "run-02_1", "", "id")
+    assert merged.other_runs == ("lb/run-01_1, pid 9 of bob",)

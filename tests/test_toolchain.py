@@ -70,6 +70,7 @@ def test_make_run_refuses_java_26_before_anything_is_measured(refused, target, t
     assert "Java 26.0.1 is too new for JMeter 5.6.3" in text
 
 
+@pytest.mark.real
 def test_the_java_named_for_jmeter_is_the_one_that_jmeter_gets(run, target, tmp_path):
     jdk = fake_jdk(tmp_path / "jdk", "21.0.8")
     jmeter = tmp_path / "jmeter" / "bin" / "jmeter"

@@ -177,7 +177,11 @@ def copy(tmp_path_factory) -> Path:
 
 def run_step(step: dict, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command of a step as a runner does: bash -e, little in the environment, and what the step gives."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR", "HARNESS_RUNS")
+        if name in os.environ
+    }
     given = {name: environment.get(name, "") for name in step.get("env", {})}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -44,6 +44,7 @@ from harness.io.jmeter import (
     signal_of,
     words_of_plan,
 )
+from harness.io.other_runs import OtherRun, OtherRuns, registered
 from harness.io.ports import check_port
 from harness.io.progress import JtlTail, Progress
 from harness.io.rundir import RunDirectory, check_space
@@ -86,6 +87,12 @@ def ready_jmeter(asked: Asked, reports: Path) -> JMeterHome:
     elif asked.port:
         check_port("http", asked.port)
     return JMeterHome(home, java)
+
+
+def warn_of(others: Sequence[OtherRun], say: Callable[[str], None]) -> None:
+    """Print a line for each other run."""
+    for other in others:
+        say(f"warning: another run is going on here: {other}; the figures of both are doubtful")
 
 
 @contextmanager
@@ -158,7 +165,9 @@ def measure(
     """Drive the system and return the finished record; run.json holds it. Interrupts must be held."""
     directory.write_run(record.to_json())
     started_s = time.monotonic()
-    outcome = _drive(spec, directory, record, system, place)
+    with registered(record.id) as others:
+        outcome = _drive(spec, directory, record, system, place, others)
+        others.new()  # one that began in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
         raise InvalidRunError(what, "its samples are gone")
@@ -177,6 +186,7 @@ def measure(
             masked(reason, spec.hidden) for reason in outcome.reasons + _reasons_from_log(directory, outcome)
         ),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
+        other_runs=tuple(map(str, others.seen)),
     )
     directory.write_run(record.to_json())
     return record
@@ -249,7 +259,12 @@ def _record(
 
 
 def _drive(
-    spec: RunSpec, directory: RunDirectory, record: RunRecord, system: Supervisor | None, place: Workplace
+    spec: RunSpec,
+    directory: RunDirectory,
+    record: RunRecord,
+    system: Supervisor | None,
+    place: Workplace,
+    others: OtherRuns,
 ) -> Outcome:
     port = free_udp_port()
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
@@ -273,6 +288,12 @@ def _drive(
         stack.callback(process.stop, 0.0, 0.0)  # nothing to do, unless an error of ours left it running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         progress = Progress(place.console)
+
+        def look() -> tuple[str, ...]:
+            warn_of(others.new(), progress.say)
+            return _troubles(system, generators, place.guardian)
+
+        warn_of(others.new(), progress.say)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
         with telemetry, progress:
             outcome = drive(
@@ -280,7 +301,7 @@ def _drive(
                 JtlTail(directory.samples),
                 progress,
                 place.interrupts,
-                lambda: _troubles(system, generators, place.guardian),
+                look,
                 spec.load.duration_s,
                 spec.profile.overrun_s,
                 spec.load.requests if isinstance(spec.load, ClosedLoad) else None,

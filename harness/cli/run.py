@@ -35,12 +35,14 @@ from harness.cli.measuring import (
     start,
     system_of,
     update_overview,
+    warn_of,
 )
 from harness.generators import check_users
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.jfr import write_heap
 from harness.io.open_files import allow_open_files
+from harness.io.other_runs import OtherRuns
 from harness.io.results import write_report
 from harness.io.rundir import RunDirectory, reserve
 from harness.io.secrets import mask_secrets
@@ -123,6 +125,7 @@ def main(arguments: Sequence[str]) -> int:
         jmeter = ready_jmeter(asked, options.reports)
         kept_in = place_to_keep(options.s3, asked.profile)
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        warn_of(OtherRuns().new(), place.say)
         place = stack.enter_context(generators_of(asked, options.keys, place))
         directory = reserve(options.reports, spec.plan.name, spec.series)
         try:

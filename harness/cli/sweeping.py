@@ -28,7 +28,7 @@ from harness.cli.arguments import (
 )
 from harness.cli.fetching import metrics_after
 from harness.cli.levels import Levels
-from harness.cli.measuring import Workplace, generators_of, ready_jmeter, shown, update_overview
+from harness.cli.measuring import Workplace, generators_of, ready_jmeter, shown, update_overview, warn_of
 from harness.errors import (
     EXIT_INTERRUPTED,
     EXIT_INVALID,
@@ -42,6 +42,7 @@ from harness.io import machine, toolchain
 from harness.io.guardian import Guardian
 from harness.io.interrupts import Interrupts
 from harness.io.open_files import allow_open_files
+from harness.io.other_runs import OtherRuns
 from harness.io.results import write_report
 from harness.io.sources import read_result
 from harness.io.sweep_files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
@@ -179,6 +180,7 @@ def run_sweep(
         jmeter = ready_jmeter(asked, options.reports)
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        warn_of(OtherRuns().new(), place.say)
         place = stack.enter_context(generators_of(asked, options.keys, place))
         if files:
             stack.enter_context(files.locked())

@@ -52,6 +52,7 @@ _PLACES = {
     caveats.GENERATOR_CPU: (Place.VERDICT, Place.GENERATOR),
     caveats.HOST_CPU: (Place.VERDICT, Place.HOST),
     caveats.OTHER_CPU: (Place.VERDICT, Place.HOST),
+    caveats.OTHER_RUN: (Place.VERDICT, Place.HOST),
     caveats.CLOSED_MODEL: (Place.LOAD,),
     caveats.PLAN: (Place.SYSTEM,),
     caveats.COARSE_CLOCK: (Place.MEDIAN,),

@@ -25,6 +25,7 @@ _LEVEL_DOUBTS: Mapping[str, str] = {
     caveats.LITTLES_LAW: "Little's law is off: the generator, not the system, may have been measured",
     caveats.HOST_CPU: "the machine was all but busy: response times include waiting for a core",
     caveats.OTHER_CPU: "other processes used the machine",
+    caveats.OTHER_RUN: "another run was going on at the same time on the machine",
     caveats.NOT_STEADY: "the run was not steady: its figures are of no one state",
     caveats.DROPPED_ROWS: "records of the JTL could not be used",
 }
