@@ -41,7 +41,7 @@ pytestmark = pytest.mark.real
 ROOT = Path(__file__).resolve().parents[1]
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
-FAST = {"gateway_median_ms": 5.0, "plugin_threads": 20, "plugin_timeout_s": 5}
+FAST = {"gateway_median_ms": 5.0, "plugin_threads": 20, "plugin_timeout_s": 5, "shiro_hash_iterations": 1}
 NOBODY = 65534
 
 

@@ -9,7 +9,11 @@ from harness.record import OPEN, GeneratorRecord, HostRecord, LoadRecord, RunRec
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
     kept = ", kept up over several runs" if run.kept_up else " for the run"
-    target = f"{run.system}, started here{kept}" if run.is_embedded else f"{run.target}, which was running"
+    target = (
+        f"{run.system}, started here{kept}"
+        if run.is_embedded
+        else f"{run.target}, which was running: its settings are not known here"
+    )
     lines = [
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),

@@ -94,7 +94,7 @@ def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> lis
 def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
     """Return what must be known of a comparison, in sentences: every warning of both sides is among them."""
     found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
-    return found + warnings_of([*base, *new])
+    return [*found, *_of_targets((*base, *new)), *warnings_of([*base, *new])]
 
 
 def warnings_of(results: Sequence[RunResult]) -> list[str]:
@@ -169,6 +169,17 @@ def _of_kinds(results: Sequence[RunResult]) -> Iterator[str]:
         yield (
             "A Markdown report stands against samples: its figures may be of a whole run with its ramp, those of the "
             "others are of their windows. Nothing is judged."
+        )
+
+
+def _of_targets(results: Sequence[RunResult]) -> Iterator[str]:
+    targets = [result.name for result in results if result.run and not result.run.is_embedded]
+    started = [result.name for result in results if result.run and result.run.is_embedded]
+    if targets and started:
+        yield (
+            f"{', '.join(targets)} drove a TARGET, whose settings are not known here, and {', '.join(started)} a "
+            "system that was started here with the settings of its set-up. Compare these by hand: a setting may make "
+            "the difference."
         )
 
 
