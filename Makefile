@@ -11,7 +11,8 @@ PLAN ?= killbill-stripe
 ## USERS=50                  concurrent users, closed model (default: the plan's)
 ## RATE=20                   new users per second, open model, instead of USERS
 ## RAMP=25s                  time until all users run, part of the duration (default: users/2 s for KillBill)
-## DURATION=100s             length of the load: 100, 100s, 15m, 4h (default: the plan's)
+## DURATION=100s             length of the load: 100, 100s, 15m, 4h, or auto: until it is steady (default: the plan's)
+## MAX=10m                   with DURATION=auto: the most that the load lasts
 ## LOOPS=10                  loops per user, instead of DURATION
 ## REQUESTS=1000000          the load ends after about so many samples, if not before
 ## ENV=local                 profile env/<ENV>.toml, see below
@@ -144,7 +145,7 @@ setup: ## build .venv and the JMeter home, once; every other target does it when
 run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a report
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
-	  $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
+	  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
 	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(NOTE)) \
 	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \

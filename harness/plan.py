@@ -38,6 +38,9 @@ _GOAL_MAX_MS = 1_000_000_000
 # After the last arrival JMeter waits this long, always in full, and then breaks off the requests still under way.
 DRAIN_S = 10
 
+# The least budget of a load that ends when it is steady: a ramp, a window of a minute, and a second look 10 s later.
+AUTO_LEAST_S = 80.0
+
 _NUMBER = (int, float)
 _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,
@@ -46,6 +49,7 @@ _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "duration_s": _NUMBER,
     "loops": int,
     "requests": int,
+    "auto_most_s": _NUMBER,
     "think_time_s": _NUMBER,
 }
 _KEYS: Mapping[str, type] = {
@@ -69,7 +73,8 @@ class PlanLoad:
     """A plan's default load; `think_time_s` is the mean pause before a request.
 
     It lasts `duration_s`, or `loops` per user (the other is None), and in any case no longer than about `requests`
-    samples. A single user's ramp may differ: it starts nobody beside others.
+    samples. A single user's ramp may differ: it starts nobody beside others. With `auto_most_s` a run lasts
+    until it is steady, at most so long; `duration_s` is then for what cannot be auto: sweeps and open loads.
     """
 
     users: int
@@ -79,6 +84,7 @@ class PlanLoad:
     loops: int | None = None
     requests: int | None = None
     ramp_single_user_s: float | None = None
+    auto_most_s: float | None = None
 
     def ramp_s(self, users: int) -> float:
         """Return the default ramp of so many users."""
@@ -237,6 +243,7 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
     _within(table.get("users", 0), 1, USERS_MAX, where, "users")
     for key, most in (("duration_s", DURATION_MAX_S), ("loops", LOOPS_MAX), ("requests", REQUESTS_MAX)):
         _within(table.get(key, 1), 1, most, where, key)
+    _within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
     for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
         _within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
     return PlanLoad(
@@ -247,6 +254,7 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
         loops=table.get("loops"),
         requests=table.get("requests"),
         ramp_single_user_s=table.get("ramp_single_user_s"),
+        auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
     )
 
 

@@ -18,7 +18,10 @@ CLOSED, OPEN = "closed", "open"
 
 @dataclass(frozen=True)
 class LoadRecord:
-    """The load that was asked for; fields that the model does not have are None."""
+    """The load that was asked for; fields that the model does not have are None.
+
+    With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
+    """
 
     model: str
     users: int | None
@@ -28,6 +31,22 @@ class LoadRecord:
     loops: int | None
     think_time_s: float
     requests: int | None = None
+    is_auto: bool | None = None
+
+
+@dataclass(frozen=True)
+class AutoEndRecord:
+    """How far a load of the length `auto` came, at the last look, `after_s` seconds after its start.
+
+    `is_met` says whether it was steady and its mean known well enough. The steady window begins at `steady_from_s`; its
+    mean is `average_ms`, with a 95 % interval of `within_ms` to both sides. None where it was not steady.
+    """
+
+    is_met: bool
+    after_s: int
+    steady_from_s: int | None
+    average_ms: float | None
+    within_ms: float | None
 
 
 @dataclass(frozen=True)
@@ -112,6 +131,7 @@ class RunRecord:
     cloudwatch: CloudWatchSpec | None = None
     generators: tuple[GeneratorRecord, ...] = ()
     other_runs: tuple[str, ...] = ()
+    auto_end: AutoEndRecord | None = None
 
     @property
     def id(self) -> str:
@@ -140,6 +160,8 @@ class RunRecord:
             values["load"] = LoadRecord(**data["load"])
             values["goal"] = Goal(**data["goal"])
             values["host"] = HostRecord(**data["host"])
+            if data.get("auto_end"):
+                values["auto_end"] = AutoEndRecord(**data["auto_end"])
             if data.get("cloudwatch"):
                 values["cloudwatch"] = CloudWatchSpec.from_json(data["cloudwatch"])
             for pairs in ("system_facts", "dump_figures", "heap_unknown"):

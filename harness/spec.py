@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from harness import units
 from harness.cloudwatch import CloudWatchSpec, parse_cloudwatch
 from harness.config import check_keys, is_suite, load_toml, texts
 from harness.errors import UsageError
-from harness.plan import DURATION_MAX_S, LOOPS_MAX, REQUESTS_MAX, USERS_MAX, Plan, PlanLoad
+from harness.plan import AUTO_LEAST_S, DURATION_MAX_S, LOOPS_MAX, REQUESTS_MAX, USERS_MAX, Plan, PlanLoad
 from harness.record import CLOSED, OPEN, LoadRecord
 
 HEAP_MAX_MB = 1_000_000
@@ -24,13 +24,16 @@ RATE_MAX_PER_S = 100_000.0
 OVERRUN_S = 120.0
 # When only DURATION is given, the ramp takes at most this part (a quarter) of it.
 SHARE_OF_RAMP = 4
+AUTO = "auto"
+AUTO_MOST_S = 600.0
 
 
 @dataclass(frozen=True)
 class ClosedLoad:
     """A fixed number of users who each wait for their answer: JMeter's Thread Group.
 
-    After about `requests` samples the harness ends the load, whatever its duration.
+    After about `requests` samples the harness ends the load, whatever its duration. With `is_auto` it ends it as
+    soon as it is steady and its mean is known well enough, at the latest after `duration_s`.
     """
 
     users: int
@@ -38,6 +41,7 @@ class ClosedLoad:
     duration_s: float | None
     loops: int | None
     requests: int | None = None
+    is_auto: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ class LoadArguments:
     loops: str | None = None
     rate: str | None = None
     requests: str | None = None
+    most: str | None = None
 
 
 def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | OpenLoad:
@@ -132,13 +137,14 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
     if arguments.loops and arguments.duration:
         raise UsageError(f"LOOPS={arguments.loops} and DURATION={arguments.duration} exclude each other", "give one")
     ramp_s = None if not arguments.ramp else units.parse_duration_s(arguments.ramp, "RAMP")
-    duration_s = None
-    if arguments.duration:
+    duration_s = _auto_most_s(arguments, default)
+    is_auto = duration_s is not None
+    if arguments.duration and not is_auto:
         duration_s = units.parse_duration_s(arguments.duration, "DURATION")
         if not 1 <= duration_s <= DURATION_MAX_S:
             raise UsageError(f"DURATION={arguments.duration}: must be from 1 s to 7 days")
     if arguments.rate:
-        open_s = duration_s or default.duration_s
+        open_s = default.duration_s if is_auto else duration_s or default.duration_s
         if open_s is None:
             raise UsageError(f"RATE={arguments.rate}: the plan has loops and no duration", "give a DURATION, too")
         return _open_load(arguments, arguments.rate, ramp_s or 0.0, open_s)
@@ -164,7 +170,28 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
     else:
         ramp_s = default.ramp_s(users)
         duration_s = max(default_s, 2 * ramp_s)
-    return _whole_seconds(users, ramp_s, duration_s, None, requests)
+    return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
+
+
+def _auto_most_s(arguments: LoadArguments, default: PlanLoad) -> float | None:
+    """Return how long a load of the length `auto` may last, s; None where it has another length."""
+    is_asked = (arguments.duration or "").lower() == AUTO
+    if is_asked and arguments.rate:
+        what = f"RATE={arguments.rate} and DURATION={arguments.duration} exclude each other"
+        raise UsageError(what, "JMeter cannot end an open load gracefully: give a DURATION such as 5m")
+    is_default = default.auto_most_s is not None and not (arguments.duration or arguments.loops or arguments.rate)
+    if not is_asked and not is_default:
+        if arguments.most:
+            raise UsageError(f"MAX={arguments.most}: only DURATION=auto has one", "leave it out, or give DURATION=auto")
+        return None
+    most_s = default.auto_most_s or AUTO_MOST_S
+    if arguments.most:
+        most_s = units.parse_duration_s(arguments.most, "MAX")
+        if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
+            least = f"it takes {AUTO_LEAST_S:.0f} s and more to see that a load is steady; at most 7 days"
+            short = "too short" if most_s < AUTO_LEAST_S else "too long"
+            raise UsageError(f"MAX={arguments.most}: {short} for DURATION=auto", least)
+    return most_s
 
 
 def _whole_seconds(
@@ -280,4 +307,14 @@ def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
     """Return what run.json says of a load."""
     if isinstance(load, OpenLoad):
         return LoadRecord(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
-    return LoadRecord(CLOSED, load.users, None, load.ramp_s, load.duration_s, load.loops, think_time_s, load.requests)
+    return LoadRecord(
+        CLOSED,
+        load.users,
+        None,
+        load.ramp_s,
+        load.duration_s,
+        load.loops,
+        think_time_s,
+        load.requests,
+        load.is_auto or None,
+    )

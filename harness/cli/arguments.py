@@ -57,7 +57,9 @@ def add_length(parser: argparse.ArgumentParser) -> None:
     """Add how long a run is and what it runs against."""
     option = parser.add_argument
     option("--ramp", help="time until all users run: 25, 25s, 2m; part of the duration (the plan's default)")
-    option("--duration", help="length of the load with its ramp: 100, 100s, 4h (the plan's default)")
+    option(
+        "--duration", help="length of the load with its ramp: 100, 100s, 4h; of a run also auto (the plan's default)"
+    )
     option("--loops", help="loops per user, instead of --duration")
     option("--requests", help="the load ends after about so many samples, if not before (the plan's default)")
     option("--target", help="address of a running system, http://host:8080; nothing is started here")

@@ -37,7 +37,7 @@ def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | Ope
             loops=None if sweep.loops is None else str(sweep.loops),
             requests=None if sweep.requests is None else str(sweep.requests),
         ),
-        asked.plan.load,
+        replace(asked.plan.load, auto_most_s=None),  # each level lasts equally long
     )
     check_users(load, asked.remotes)
     return load

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from rich.console import Console
@@ -58,6 +59,9 @@ from harness.secrecy import masked, masked_table
 from harness.spec import ClosedLoad, RunSpec
 from harness.telemetry import GENERATOR
 from harness.units import MS_PER_S
+
+if TYPE_CHECKING:
+    from harness.stats.auto_end import AutoEnd
 
 _HEAP_NOT_READ_YET = "not known: the run did not come to its end"
 
@@ -166,7 +170,8 @@ def measure(
     directory.write_run(record.to_json())
     started_s = time.monotonic()
     with registered(record.id) as others:
-        outcome = _drive(spec, directory, record, system, place, others)
+        auto_end = _auto_end(spec)
+        outcome = _drive(spec, directory, record, system, place, others, auto_end)
         others.new()  # one that began in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
@@ -187,6 +192,7 @@ def measure(
         ),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
         other_runs=tuple(map(str, others.seen)),
+        auto_end=auto_end.record if auto_end else None,
     )
     directory.write_run(record.to_json())
     return record
@@ -258,6 +264,15 @@ def _record(
     )
 
 
+def _auto_end(spec: RunSpec) -> AutoEnd | None:
+    """Return what decides when a load of the length `auto` ends; None for others."""
+    if not (isinstance(spec.load, ClosedLoad) and spec.load.is_auto):
+        return None
+    from harness.stats.auto_end import AutoEnd  # here, because no other run waits for SciPy
+
+    return AutoEnd(spec.load, spec.plan.once_labels)
+
+
 def _drive(
     spec: RunSpec,
     directory: RunDirectory,
@@ -265,6 +280,7 @@ def _drive(
     system: Supervisor | None,
     place: Workplace,
     others: OtherRuns,
+    auto_end: AutoEnd | None,
 ) -> Outcome:
     port = free_udp_port()
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
@@ -305,6 +321,7 @@ def _drive(
                 spec.load.duration_s,
                 spec.profile.overrun_s,
                 spec.load.requests if isinstance(spec.load, ClosedLoad) else None,
+                auto_end,
             )
     if telemetry.trouble:
         place.say(f"{directory.telemetry.name} is not whole ({telemetry.trouble}): CPU and memory are not all known")

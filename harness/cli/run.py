@@ -54,6 +54,7 @@ _EPILOG = """\
 examples:
   scripts/run --plan killbill-stripe --users 50
   scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
+  scripts/run --plan killbill-stripe --duration auto --max 5m          (until it is steady and its mean is known to 5 %)
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users a second)
   scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that runs already)
   scripts/run --env staging --target http://10.0.0.5:8080             (elsewhere: allowed_targets in env/staging.toml)
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--users", help="concurrent users, closed model (the plan's default)")
     result.add_argument("--rate", help="new users per second, open model, instead of --users")
     add_length(result)
+    result.add_argument("--max", help="with --duration auto: the most that the load lasts (10m)")
     add_goal(result)
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)"
     result.add_argument("--series", help=series)
@@ -91,9 +93,15 @@ def parser() -> argparse.ArgumentParser:
 def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
     """Return the validated spec of the options; UsageError when they make no sense together."""
     arguments = specs.LoadArguments(
-        options.users, options.ramp, options.duration, options.loops, options.rate, options.requests
+        options.users,
+        options.ramp,
+        options.duration,
+        options.loops,
+        options.rate,
+        options.requests,
+        options.max,
     )
-    length = ("users", "rate", "ramp", "duration", "loops", "requests")
+    length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
     names = ("plan", *length, "p90", "average", "errors", "target", "remotes", "env")
     load = specs.resolve_load(arguments, asked.plan.load)
     check_users(load, asked.remotes)

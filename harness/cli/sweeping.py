@@ -115,7 +115,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         fresh=options.fresh,
         warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
         ramp_s=units.parse_duration_s(options.ramp, "RAMP") if options.ramp else None,
-        duration_s=units.parse_duration_s(options.duration, "DURATION") if options.duration else None,
+        duration_s=_duration_s(options.duration) if options.duration else None,
         loops=_whole_number(options.loops, "LOOPS", LOOPS_MAX),
         target=asked.target.url if asked.target else None,
         note=masked(options.note, asked.hidden),
@@ -134,6 +134,13 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
 
 def _whole_number(text: str | None, name: str, most: int) -> int | None:
     return units.parse_whole_number(text, name, 1, most) if text else None
+
+
+def _duration_s(text: str) -> float:
+    if text.lower() == specs.AUTO:
+        what = "DURATION=auto is for make run: levels of different lengths would not be alike"
+        raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
+    return units.parse_duration_s(text, "DURATION")
 
 
 def _warm_up_s(text: str) -> float:

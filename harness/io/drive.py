@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.io.interrupts import Interrupts
 from harness.io.jmeter import JMeter, ending_text
 from harness.io.progress import JtlTail, Progress
 from harness.live import LiveTally
+
+if TYPE_CHECKING:
+    from harness.stats.auto_end import AutoEnd  # it needs SciPy, and most runs do not
 
 _PERIOD_S = 1.0
 # How long running samples may take to finish after a Ctrl-C: KillBill gives a payment 30 s.
@@ -37,11 +41,13 @@ def drive(
     duration_s: float | None,
     overrun_s: float,
     request_count: int | None = None,
+    auto_end: AutoEnd | None = None,
 ) -> Outcome:
     """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
 
     `troubles` says what of the system, or of the generators, has died.
-    After `request_count` samples JMeter is asked to end, which is no interruption. It is given `overrun_s` beyond the
+    After `request_count` samples, or as soon as `auto_end` has seen enough, JMeter is asked to end, which is no
+    interruption. It is given `overrun_s` beyond the
     duration for its start, its last samples and tearDown.
     """
     live = LiveTally()
@@ -49,7 +55,8 @@ def drive(
     first_sample_s: float | None = None
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
-        figures = live.tick(now_s, *tail.new_samples())
+        samples, row_count = tail.new_samples()
+        figures = live.tick(now_s, samples, row_count)
         if figures.sample_count and first_sample_s is None:
             first_sample_s = now_s
         if first_sample_s is not None:
@@ -57,10 +64,14 @@ def drive(
         if interrupts.count:
             progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
+        enough = ""
         if request_count is not None and figures.sample_count >= request_count:
-            progress.say(
-                f"{figures.sample_count} samples of {request_count} are there: JMeter finishes its running ones"
-            )
+            enough = f"{figures.sample_count} samples of {request_count} are there"
+        elif auto_end:
+            auto_end.add(now_s, samples, row_count)
+            enough = "steady, and the mean is known" if auto_end.is_enough(now_s) else ""
+        if enough:
+            progress.say(f"{enough}: JMeter finishes its running samples")
             code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
             return Outcome(code, interrupts.count > 0, _reasons(code))
         found = tuple(troubles())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness import units
-from harness.record import OPEN, GeneratorRecord, HostRecord, LoadRecord, RunRecord
+from harness.record import OPEN, AutoEndRecord, GeneratorRecord, HostRecord, LoadRecord, RunRecord
 
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
@@ -25,9 +25,20 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("harness", _commit_text(run)),
         ("started", run.started_at),
     ]
+    if run.auto_end:
+        lines.append(("auto", _auto_text(run.auto_end)))
     if run.took_s is not None:
         lines.append(("took", units.duration_text(run.took_s)))
     return lines
+
+
+def _auto_text(found: AutoEndRecord) -> str:
+    """Return what a load of the length `auto` took, or how far it came."""
+    not_met = "" if found.is_met else "not reached: "
+    if found.average_ms is None:
+        return f"{not_met}not steady after {found.after_s} s"
+    mean = f"{units.ms_text(found.average_ms)} ± {units.ms_text(found.within_ms)} ms"
+    return f"{not_met}steady after {found.steady_from_s} s, mean {mean} after {found.after_s} s"
 
 
 def load_text(load: LoadRecord) -> str:
@@ -36,6 +47,8 @@ def load_text(load: LoadRecord) -> str:
     duration = (
         f"{number(load.duration_s)} s in all" if load.duration_s else f"{units.plural(load.loops or 0, 'loop')} each"
     )
+    if load.is_auto:
+        duration = f"auto: until steady and ± 5 %, {number(load.duration_s or 0)} s at most"
     if load.model == OPEN:
         ramp = f"ramp {number(load.ramp_s)} s, " if load.ramp_s else ""
         return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{duration}"

@@ -57,7 +57,7 @@ def estimate(figures: LabelResult, metric: str) -> Estimate | str:
     if sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
         return f"samples ended in fewer than {BATCHES_LEAST} of its batches"
     if metric == AVERAGE:
-        return _average(batches)
+        return average(batches)
     if metric == THROUGHPUT:
         return _throughput(batches)
     if metric == ERRORS:
@@ -84,7 +84,8 @@ def log_change(base: Estimate, new: Estimate) -> Shift:
     return _welch(math.log(new.value / base.value), *sides)
 
 
-def _average(batches: Batches) -> Estimate:
+def average(batches: Batches) -> Estimate:
+    """Return the estimate of the average, ms."""
     pairs = [(n, mean) for n, mean in zip(batches.sample_count, batches.average_ms, strict=True) if mean is not None]
     count = sum(n for n, _ in pairs)
     average_ms = sum(n * mean for n, mean in pairs) / count
