@@ -95,6 +95,12 @@ def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
     assert not nights(tmp_path).exists()
 
 
+def test_a_load_that_ends_by_itself_is_planned_with_its_budget(home, tmp_path, capsys):
+    suite = SUITE.replace("duration = 2", 'duration = "auto"').replace('"10m"', '"20m"')
+    assert nightly.main([*arguments(home, tmp_path, suite), "--dry-run"]) == 0
+    assert "  1. tiny, 4 users, profile local, round 1 of 1: 600 s\n" in capsys.readouterr().out
+
+
 BAD = [
     ('plan = "tiny"', 'plan = "tinny"', "nightly.toml: tinny, 4 users: PLAN=tinny: unknown; did you mean tiny?"),
     ("duration = 2", 'duration = 2\nenv = "moon"', "nightly.toml: tiny, 4 users: ENV=moon: unknown; there are:"),

@@ -13,6 +13,7 @@ from harness.cli import (
     bench_push,
     bench_run,
     bench_sweep,
+    bench_verdicts,
     bench_window,
 )
 from harness.errors import EXIT_OK
@@ -31,10 +32,13 @@ examples:
   scripts/bench window                                          how often a run is called not steady, by what happens
   scripts/bench generators                                      two generators beside one: samples lost, rates
   scripts/bench push                                            a JTL to S3 beside a plain copy
+  scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is called DOUBTFUL
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
 
 exit codes: 0 fine; 1 an aim is not met; 2 wrong use; 3 a run failed.
 """
+# Too long to be part of all: every plan ten times.
+_BY_NAME = ("verdicts",)
 # In the order in which all of them are done.
 _PARTS = {
     "run": (bench_run, "the harness itself: to ready, to the first sample, its CPU"),
@@ -44,6 +48,7 @@ _PARTS = {
     "sweep": (bench_sweep, "peaks, cliffs and knees that sweeps report, on simulated ones"),
     "window": (bench_window, "false alarms and power of the check for a steady state, on simulated runs"),
     "generators": (bench_generators, "two generators beside one on this machine: samples lost, rates"),
+    "verdicts": (bench_verdicts, "each plan that starts a system, ten times: how many runs are VALID (hours)"),
     "push": (bench_push, "a JTL to S3, beside a plain copy to the same server"),
 }
 
@@ -73,6 +78,8 @@ def main(arguments: Sequence[str]) -> int:
             return code
         codes = []
         for word, (part, _) in _PARTS.items():
+            if word in _BY_NAME:
+                continue
             codes.append(part.bench(parser().parse_args([word])))
             print(flush=True)
         return max(codes, default=EXIT_OK)
