@@ -57,7 +57,7 @@ python := scripts/python
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
-takes.run := $(length) $(goal) USERS RATE SERIES S3 REMOTES KEYS SURE
+takes.run := $(length) MAX $(goal) USERS RATE SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
@@ -81,7 +81,7 @@ takes.bench := BENCH
 targets := $(sort $(patsubst takes.%,%,$(filter takes.%,$(.VARIABLES))))
 known := $(sort $(foreach target,$(targets),$(takes.$(target))))
 # What the scripts read from the environment may be given to make, too.
-always := python pytest PYTHON CHROME JAVA_HOME JMETER_HOME TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
+always := python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
 
 # Values are texts of the user: from here on make expands nothing in them, wherever they came from.
 is_given = $(filter-out undefined default file automatic,$(firstword $(origin $(1))))

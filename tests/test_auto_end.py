@@ -178,3 +178,11 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
     assert 60 < facts["took_s"] < 150
     assert "DURATION=auto MAX=5m" in facts["command"]
     assert "- auto: steady after " in report(tmp_path / "reports")
+
+
+def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
+    command = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--duration='auto'" in done.stdout
+    assert "--max='5m'" in done.stdout
