@@ -149,6 +149,8 @@ def test_the_report_says_what_it_took():
     assert lines["auto"] == "not reached: not steady after 600 s"
     lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, 30, 452.4, 50.0))))
     assert lines["auto"] == "not reached: steady after 30 s, mean 452 ± 50 ms after 600 s"
+    lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 118, 36, 0.272, 0.016))))
+    assert lines["auto"] == "not reached: steady after 36 s, mean 0.27 ± 0.02 ms after 118 s"
     assert "auto" not in dict(setup_lines(record()))
 
 

@@ -37,7 +37,7 @@ def _auto_text(found: AutoEndRecord) -> str:
     not_met = "" if found.is_met else "not reached: "
     if found.average_ms is None:
         return f"{not_met}not steady after {found.after_s} s"
-    mean = f"{units.ms_text(found.average_ms)} ± {units.ms_text(found.within_ms)} ms"
+    mean = f"{units.average_text(found.average_ms)} ± {units.average_text(found.within_ms)} ms"
     return f"{not_met}steady after {found.steady_from_s} s, mean {mean} after {found.after_s} s"
 
 
