@@ -51,6 +51,7 @@ from harness.record import FINISHED as RUN_FINISHED
 from harness.render.levels import run_line
 from harness.result import RunResult
 from harness.secrecy import masked
+from harness.spec import AUTO
 from harness.stats.sweep_record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, SweepRecord, SweepRun
 
 # A sweep whose levels are all INVALID measures nothing: the plan, the target or the machine is to be looked at.
@@ -137,7 +138,7 @@ def _whole_number(text: str | None, name: str, most: int) -> int | None:
 
 
 def _duration_s(text: str) -> float:
-    if text.lower() == specs.AUTO:
+    if text.lower() == AUTO:
         what = "DURATION=auto is for make run: levels of different lengths would not be alike"
         raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
     return units.parse_duration_s(text, "DURATION")
