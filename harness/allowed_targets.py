@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.errors import UsageError
-from harness.jmx_lint import fixed_hosts
 from harness.spec import Profile, Target
 
 _SUBDOMAINS = "*."
@@ -35,6 +34,11 @@ class AllowedTarget:
         is_host = host.endswith(self.host[1:]) if self.host.startswith(_SUBDOMAINS) else host == self.host
         return is_host and self.scheme in (None, target.scheme) and self.port in (None, target.port)
 
+    def covers(self, other: AllowedTarget) -> bool:
+        """Return whether the entry allows all that another one does."""
+        is_host = other.host.endswith(self.host[1:]) if self.host.startswith(_SUBDOMAINS) else other.host == self.host
+        return is_host and self.scheme in (None, other.scheme) and self.port in (None, other.port)
+
 
 def check_allowed(target: Target, profile: Profile) -> None:
     """Raise a UsageError unless the target is on this machine, or the profile allows it; also for a bad entry."""
@@ -53,13 +57,18 @@ def check_allowed(target: Target, profile: Profile) -> None:
     )
 
 
-def check_plan(shape_path: Path) -> None:
-    """Raise a UsageError for a JMX that names a host itself, other than this machine: TARGET would not count."""
-    for name, host in fixed_hosts(shape_path):
-        if not is_loopback(host):
+def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
+    """Raise a UsageError unless each of a plan's [allow] hosts is on this machine, or the profile allows it."""
+    where, plan_where = f"env/{profile.name}.toml", f"plans/{plan_name}.toml [allow] hosts"
+    allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
+    for text in hosts:
+        host = parse_allowed(text, plan_where, "hosts")
+        if host.host.startswith(_SUBDOMAINS):
+            raise UsageError(f"{plan_where} has {text!r}: not one host", 'write such as "api.example.org:443"')
+        if not is_loopback(host.host) and not any(entry.covers(host) for entry in allowed):
             raise UsageError(
-                f"{shape_path.parent.name}/{shape_path.name}: {name} always goes to {host}, whatever TARGET says",
-                "put ${host} in its place, a variable with ${__P(host,127.0.0.1)}",
+                f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it",
+                f'if you may load it, add "{text}" to allowed_targets there',
             )
 
 
@@ -69,9 +78,9 @@ def is_loopback(host: str) -> bool:
     return address.is_loopback if address else _host(host) == "localhost"
 
 
-def parse_allowed(text: str, where: str) -> AllowedTarget:
-    """Return an entry of `allowed_targets`; UsageError, with `where` it stands, when it is none."""
-    what = f"{where}: allowed_targets has {text!r}"
+def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> AllowedTarget:
+    """Return an entry of `allowed_targets`, or of another key; UsageError, with `where` it is, when it is none."""
+    what = f"{where}: {key} has {text!r}"
     has_scheme = "://" in text
     try:
         parts = urlsplit(text if has_scheme else f"//{text}")

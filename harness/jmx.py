@@ -131,7 +131,7 @@ def all_reads(jmx: Path) -> Iterator[tuple[str, str | None]]:
 def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
     """Yield (name, default) for each property read in one text, also for those inside the default of another."""
     for match in _READS.finditer(text):
-        parameters = _parameters(text, match.end())
+        parameters, _ = function_parameters(text, match.end())
         default_at = 1 if match[1] == "P" else 2
         default = parameters[default_at] if len(parameters) > default_at else None
         if "${" not in parameters[0]:
@@ -192,8 +192,11 @@ def data_files(jmx: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _parameters(text: str, start: int) -> list[str]:
-    r"""Return a function's parameters from behind its parenthesis; `\,` is no separator, and parentheses nest."""
+def function_parameters(text: str, start: int) -> tuple[list[str], int]:
+    r"""Return a function's parameters from behind its parenthesis, and the position of the closing one.
+
+    `\,` is no separator, and parentheses nest.
+    """
     parameters, current, depth, position = [], "", 0, start
     while position < len(text):
         character = text[position]
@@ -210,7 +213,7 @@ def _parameters(text: str, start: int) -> list[str]:
         else:
             current += character
         position += 1
-    return [*parameters, current]
+    return [*parameters, current], position
 
 
 def with_open_model(jmx: Path, schedule: str) -> bytes:

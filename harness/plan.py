@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from harness import units
+from harness.allowances import Allowances, parse_allowances
 from harness.config import check_keys, did_you_mean, load_toml, texts
 from harness.errors import UsageError
 from harness.goal import Goal
@@ -65,6 +66,7 @@ _KEYS: Mapping[str, type] = {
     "dumps": list,
     "embedded": dict,
     "secrets": list,
+    "allow": dict,
 }
 
 
@@ -108,6 +110,7 @@ class Plan:
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
     `secret_properties` are the names of those in `properties` that no run keeps, `hidden` are values that none keeps.
+    `allow` is what its JMX may do beyond requests to the target.
     """
 
     name: str
@@ -127,6 +130,7 @@ class Plan:
     embedded_secrets: Mapping[str, str]
     secret_properties: tuple[str, ...]
     hidden: tuple[str, ...] = field(repr=False)
+    allow: Allowances = field(default_factory=Allowances)
 
 
 @runtime_checkable
@@ -205,6 +209,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         embedded_secrets=embedded.get("secrets", {}),
         secret_properties=tuple(name for name in private if says_secret(name)),
         hidden=secret_values(private.items()) + fixed_secrets(shape_path),
+        allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
     )
 
 

@@ -90,6 +90,7 @@ class RunRecord:
 
     `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
     `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
+    `allowances` are the opt-ins of the plan in words, such as "run scripts and programs".
     `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is
     empty where JMeter itself made the load. `other_runs` names the runs whose load was on at the same time on the
     machine.
@@ -132,6 +133,7 @@ class RunRecord:
     generators: tuple[GeneratorRecord, ...] = ()
     other_runs: tuple[str, ...] = ()
     auto_end: AutoEndRecord | None = None
+    allowances: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -167,7 +169,7 @@ class RunRecord:
             for pairs in ("system_facts", "dump_figures", "heap_unknown"):
                 if pairs in data:
                     values[pairs] = tuple((name, value) for name, value in data[pairs])
-            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs", "other_runs"):
+            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs", "other_runs", "allowances"):
                 if texts in data:
                     values[texts] = tuple(data[texts])
             values["generators"] = tuple(map(GeneratorRecord.from_json, data.get("generators", ())))

@@ -33,6 +33,7 @@ TINY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
         <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
         <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
         <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
+        <boolProp name="ThreadGroup.scheduler">true</boolProp>
       </ThreadGroup>
       <hashTree/>
     </hashTree>

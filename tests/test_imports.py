@@ -11,7 +11,7 @@ PACKAGE = ROOT / "harness"
 # A module may import harness modules of its own layer and of those above it in this list.
 LAYERS = (
     {"errors", "units"},
-    {"config", "goal", "thresholds", "secrecy", "spellings", "masking", "strict_json"},
+    {"config", "goal", "thresholds", "secrecy", "allowances", "spellings", "masking", "strict_json"},
     {
         "batches",
         "cloudwatch",
@@ -28,6 +28,12 @@ LAYERS = (
         "plan",
         "jmx",
         "jmx_lint",
+        "jmx_values",
+        "csv_data",
+        "reach",
+        "script_text",
+        "plan_check",
+        "connections",
         "system",
         "manifest",
         "spec",

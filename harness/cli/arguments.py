@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import spec as specs
 from harness import units
-from harness.allowed_targets import check_allowed, check_plan
+from harness.allowed_targets import check_allowed, check_hosts
 from harness.errors import UsageError
 from harness.generators import Remote, check_reach, parse_remotes
 from harness.goal import Goal
@@ -133,7 +133,7 @@ def asked_of(
     if target and port:
         raise UsageError(f"TARGET and PORT={port} exclude each other", "give one")
     is_target_only = target and not found.system
-    check_plan(found.shape_path)
+    check_hosts(found.allow.hosts, found.name, profile)
     there = specs.parse_target(target) if target else None
     if there:
         check_allowed(there, profile)

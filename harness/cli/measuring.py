@@ -18,6 +18,7 @@ from rich.console import Console
 from harness import spec as specs
 from harness import units
 from harness.cli.arguments import Asked
+from harness.connections import FOREIGN_NAME, agent_option, allowed_connections, foreign_reasons
 from harness.errors import InvalidRunError, StartError
 from harness.generator import (
     DUMP_DIR,
@@ -63,6 +64,8 @@ from harness.units import MS_PER_S
 if TYPE_CHECKING:
     from harness.stats.auto_end import AutoEnd
 
+# Read by the launcher of every Java from 9 on; it takes quotes, so that paths may have blanks.
+_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
 _HEAP_NOT_READ_YET = "not known: the run did not come to its end"
 
 
@@ -90,7 +93,7 @@ def ready_jmeter(asked: Asked, reports: Path) -> JMeterHome:
         check_target(asked.target)
     elif asked.port:
         check_port("http", asked.port)
-    return JMeterHome(home, java)
+    return JMeterHome(home, java, toolchain.ensure_agent())
 
 
 def warn_of(others: Sequence[OtherRun], say: Callable[[str], None]) -> None:
@@ -169,9 +172,10 @@ def measure(
     """Drive the system and return the finished record; run.json holds it. Interrupts must be held."""
     directory.write_run(record.to_json())
     started_s = time.monotonic()
+    allowed = _allowed(spec, system, place)
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
-        outcome = _drive(spec, directory, record, system, place, others, auto_end)
+        outcome = _drive(spec, directory, record, system, place, others, auto_end, allowed)
         others.new()  # one that began in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
@@ -188,7 +192,8 @@ def measure(
         exit_codes={GENERATOR: outcome.exit_code},
         interrupted=outcome.interrupted,
         stop_reasons=tuple(
-            masked(reason, spec.hidden) for reason in outcome.reasons + _reasons_from_log(directory, outcome)
+            masked(reason, spec.hidden)
+            for reason in _foreign(directory, allowed) + outcome.reasons + _reasons_from_log(directory, outcome)
         ),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
         other_runs=tuple(map(str, others.seen)),
@@ -261,6 +266,7 @@ def _record(
         exception_logs=system.exception_logs if system else (),
         heap_unknown=tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else (),
         cloudwatch=profile.cloudwatch,
+        allowances=plan.allow.lines,
     )
 
 
@@ -273,6 +279,20 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     return AutoEnd(spec.load, spec.plan.once_labels)
 
 
+def _allowed(spec: RunSpec, system: Supervisor | None, place: Workplace) -> tuple[str, ...]:
+    target = spec.target or specs.parse_target(system.target_url if system else "")
+    remotes = place.generators.remotes if place.generators else ()
+    return allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
+
+
+def _foreign(directory: RunDirectory, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return what JMeter tried to reach beside the allowed hosts; nothing of a JMeter that took no sample."""
+    path = directory.path / FOREIGN_NAME
+    if path.is_file():
+        return foreign_reasons(path.read_text(errors="replace"), allowed)
+    return foreign_reasons(None, allowed) if directory.samples.is_file() else ()
+
+
 def _drive(
     spec: RunSpec,
     directory: RunDirectory,
@@ -281,6 +301,7 @@ def _drive(
     place: Workplace,
     others: OtherRuns,
     auto_end: AutoEnd | None,
+    allowed: Sequence[str],
 ) -> Outcome:
     port = free_udp_port()
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
@@ -291,11 +312,13 @@ def _drive(
         command = jmeter_command(place.jmeter.path, settings, {}, port, more)
     else:
         command = jmeter_command(place.jmeter.path, settings, properties, port)
+    java_options = f"{os.environ.get(_JAVA_OPTIONS, '')} {agent_option(place.jmeter.agent, allowed)}".strip()
     variables = {
         **environment(spec.profile),
         **toolchain.jmeter_environment(),
         **spec.secrets,
         **place.guardian.environment,
+        _JAVA_OPTIONS: java_options,
     }
     with ExitStack() as stack:
         if generators:

@@ -23,6 +23,7 @@ from harness.cli.arguments import (
     make_command,
     refuse_empty,
 )
+from harness.cli.checking import check_asked, say_warnings
 from harness.cli.fetching import metrics_after
 from harness.cli.keeping import keep, place_to_keep
 from harness.cli.measuring import (
@@ -127,6 +128,7 @@ def main(arguments: Sequence[str]) -> int:
         options.home, options.build, options.plan, options.env, options.target, options.port, options.remotes
     )
     spec = resolve(options, asked)
+    check_asked(asked, spec.load)
     if isinstance(spec.load, ClosedLoad):
         allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
@@ -135,6 +137,7 @@ def main(arguments: Sequence[str]) -> int:
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), place.say)
         place = stack.enter_context(generators_of(asked, options.keys, place))
+        say_warnings(asked, place.say)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         try:
             _measure(spec, asked, directory, place)

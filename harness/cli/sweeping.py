@@ -26,8 +26,9 @@ from harness.cli.arguments import (
     make_command,
     refuse_empty,
 )
+from harness.cli.checking import check_asked, say_warnings
 from harness.cli.fetching import metrics_after
-from harness.cli.levels import Levels
+from harness.cli.levels import Levels, level_load
 from harness.cli.measuring import Workplace, generators_of, ready_jmeter, shown, update_overview, warn_of
 from harness.errors import (
     EXIT_INTERRUPTED,
@@ -183,6 +184,8 @@ def run_sweep(
         if record.goal:
             asked = replace(asked, plan=replace(asked.plan, goal=record.goal))
         most, warm_up_users = most_users_of(record)
+        for users in (most, warm_up_users):
+            check_asked(asked, level_load(asked, record, users))
         course = course_of(record, asked)
         allow_open_files(most)
         jmeter = ready_jmeter(asked, options.reports)
@@ -190,6 +193,7 @@ def run_sweep(
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), place.say)
         place = stack.enter_context(generators_of(asked, options.keys, place))
+        say_warnings(asked, place.say)
         if files:
             stack.enter_context(files.locked())
             record = _taken_up(files, place)

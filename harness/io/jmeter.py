@@ -23,15 +23,18 @@ _PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
 # A JVM that a signal ends in order, as SIGTERM, ends with this and the signal's number.
 _SIGNALLED = 128
 _DEAD_THREAD = " ERROR o.a.j.t.JMeterThread: Test failed!"
+# Java names the options that it was given by the environment.
+_JAVA_NOTE = "NOTE: Picked up "
 _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
 
 
 @dataclass(frozen=True)
 class JMeterHome:
-    """A JMeter installation and the version of the Java that runs it."""
+    """A JMeter installation, the version of the Java that runs it, and the agent that watches its connections."""
 
     path: Path
     java: str
+    agent: Path = Path()
 
     def versions(self) -> dict[str, str]:
         """Return the versions of Java, JMeter and its plugins, read off the names of the jars."""
@@ -136,7 +139,8 @@ def reason_from_logs(directory: Path, log_name: str, *, with_console: bool = Tru
     console, lines = directory / CONSOLE_NAME, _log_lines(directory / log_name)
     said = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
     if not said and with_console and console.is_file():
-        said = [line for line in console.read_text(errors="replace").splitlines() if line.strip()][-_REASONS_KEPT:]
+        shown = console.read_text(errors="replace").splitlines()
+        said = [line for line in shown if line.strip() and not line.startswith(_JAVA_NOTE)][-_REASONS_KEPT:]
     reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in said)
     return "; ".join(list(reasons)[:_REASONS_KEPT])
 

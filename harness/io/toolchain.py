@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 MAVEN_LEAST = (3, 6)
 _VERSION_TIMEOUT_S = 30
 _TAIL_LINES = 15
+_AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 
 
 def enter_venv() -> None:
@@ -154,6 +156,23 @@ def ensure_counter() -> Path | None:
     return _compiled("counter", ROOT / "harness" / "java", "the counter of large JTLs", "")
 
 
+def ensure_agent() -> Path:
+    """Return the jar of the agent that holds JMeter to the allowed hosts; UsageError without a JDK."""
+
+    def pack(classes: Path) -> None:
+        manifest = f"Premain-Class: {_AGENT}\nCan-Retransform-Classes: true\nBoot-Class-Path: {_AGENT_JAR}\n"
+        with zipfile.ZipFile(classes / _AGENT_JAR, "w") as jar:
+            jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\n{manifest}\n")
+            for path in sorted(classes.glob("*.class")):
+                jar.write(path, path.name)
+
+    sources = ROOT / "harness" / "java" / "connections"
+    classes = _compiled("connections", sources, "the agent that watches JMeter's connections", "", pack)
+    if classes is None:
+        raise UsageError("there is no javac beside Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+    return classes / _AGENT_JAR
+
+
 def ensure_generators(jmeter_home: Path) -> Path:
     """Return the folder with the classes that drive many generators; UsageError without a JDK."""
     sources = ROOT / "harness" / "java" / "generator"
@@ -170,8 +189,13 @@ def jmeter_classpath(home: Path) -> str:
     )
 
 
-def _compiled(name: str, folder: Path, what: str, classpath: str) -> Path | None:
-    """Return the folder build/<name> with the classes of the sources in `folder`; None when there is no JDK."""
+def _compiled(
+    name: str, folder: Path, what: str, classpath: str, finish: Callable[[Path], None] | None = None
+) -> Path | None:
+    """Return the folder build/<name> with the classes of the sources in `folder`; None when there is no JDK.
+
+    `finish` makes more of the classes, in their folder.
+    """
     sources = sorted(folder.glob("*.java"))
     classes = BUILD / name
     stamp = stamp_of(sources)
@@ -188,6 +212,8 @@ def _compiled(name: str, folder: Path, what: str, classpath: str) -> Path | None
             command += ["-cp", classpath] if classpath else []
             with _step(what, f"{name}.log") as log:
                 _run([*command, *map(str, sources)], log, f"install a JDK of Java {JAVA_LEAST} or newer")
+            if finish:
+                finish(classes)
             _stamp_file(classes, name).write_text(stamp)
     return classes
 

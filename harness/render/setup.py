@@ -17,6 +17,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     lines = [
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),
+        *([("plan may", "; ".join(run.allowances))] if run.allowances else []),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
         *run.system_facts,

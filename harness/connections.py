@@ -1,0 +1,50 @@
+"""Which hosts JMeter's JVM may connect to, and what it tried beside them: the agent in harness/java/connections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness import units
+from harness.spec import Target
+
+# Written by the agent in the run directory: what is allowed, then a line for each attempt that was refused.
+FOREIGN_NAME = "foreign-connections.txt"
+_ADDRESSES_SHOWN = 3
+_SCHEME_PORTS = {"http": 80, "https": 443}
+
+
+def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return host:port of each address that may be reached, port 0 for any; this machine's own are not named.
+
+    `hosts` are those of the plan's [allow]; `generators` may be reached at every port.
+    """
+    found = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
+    for text in hosts:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        found.append(_entry(parts.hostname or "", parts.port or _SCHEME_PORTS.get(parts.scheme, 0)))
+    return tuple(dict.fromkeys(found))
+
+
+def agent_option(agent: Path, allowed: Sequence[str]) -> str:
+    """Return the option of JDK_JAVA_OPTIONS that holds a JVM to these addresses."""
+    return f'"-javaagent:{agent}={FOREIGN_NAME}={",".join(allowed)}"'
+
+
+def foreign_reasons(text: str | None, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return why a run is invalid by what the agent wrote: attempts to reach other hosts, or that it wrote nothing."""
+    if text is None:
+        return (f"JMeter ran without the agent that watches its connections: {FOREIGN_NAME} is missing",)
+    counts = Counter(text.splitlines()[1:])
+    if not counts:
+        return ()
+    shown = ", ".join(f"{address} ({count}×)" for address, count in counts.most_common(_ADDRESSES_SHOWN))
+    more = f" and {len(counts) - _ADDRESSES_SHOWN} more" if len(counts) > _ADDRESSES_SHOWN else ""
+    attempts = units.plural(counts.total(), "connection")
+    return (f"{attempts} to hosts that are not allowed were refused: {shown}{more}; allowed: {', '.join(allowed)}",)
+
+
+def _entry(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

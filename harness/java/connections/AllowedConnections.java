@@ -1,0 +1,147 @@
+import java.io.IOException;
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.ProtectionDomain;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A Java agent that holds a JVM to the hosts it may connect to; its own machine's loopback addresses always are.
+ *
+ * The agent's argument is {@code file=host:port,host:0,…}: port 0 is any port, IPv6 addresses stand in brackets. An
+ * attempt to reach another address ends in a ConnectException and is a line of the file, up to {@link #MOST_LINES}.
+ * The file's first line is written when the agent is at work. Every TCP connection of Java, of sockets, channels and
+ * asynchronous channels, passes {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}.
+ * Processes that the JVM starts are not held.
+ */
+public final class AllowedConnections {
+    private static final int MOST_LINES = 1000;
+    private static final long RETRY_NS = 1_000_000_000L;
+
+    private static Path file;
+    private static List<Allowed> allowed = List.of();
+    private static String names;
+    private static int lineCount;
+
+    private AllowedConnections() {}
+
+    public static void premain(String argument, Instrumentation instrumentation) throws Exception {
+        int split = argument.lastIndexOf('=');
+        file = Path.of(argument.substring(0, split)).toAbsolutePath();
+        names = argument.substring(split + 1);
+        List<Allowed> found = new ArrayList<>();
+        for (String entry : names.split(",")) {
+            int colon = entry.lastIndexOf(':');
+            String host = entry.substring(0, colon).replaceAll("[\\[\\]]", "");
+            found.add(new Allowed(host, Integer.parseInt(entry.substring(colon + 1))));
+        }
+        allowed = List.copyOf(found);
+        patch(instrumentation, "sun.nio.ch.Net", "connect", "Ljava/net/InetAddress;", true);
+        patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
+        Files.writeString(file, "allowed: this machine, " + names + "\n");
+    }
+
+    private static void patch(
+            Instrumentation instrumentation, String type, String method, String parameter, boolean withInt) throws Exception {
+        Class<?> target = Class.forName(type);
+        MethodPatch patch = new MethodPatch(method, parameter, withInt, "AllowedConnections", "check");
+        Throwable[] trouble = new Throwable[1];
+        ClassFileTransformer transformer = new ClassFileTransformer() {
+            @Override
+            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
+                if (seen != target) {
+                    return null;
+                }
+                try {
+                    return patch.patched(classFile);
+                } catch (RuntimeException | Error error) { // the JVM would swallow it
+                    trouble[0] = error;
+                    return null;
+                }
+            }
+        };
+        instrumentation.addTransformer(transformer, true);
+        instrumentation.retransformClasses(target);
+        // It stays: the next class that is changed would otherwise be without it.
+        if (trouble[0] != null || patch.patchedCount() == 0) {
+            throw new IllegalStateException(type + " of this Java cannot be watched", trouble[0]);
+        }
+    }
+
+    /** Called by the patched methods. */
+    public static void check(InetAddress address, int port) throws IOException {
+        if (address == null || address.isLoopbackAddress()) {
+            return;
+        }
+        for (Allowed one : allowed) {
+            if (one.has(address, port)) {
+                return;
+            }
+        }
+        write(address, port);
+        throw new ConnectException(
+                "refused by the load test: " + text(address, port) + " is not among the hosts of this run (this machine, " + names + ")");
+    }
+
+    /** Called by the patched methods. */
+    public static void check(InetSocketAddress address) throws IOException {
+        if (address != null) {
+            check(address.getAddress(), address.getPort());
+        }
+    }
+
+    private static String text(InetAddress address, int port) {
+        String[] parts = address.toString().split("/", 2); // name/address, without looking the name up
+        String host = parts[1].contains(":") ? "[" + parts[1] + "]" : parts[1];
+        return host + ":" + port + (parts[0].isEmpty() || parts[0].equals(parts[1]) ? "" : " (" + parts[0] + ")");
+    }
+
+    private static synchronized void write(InetAddress address, int port) throws IOException {
+        if (lineCount < MOST_LINES) {
+            lineCount++;
+            Files.writeString(file, text(address, port) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        }
+    }
+
+    /** A host that may be reached, by its name or address. */
+    private static final class Allowed {
+        private final String host;
+        private final int port;
+        private final Set<InetAddress> addresses = ConcurrentHashMap.newKeySet();
+        private long askedNs;
+        private boolean wasAsked;
+
+        Allowed(String host, int port) {
+            this.host = host;
+            this.port = port;
+        }
+
+        boolean has(InetAddress address, int asked) {
+            return (port == 0 || port == asked) && (addresses.contains(address) || resolved().contains(address));
+        }
+
+        /** Returns the addresses so far; Java itself remembers an answer for 30 s, so that a new one is seen here, too. */
+        private synchronized Set<InetAddress> resolved() {
+            if (!wasAsked || System.nanoTime() - askedNs > RETRY_NS) {
+                wasAsked = true;
+                askedNs = System.nanoTime();
+                try {
+                    addresses.addAll(Arrays.asList(InetAddress.getAllByName(host)));
+                } catch (UnknownHostException error) {
+                    // It has no address now: nothing else is allowed for that.
+                }
+            }
+            return addresses;
+        }
+    }
+}

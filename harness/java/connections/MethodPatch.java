@@ -1,0 +1,250 @@
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+
+/**
+ * Puts a call of a static method in front of the code of some methods of a class file.
+ *
+ * The called method takes one parameter of the patched method, or that one and the int behind it. Only what this needs
+ * of the class file format is read (JVMS 4): no library reads the class files of every Java version.
+ */
+final class MethodPatch {
+    /** The length of the call in bytes: a multiple of four, so that the padding of switch tables stays right. */
+    private static final int CALL = 8;
+
+    private final String method;
+    private final String parameter;
+    private final boolean withInt;
+    private final String callee;
+    private final String called;
+
+    private DataInputStream in;
+    private DataOutputStream out;
+    private String[] texts;
+    private int calleeIndex;
+    private int patchedCount;
+
+    /** Patches each `method` that has code and a parameter with the descriptor `parameter`: it calls callee.called. */
+    MethodPatch(String method, String parameter, boolean withInt, String callee, String called) {
+        this.method = method;
+        this.parameter = parameter;
+        this.withInt = withInt;
+        this.callee = callee;
+        this.called = called;
+    }
+
+    /** How many methods were patched. */
+    int patchedCount() {
+        return patchedCount;
+    }
+
+    byte[] patched(byte[] classFile) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(classFile.length + 256);
+        in = new DataInputStream(new ByteArrayInputStream(classFile));
+        out = new DataOutputStream(bytes);
+        try {
+            copy(8); // magic and version
+            constants();
+            copy(6); // access, this, super
+            copy(2 * copyShort()); // interfaces
+            members(false);
+            members(true);
+            copy(in.available());
+        } catch (IOException error) {
+            throw new IllegalStateException(error); // both ends are arrays
+        }
+        return bytes.toByteArray();
+    }
+
+    private void constants() throws IOException {
+        int count = in.readUnsignedShort();
+        texts = new String[count];
+        out.writeShort(count + 6);
+        for (int at = 1; at < count; at++) {
+            int tag = copyByte();
+            switch (tag) {
+                case 1 -> out.writeUTF(texts[at] = in.readUTF());
+                case 7, 8, 16, 19, 20 -> copy(2);
+                case 15 -> copy(3);
+                case 3, 4, 9, 10, 11, 12, 17, 18 -> copy(4);
+                case 5, 6 -> {
+                    copy(8);
+                    at++; // a long takes two places
+                }
+                default -> throw new IOException("constant of the unknown kind " + tag);
+            }
+        }
+        text(callee);
+        reference(7, count);
+        text(called);
+        text("(" + parameter + (withInt ? "I" : "") + ")V");
+        reference(12, count + 2, count + 3);
+        reference(10, count + 1, count + 4);
+        calleeIndex = count + 5;
+    }
+
+    private void text(String value) throws IOException {
+        out.writeByte(1);
+        out.writeUTF(value);
+    }
+
+    private void reference(int tag, int... indices) throws IOException {
+        out.writeByte(tag);
+        for (int index : indices) {
+            out.writeShort(index);
+        }
+    }
+
+    private void members(boolean areMethods) throws IOException {
+        for (int left = copyShort(); left > 0; left--) {
+            boolean isStatic = (copyShort() & 0x0008) != 0;
+            String name = texts[copyShort()];
+            String descriptor = texts[copyShort()];
+            int slot = areMethods && name.equals(method) ? slot(descriptor, isStatic) : -1;
+            for (int attributes = copyShort(); attributes > 0; attributes--) {
+                String attribute = texts[copyShort()];
+                int length = in.readInt();
+                if (slot >= 0 && attribute.equals("Code")) {
+                    byte[] code = code(in.readNBytes(length), slot);
+                    out.writeInt(code.length);
+                    out.write(code);
+                    patchedCount++;
+                } else {
+                    out.writeInt(length);
+                    copy(length);
+                }
+            }
+        }
+    }
+
+    /** Returns the local variable that holds the parameter; -1 when the method has none. */
+    private int slot(String descriptor, boolean isStatic) {
+        int slot = isStatic ? 0 : 1;
+        int at = 1;
+        while (descriptor.charAt(at) != ')') {
+            if (descriptor.startsWith(parameter, at)) {
+                return withInt && descriptor.charAt(at + parameter.length()) != 'I' ? -1 : slot;
+            }
+            char kind = descriptor.charAt(at);
+            while (descriptor.charAt(at) == '[') {
+                at++;
+            }
+            at = descriptor.charAt(at) == 'L' ? descriptor.indexOf(';', at) + 1 : at + 1;
+            slot += kind == 'J' || kind == 'D' ? 2 : 1;
+        }
+        return -1;
+    }
+
+    /** Returns a Code attribute with the call in front; tables that only debuggers read are dropped. */
+    private byte[] code(byte[] attribute, int slot) throws IOException {
+        DataInputStream from = new DataInputStream(new ByteArrayInputStream(attribute));
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(attribute.length + CALL);
+        DataOutputStream to = new DataOutputStream(bytes);
+        to.writeShort(Math.max(from.readUnsignedShort(), 2)); // the stack
+        to.writeShort(from.readUnsignedShort()); // the local variables
+        int length = from.readInt();
+        to.writeInt(length + CALL);
+        to.writeByte(0x19); // aload
+        to.writeByte(slot);
+        if (withInt) {
+            to.writeByte(0x15); // iload
+            to.writeByte(slot + 1);
+        }
+        to.writeByte(0xb8); // invokestatic
+        to.writeShort(calleeIndex);
+        for (int left = CALL - (withInt ? 7 : 5); left > 0; left--) {
+            to.writeByte(0); // nop
+        }
+        to.write(from.readNBytes(length));
+        int handlers = from.readUnsignedShort();
+        to.writeShort(handlers);
+        for (int left = handlers; left > 0; left--) {
+            for (int position = 0; position < 3; position++) {
+                to.writeShort(from.readUnsignedShort() + CALL);
+            }
+            to.writeShort(from.readUnsignedShort());
+        }
+        byte[] frames = null;
+        int framesName = 0;
+        for (int left = from.readUnsignedShort(); left > 0; left--) {
+            int name = from.readUnsignedShort();
+            byte[] content = from.readNBytes(from.readInt());
+            if (texts[name].equals("StackMapTable")) {
+                framesName = name;
+                frames = frames(content);
+            }
+        }
+        to.writeShort(frames == null ? 0 : 1);
+        if (frames != null) {
+            to.writeShort(framesName);
+            to.writeInt(frames.length);
+            to.write(frames);
+        }
+        return bytes.toByteArray();
+    }
+
+    /** Returns a StackMapTable whose first frame is CALL bytes further on; the others count from the one before. */
+    private static byte[] frames(byte[] table) throws IOException {
+        DataInputStream from = new DataInputStream(new ByteArrayInputStream(table));
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(table.length + 2);
+        DataOutputStream to = new DataOutputStream(bytes);
+        int count = from.readUnsignedShort();
+        to.writeShort(count);
+        for (int frame = 0; frame < count; frame++) {
+            int shift = frame == 0 ? CALL : 0;
+            int kind = from.readUnsignedByte();
+            boolean isShort = kind < 128;
+            int delta = shift + (isShort ? kind & 63 : from.readUnsignedShort());
+            boolean hasItem = kind >= 64 && kind < 128 || kind == 247;
+            if (isShort && delta < 64) {
+                to.writeByte(hasItem ? 64 + delta : delta);
+            } else {
+                to.writeByte(!isShort ? kind : hasItem ? 247 : 251);
+                to.writeShort(delta);
+            }
+            if (hasItem) {
+                types(from, to, 1);
+            } else if (kind == 255) {
+                types(from, to, copyShort(from, to));
+                types(from, to, copyShort(from, to));
+            } else if (kind > 251) {
+                types(from, to, kind - 251);
+            }
+        }
+        return bytes.toByteArray();
+    }
+
+    private static void types(DataInputStream from, DataOutputStream to, int count) throws IOException {
+        for (int left = count; left > 0; left--) {
+            int tag = from.readUnsignedByte();
+            to.writeByte(tag);
+            if (tag == 7) { // an object, by its class
+                to.writeShort(from.readUnsignedShort());
+            } else if (tag == 8) { // an object that is not initialised yet, by the place of its `new`
+                to.writeShort(from.readUnsignedShort() + CALL);
+            }
+        }
+    }
+
+    private static int copyShort(DataInputStream from, DataOutputStream to) throws IOException {
+        int value = from.readUnsignedShort();
+        to.writeShort(value);
+        return value;
+    }
+
+    private int copyShort() throws IOException {
+        return copyShort(in, out);
+    }
+
+    private int copyByte() throws IOException {
+        int value = in.readUnsignedByte();
+        out.writeByte(value);
+        return value;
+    }
+
+    private void copy(int length) throws IOException {
+        out.write(in.readNBytes(length));
+    }
+}

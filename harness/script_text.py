@@ -1,0 +1,47 @@
+"""Whether an expression of a test plan only compares and counts, or is code that could do anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_STRINGS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
+# Methods of texts and numbers, and `vars.get`.
+_CALLS = re.compile(
+    "empty|size|and|or|not|intValue|longValue|doubleValue|isEmpty|length|equals|equalsIgnoreCase|contains|startsWith|"
+    "endsWith|matches|trim|toLowerCase|toUpperCase|toString|indexOf"
+)
+_WORDS = re.compile("true|false|null|empty|size|not|and|or|eq|ne|lt|le|gt|ge|div|mod|vars")
+_DEPTH_MOST = 5
+
+
+def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether an expression of JEXL, Groovy or JavaScript can only compare and count.
+
+    `variables` are the plan's User Defined Variables, which may hold code. Functions in it are judged by themselves.
+    """
+    for _ in range(_DEPTH_MOST):
+        expression = _VARIABLE.sub(lambda match: " ".join(variables.get(match[1], ("0",))), expression)
+    text = _without_functions(expression)
+    strings = _STRINGS.findall(text)
+    text = _STRINGS.sub("0", text)
+    if re.search(r"[`$\[\]{}\\;@#\"']", text) or any("$" in string for string in strings):
+        return False  # a Groovy text with $ in it is code
+    for match in re.finditer(r"([A-Za-z_]\w*)\s*(\(?)", text):
+        name, is_call = match[1], bool(match[2])
+        if is_call and name == "get" and text[: match.start()].endswith("vars."):
+            continue
+        if not (_CALLS if is_call else _WORDS).fullmatch(name):
+            return False
+    return True
+
+
+def _without_functions(text: str) -> str:
+    """Return a text with 0 in place of the functions in it."""
+    while (start := text.rfind("${__")) >= 0:
+        end = text.find("}", start)
+        if end < 0:
+            return text
+        text = f"{text[:start]}0{text[end + 1 :]}"
+    return text
