@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from harness.errors import UsageError
-from harness.spec import Profile, Target
+from harness.spec import Profile, Target, plain_host
 
 _SUBDOMAINS = "*."
 _TODO = 'write such as "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
+# Such as co.uk: everybody's names are below it.
+_SHARED = re.compile(r"(ac|co|com|edu|go|gob|gouv|gov|id|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}")
 _NAME = re.compile(r"(?i)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
 
@@ -30,9 +32,7 @@ class AllowedTarget:
 
     def admits(self, target: Target) -> bool:
         """Return whether the entry names this target."""
-        host = _host(target.host)
-        is_host = host.endswith(self.host[1:]) if self.host.startswith(_SUBDOMAINS) else host == self.host
-        return is_host and self.scheme in (None, target.scheme) and self.port in (None, target.port)
+        return self.covers(AllowedTarget(target.scheme, plain_host(target.host), target.port))
 
     def covers(self, other: AllowedTarget) -> bool:
         """Return whether the entry allows all that another one does."""
@@ -75,7 +75,7 @@ def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
 def is_loopback(host: str) -> bool:
     """Return whether a host is this machine for certain: localhost, an address 127.x.x.x, or ::1."""
     address = _address(host)
-    return address.is_loopback if address else _host(host) == "localhost"
+    return address.is_loopback if address else plain_host(host) == "localhost"
 
 
 def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> AllowedTarget:
@@ -84,23 +84,19 @@ def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> Allowe
     has_scheme = "://" in text
     try:
         parts = urlsplit(text if has_scheme else f"//{text}")
-        port, host = parts.port, _host(parts.hostname or "")
+        port, host = parts.port, plain_host(parts.hostname or "")
     except ValueError as error:
         raise UsageError(f"{what}: {error}", _TODO) from None
     if parts.username is not None or parts.path.strip("/") or parts.query or parts.fragment:
         raise UsageError(f"{what}: only scheme, host and port can be named", _TODO)
     if has_scheme and parts.scheme not in ("http", "https"):
         raise UsageError(f"{what}: not http or https", _TODO)
-    # All of a top-level domain is nobody's own.
+    # All of a top-level domain, or of one such as co.uk, is nobody's own.
     name = host.removeprefix(_SUBDOMAINS)
-    if not _address(host) and (not _NAME.fullmatch(name) or (name != host and "." not in name)):
+    is_too_wide = name != host and ("." not in name or _SHARED.fullmatch(name))
+    if not _address(host) and (not _NAME.fullmatch(name) or is_too_wide):
         raise UsageError(f"{what}: not a host", _TODO)
     return AllowedTarget(parts.scheme or None, host, port)
-
-
-def _host(text: str) -> str:
-    """Return a host in the one spelling in which hosts are compared."""
-    return str(_address(text) or text.lower().removesuffix("."))
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

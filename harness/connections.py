@@ -8,12 +8,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness import units
-from harness.spec import Target
+from harness.spec import Target, plain_host
 
 # Written by the agent in the run directory: what is allowed, then a line for each attempt that was refused.
 FOREIGN_NAME = "foreign-connections.txt"
 _ADDRESSES_SHOWN = 3
-_SCHEME_PORTS = {"http": 80, "https": 443}
 
 
 def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
@@ -24,7 +23,7 @@ def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequen
     found = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
     for text in hosts:
         parts = urlsplit(text if "://" in text else f"//{text}")
-        found.append(_entry(parts.hostname or "", parts.port or _SCHEME_PORTS.get(parts.scheme, 0)))
+        found.append(_entry(plain_host(parts.hostname or ""), parts.port or 0))
     return tuple(dict.fromkeys(found))
 
 

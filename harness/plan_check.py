@@ -27,7 +27,8 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
     tree = plan_tree(plan.shape_path)
     nodes = enabled_nodes(tree)
     run = {**properties, **target_properties(target), **load_properties(load)}
-    values = Values.of(nodes, run, plan.shape_path.parent)
+    # JMeter removes a property whose value is empty: the plan's default counts then.
+    values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.shape_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
     findings += _target(nodes, values, target)
     if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):
@@ -121,9 +122,15 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
     loops = group.value(_LOOPS)
     if load.duration_s is None:
         yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)[1]
+        if loops and group.value("LoopController.continue_forever") != "false":
+            todo = "set LoopController.continue_forever to false, as JMeter's editor does"
+            yield Finding(group.name, "loops for ever, whatever LOOPS is", todo)
+        if _is(group.value("ThreadGroup.scheduler"), True, values):
+            todo = "write ${__jexl3(${__P(duration_s,0)} > 0)} for the scheduler"
+            yield Finding(group.name, "its scheduler is on, and loops alone end this run: JMeter refuses that", todo)
         return
     yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values)[1]
-    if group.value("ThreadGroup.duration") and _is_off(group.value("ThreadGroup.scheduler"), values):
+    if group.value("ThreadGroup.duration") and _is(group.value("ThreadGroup.scheduler"), False, values):
         yield Finding(group.name, "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”")
     if loops and (count := _known(loops, values)) is not None and count > 0:
         yield Finding(
@@ -157,8 +164,9 @@ def _known(raw: str, values: Values) -> float | None:
         return None
 
 
-def _is_off(raw: str, values: Values) -> bool:
+def _is(raw: str, wanted: bool, values: Values) -> bool:
+    """Return whether a flag is for certain what is asked; one that is not there is False."""
     try:
-        return values.text(raw).strip().lower() != "true"
+        return (values.text(raw).strip().lower() == "true") is wanted
     except UnknownValueError:
         return False

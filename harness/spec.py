@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from collections.abc import Mapping
@@ -235,13 +236,22 @@ def parse_target(text: str) -> Target:
         port = parts.port
     except ValueError:
         raise UsageError(f"{told}: not an address", todo) from None
+    if port == 0:
+        raise UsageError(f"{told}: there is no port 0", "give a port from 1 to 65535, or none for the scheme's own")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{told}: not an http or https address", todo)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(f"{told}: only scheme, host, port and path can be used", todo)
-    return Target(
-        parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
-    )
+    default_port = 443 if parts.scheme == "https" else 80
+    return Target(parts.scheme, plain_host(parts.hostname), port or default_port, parts.path.rstrip("/"))
+
+
+def plain_host(text: str) -> str:
+    """Return a host in the one spelling in which hosts are compared, and given to JMeter."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return text.lower().removesuffix(".")
 
 
 def _without_secrets(url: str) -> str:

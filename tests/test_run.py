@@ -256,7 +256,7 @@ BAD = [
     (("--users", " "), "--users is empty"),
     (("--target", "example"), "TARGET=example: not an http or https address"),
     (("--target", "http://192.0.2.1"), "TARGET=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml"),
-    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers HTTP at 127.0.0.1:1"),
+    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers HTTP at http://127.0.0.1:1"),
 ]
 
 

@@ -88,6 +88,10 @@ def test_a_duration_out_of_bounds_is_refused(text):
         ("http://kb.example", "http://kb.example:80"),
         ("https://kb.example/killbill/", "https://kb.example:443/killbill"),
         ("http://[::1]:8080", "http://[::1]:8080"),
+        ("http://[0:0:0:0:0:0:0:1]:1", "http://[::1]:1"),
+        ("http://localhost.:1", "http://localhost:1"),
+        ("http://LOCALHOST:1", "http://localhost:1"),
+        ("http://localhost:", "http://localhost:80"),
     ],
 )
 def test_a_target_is_read_from_its_address(text, url):
@@ -95,7 +99,8 @@ def test_a_target_is_read_from_its_address(text, url):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "kb:8080", "ftp://kb", "http://", "http://a:b@kb", "http://kb:99999", "http://kb/?a=1"]
+    "text",
+    ["", "kb:8080", "ftp://kb", "http://", "http://a:b@kb", "http://kb:99999", "http://kb/?a=1", "http://localhost:0"],
 )
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(UsageError, match="TARGET="):

@@ -30,7 +30,7 @@ def check_target(target: Target) -> None:
     thread.join(DEADLINE_S)
     if trouble[0]:
         raise UsageError(
-            f"TARGET={target.url}: nothing answers HTTP at {target.host}:{target.port} ({trouble[0]})",
+            f"TARGET={target.url}: nothing answers HTTP at {target.origin} ({trouble[0]})",
             "start it, or leave TARGET out to have the system started here",
         )
 

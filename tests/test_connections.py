@@ -1,0 +1,46 @@
+"""Which hosts JMeter may connect to, and what is said of those that it tried beside them."""
+
+import pytest
+
+from harness.connections import agent_option, allowed_connections, foreign_reasons
+from harness.spec import parse_target
+
+
+@pytest.mark.parametrize(
+    ("target", "hosts", "generators", "allowed"),
+    [
+        ("http://10.0.0.5:8080/app", (), (), ("10.0.0.5:8080",)),
+        ("https://Shop.example.", (), (), ("shop.example:443",)),
+        ("http://[fd00::5]", ("[fd00::6]:81",), (), ("[fd00::5]:80", "[fd00::6]:81")),
+        (
+            "http://10.0.0.5",
+            ("api.example", "https://b.example:9"),
+            (),
+            ("10.0.0.5:80", "api.example:0", "b.example:9"),
+        ),
+        ("http://10.0.0.5", (), ("10.0.0.7",), ("10.0.0.5:80", "10.0.0.7:0")),
+    ],
+)
+def test_the_target_the_hosts_of_the_plan_and_the_generators_may_be_reached(target, hosts, generators, allowed):
+    assert allowed_connections(parse_target(target), hosts, generators) == allowed
+
+
+def test_a_path_with_blanks_is_one_option(tmp_path):
+    option = agent_option(tmp_path / "my project" / "a.jar", ("10.0.0.5:80", "b:0"))
+    assert option == f'"-javaagent:{tmp_path}/my project/a.jar=foreign-connections.txt=10.0.0.5:80,b:0"'
+
+
+def test_a_run_without_foreign_connections_has_no_reason():
+    assert foreign_reasons("allowed: this machine, 10.0.0.5:80\n", ("10.0.0.5:80",)) == ()
+
+
+def test_foreign_addresses_are_counted_and_named_most_frequent_first():
+    lines = ["allowed: x", "a:1", "b:2 (b.example)", "b:2 (b.example)", "c:3", "c:3", "c:3", "d:4"]
+    assert foreign_reasons("\n".join(lines), ("10.0.0.5:80",)) == (
+        "7 connections to hosts that are not allowed were refused: c:3 (3×), b:2 (b.example) (2×), a:1 (1×) and 1 more; "
+        "allowed: 10.0.0.5:80",
+    )
+
+
+def test_an_agent_that_did_not_run_is_a_reason():
+    assert "foreign-connections.txt is missing" in foreign_reasons(None, ("10.0.0.5:80",))[0]
