@@ -37,8 +37,8 @@ def test_a_run_without_foreign_connections_has_no_reason():
 def test_foreign_addresses_are_counted_and_named_most_frequent_first():
     lines = ["allowed: x", "a:1", "b:2 (b.example)", "b:2 (b.example)", "c:3", "c:3", "c:3", "d:4"]
     assert foreign_reasons("\n".join(lines), ("10.0.0.5:80",)) == (
-        "7 connections to hosts that are not allowed were refused: c:3 (3×), b:2 (b.example) (2×), a:1 (1×) and 1 more; "
-        "allowed: 10.0.0.5:80",
+        "7 connections to hosts that are not allowed were refused: c:3 (3×), b:2 (b.example) (2×), a:1 (1×) and 1 "
+        "more; allowed: 10.0.0.5:80",
     )
 
 

@@ -22,6 +22,7 @@ from harness.io.interrupts import Interrupts
 from harness.io.limited_child import INTERRUPTED, TOO_LONG, Patience, run_limited
 from tests.conftest import ROOT, TINY_PLAN, start_front_door
 from tests.moto_server import ENVIRONMENT, moto_server
+from tests.off_host import ALIAS, host, jmx, request
 from tests.test_run import processes_of, wait_for
 
 SUITE = """format_version = 1
@@ -352,3 +353,12 @@ def test_a_child_that_is_interrupted_may_finish(tmp_path):
         child.wait()
     assert (ended.exit_code, ended.how) == (130, INTERRUPTED)
     assert log.read_text() == "up\nsaved\n"
+
+
+def test_a_plan_that_could_leave_its_target_ends_a_nightly_before_anything_runs(home, tmp_path):
+    (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
+    with pytest.raises(
+        UsageError, match=rf"tiny, 4 users: plans/tiny\.jmx: Buy: goes to the host {ALIAS}|tiny: plans/"
+    ):
+        nightly.main(arguments(home, tmp_path, SUITE))
+    assert not nights(tmp_path).exists()

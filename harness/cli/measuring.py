@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
 # Read by the launcher of every Java from 9 on; it takes quotes, so that paths may have blanks.
 _JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+_UNWATCHED = "nothing watches the connections of the generators"
 _HEAP_NOT_READ_YET = "not known: the run did not come to its end"
 
 
@@ -163,7 +164,8 @@ def begin(
     record = _record(spec, directory.name, target, system, place.jmeter, start_facts)
     properties = {**record.properties, **_of_plan(spec.plan, system)}
     place.generators.begin(directory, shape, properties, load, tuple(spec.secrets))
-    return replace(record, generators=place.generators.records(load))
+    allowances = (*record.allowances, *([_UNWATCHED] if record.allowances else []))
+    return replace(record, generators=place.generators.records(load), allowances=allowances)
 
 
 def measure(

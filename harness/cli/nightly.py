@@ -102,15 +102,18 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         asked = asked_of(options.home, options.build, run.plan, run.profile, given.get("target"), None)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = specs.resolve_load(specs.LoadArguments(**length), asked.plan.load)
-        check_asked(asked, load)
         goal = argparse.Namespace(**{name: given.get(name) for name in ("p90", "average", "errors")})
         goal_of(goal, asked.plan.goal)
         thresholds = asked.plan.thresholds.with_table(run.thresholds, "thresholds")
     except HarnessError as error:
-        raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
+        raise UsageError(f"{where}: {error.what}", error.todo) from None
     planned_s = run.at_most_s if load.duration_s is None else load.duration_s
     if planned_s is None:
         raise UsageError(f"{where}: loops end it, and how long that takes is not known", 'give at_most = "5m", too')
+    try:
+        check_asked(asked, load)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
     return Load(
         plan=run.plan,
         profile=run.profile,
