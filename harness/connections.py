@@ -12,6 +12,9 @@ from harness.spec import Target, plain_host
 
 # Written by the agent in the run directory: what is allowed, then a line for each attempt that was refused.
 FOREIGN_NAME = "foreign-connections.txt"
+_HEAD = "allowed: "
+# The agent writes no more.
+_LINES_MOST = 1000
 _ADDRESSES_SHOWN = 3
 
 
@@ -36,13 +39,15 @@ def foreign_reasons(text: str | None, allowed: Sequence[str]) -> tuple[str, ...]
     """Return why a run is invalid by what the agent wrote: attempts to reach other hosts, or that it wrote nothing."""
     if text is None:
         return (f"JMeter ran without the agent that watches its connections: {FOREIGN_NAME} is missing",)
-    counts = Counter(text.splitlines()[1:])
+    counts = Counter(line for line in text.splitlines() if not line.startswith(_HEAD))
     if not counts:
         return ()
     shown = ", ".join(f"{address} ({count}×)" for address, count in counts.most_common(_ADDRESSES_SHOWN))
     more = f" and {len(counts) - _ADDRESSES_SHOWN} more" if len(counts) > _ADDRESSES_SHOWN else ""
     attempts = units.plural(counts.total(), "connection")
-    return (f"{attempts} to hosts that are not allowed were refused: {shown}{more}; allowed: {', '.join(allowed)}",)
+    least = "at least " if counts.total() >= _LINES_MOST else ""
+    refused = f"{least}{attempts} to hosts that are not allowed were refused: {shown}{more}"
+    return (f"{refused}; allowed: {', '.join(allowed)}",)
 
 
 def _entry(host: str, port: int) -> str:

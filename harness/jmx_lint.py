@@ -123,13 +123,6 @@ def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
             yield f"{node.name}: is redirected without a row, to whatever host: assert its code instead"
 
 
-def fixed_hosts(jmx: Path) -> tuple[tuple[str, str], ...]:
-    """Return the hosts that the plan names itself, whatever TARGET says: (name of the element, host)."""
-    plan = plan_tree(jmx)
-    variables = _variables(plan)
-    return tuple((node.name, host) for node in plan.walk() for _, host in _fixed_hosts(node, variables))
-
-
 def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what stands in an element in the place of a property, and the host in it."""
     domain, path = (node.value(f"HTTPSampler.{name}") for name in ("domain", "path"))

@@ -9,7 +9,7 @@ from harness.errors import UsageError
 from harness.generator import load_properties, target_properties
 from harness.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
 from harness.jmx_values import UnknownValueError, Values
-from harness.plan import Plan
+from harness.plan import Plan, effective_jmx
 from harness.reach import Finding, Reach
 from harness.spec import ClosedLoad, OpenLoad, Target
 
@@ -35,6 +35,8 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
         findings.append(_ignores("think_time_ms", "the think time"))
     if isinstance(load, ClosedLoad):
         findings += _load(nodes, values, load)
+    else:
+        effective_jmx(plan.shape_path, load)  # refuses a plan that has no one group to replace
     _refuse(f"{plan.shape_path.parent.name}/{plan.shape_path.name}", tuple(dict.fromkeys(findings)))
 
 

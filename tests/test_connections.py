@@ -42,5 +42,10 @@ def test_foreign_addresses_are_counted_and_named_most_frequent_first():
     )
 
 
+def test_a_list_that_the_agent_cut_short_is_at_least_that_long():
+    told = foreign_reasons("allowed: x\n" + "a:1\n" * 1000, ("10.0.0.5:80",))
+    assert told[0].startswith("at least 1000 connections to hosts that are not allowed were refused: a:1 (1000×)")
+
+
 def test_an_agent_that_did_not_run_is_a_reason():
     assert "foreign-connections.txt is missing" in foreign_reasons(None, ("10.0.0.5:80",))[0]

@@ -246,6 +246,13 @@ def test_loops_need_a_plan_that_reads_them(check):
     assert "Users: has -1 where the run has 4 (loops)" in told
 
 
+def test_an_open_load_needs_a_group_named_users(check):
+    load = specs.LoadArguments(rate="5", duration="60")
+    check(jmx(request()), load=load)
+    told = refusal(check, jmx(request()).replace('testname="Users"', 'testname="Load"'), load=load)
+    assert "0 Thread Groups are named Users" in told
+
+
 def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
     told = refusal(check, jmx(request()), f"{TARGET}/shop")
     assert "does not read base_path: it would ignore the path /shop of TARGET" in told
