@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from harness.goal import Goal
@@ -71,11 +72,14 @@ def record(**changes: Any) -> RunRecord:
         "git_commit": "0123456789abcdef",
         "git_changed": False,
         "started_at": "2026-01-01T00:00:00Z",
-        "ended_at": "2026-01-01T00:01:40Z",
         "took_s": 100.0,
         "exit_codes": {"jmeter": 0},
+        **changes,
     }
-    return RunRecord(**{**values, **changes})
+    if "ended_at" not in changes:  # both clocks agree
+        ended = datetime.fromisoformat(values["started_at"]) + timedelta(seconds=values["took_s"] or 0)
+        values["ended_at"] = ended.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return RunRecord(**values)
 
 
 def two_users(count: int = 50, elapsed_ms: int = 1000) -> list[Sample]:

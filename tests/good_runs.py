@@ -32,10 +32,11 @@ def good_run(random: Random, autocorrelation: float = AUTOCORRELATION) -> RunSum
         # No fewer than 10 req/s and no more than about 100 also where one user is a whole step.
         users = max(users, math.ceil(10 * level_ms / 1000))
     ramp_s = random.choice(_RAMP_S)
-    run = record(
-        load=closed_load(users=users, ramp_s=ramp_s, duration_s=DURATION_S, think_time_s=think_s), once_labels=()
-    )
     samples = _samples(random, users, ramp_s, level_ms, think_s, autocorrelation)
+    load = closed_load(users=users, ramp_s=ramp_s, duration_s=DURATION_S, think_time_s=think_s)
+    # JMeter needs some seconds for its start and its end.
+    took_s = (max(one.start_ms + one.elapsed_ms for one in samples) - samples[0].start_ms) / 1000 + 5
+    run = record(load=load, once_labels=(), took_s=took_s)
     tally = tally_of(samples)
     window = window_of(tally, parse_window("steady"), run)
     counted = SampleTally(window_ms=window_span_ms(tally, window))
@@ -56,6 +57,7 @@ def _samples(
     due = [(ramp_s * place / users, place) for place in range(users)]
     heapq.heapify(due)
     found: list[tuple[float, float, int, int]] = []
+    last_end_s = [0.0] * users
     while due:
         start_s, user = heapq.heappop(due)
         if start_s >= DURATION_S:
@@ -64,12 +66,14 @@ def _samples(
         elapsed_s = max(0.001, level_ms * factor / 1000)
         begun = users if start_s >= ramp_s else min(users, 1 + int(start_s * users / ramp_s))
         found.append((start_s + elapsed_s, start_s, user, begun))
+        last_end_s[user] = start_s + elapsed_s
         heapq.heappush(due, (start_s + elapsed_s + think_s * random.uniform(0.5, 1.5), user))
     return [
         sample(
             start_ms=_START_MS + round(start_s * 1000),
             elapsed_ms=round((end_s - start_s) * 1000),
-            all_threads=begun,
+            # After the end of the load a user leaves with the answer to the last request.
+            all_threads=begun if end_s < DURATION_S else sum(last_s >= end_s for last_s in last_end_s),
             thread_name=f"Users 1-{user + 1}",
         )
         for end_s, start_s, user, begun in sorted(found)

