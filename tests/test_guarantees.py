@@ -1,0 +1,22 @@
+"""docs/guarantees.md promises only what a test holds."""
+
+import ast
+import re
+
+import pytest
+
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (?!promise|---)(.+) \| (.+) \|$", PAGE, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("promise", ROWS, ids=lambda row: row[1].strip("`").rpartition("::")[2])
+def test_every_promise_names_a_test_that_exists(promise):
+    path, _, name = promise[1].strip("`").partition("::")
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_no_row_of_the_page_is_overlooked():
+    assert len(ROWS) == len([line for line in PAGE.splitlines() if line.startswith("| ")]) - 2 * PAGE.count("| promise ")
