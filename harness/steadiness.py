@@ -3,7 +3,7 @@
 Change over the window. The logarithms of the series are fitted with a step at every twentieth, a straight line and two
 exponential decays, by generalised least squares with errors that remember the second before (AR(1)): neighbouring
 seconds resemble each other, and a test that ignores it calls noise a trend. The correlation comes from the residuals of
-the best fit, corrected for the bias of short series. The largest t of these shapes must stay below the 0.1 % value of
+the best fit, corrected for the bias of short series. The largest t of these shapes must stay below the 0.05 % value of
 Student's t with as many degrees of freedom as the series has independent values. Single outliers (garbage collections)
 are replaced by their neighbours' median before the fit (Hampel filter). So that they cannot make a change either, the
 plain averages of 5 s on both sides must differ, too, by three standard errors.
@@ -55,19 +55,19 @@ _END_SECONDS = (5, 10)
 # Below this share of the median a value counts as that much: the logarithm of a second without samples has no end.
 _LEAST_SHARE = 0.05
 _ROUNDING = 1e-12
-# Student's t by degrees of freedom: which |t| is exceeded in 0.1 % of cases.
+# Student's t by degrees of freedom: which |t| is exceeded in 0.05 % of cases.
 T_VALUES = {
-    3: 12.924,
-    4: 8.610,
-    5: 6.869,
-    6: 5.959,
-    8: 5.041,
-    10: 4.587,
-    15: 4.073,
-    20: 3.850,
-    30: 3.646,
-    60: 3.460,
-    math.inf: 3.291,
+    3: 16.326,
+    4: 10.306,
+    5: 7.976,
+    6: 6.788,
+    8: 5.617,
+    10: 5.049,
+    15: 4.417,
+    20: 4.146,
+    30: 3.902,
+    60: 3.681,
+    math.inf: 3.481,
 }
 
 

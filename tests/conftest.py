@@ -75,7 +75,8 @@ python = "python3"
 
 # What a run of some seconds may be DOUBTFUL for, on a machine that other tests share.
 DOUBTS_OF_SHORT_RUNS = frozenset(
-    DOUBTS[code] for code in (caveats.NOT_STEADY, caveats.TOO_FEW_SAMPLES, caveats.OTHER_CPU, caveats.GENERATOR_CPU)
+    DOUBTS[code]
+    for code in (caveats.NOT_STEADY, caveats.TOO_FEW_SAMPLES, caveats.OTHER_CPU, caveats.GENERATOR_CPU, caveats.STALL)
 )
 
 

@@ -58,7 +58,7 @@ def metrics(*arguments: object) -> int:
 
 def add_recent_run(reports: Path, run: str = "tiny/run-01_1", **changes: Any) -> RunDirectory:
     """A run of 240 s at one sample a second of which 1 to 239 s are counted."""
-    return add_run(reports, run, samples=240, began_ms=BEGAN_S * 1000, **changes)
+    return add_run(reports, run, samples=240, duration_s=240.0, began_ms=BEGAN_S * 1000, **changes)
 
 
 @pytest.fixture(scope="module")

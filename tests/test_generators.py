@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -249,7 +250,9 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
     _, merged = merge(split(RunDirectory(directory), tmp_path), tmp_path / "merged", None)
     assert {one.name: one.most_users for one in whole.generators} == {first: 3, second: 2}
     without = (SEPARATE_CLOCKS, "host-cpu", "generator-cpu", "other-cpu")
-    assert figures(merged, without) == figures(whole, without)
+    # Only how busy the machine was may differ: of runs by themselves nobody adds up what they used.
+    assert merged.verdict.state != "INVALID"
+    assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)
 
 
 @pytest.mark.real

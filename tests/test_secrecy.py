@@ -70,7 +70,10 @@ FIXED = """
   <stringProp name="Header.value">Basic {basic}</stringProp></elementProp>
  <elementProp name="" elementType="Header"><stringProp name="Header.name">X-Api-Key</stringProp>
   <stringProp name="Header.value">{key}</stringProp></elementProp></collectionProp></HeaderManager><hashTree/>
-<HTTPSamplerProxy><elementProp name="HTTPsampler.Arguments" elementType="Arguments">
+<HTTPSamplerProxy><stringProp name="HTTPSampler.domain">${{__P(host,127.0.0.1)}}</stringProp>
+ <stringProp name="HTTPSampler.port">${{__P(port,8080)}}</stringProp>
+ <stringProp name="HTTPSampler.protocol">${{__P(scheme,http)}}</stringProp>
+ <elementProp name="HTTPsampler.Arguments" elementType="Arguments">
  <collectionProp name="Arguments.arguments"><elementProp name="" elementType="HTTPArgument">
   <stringProp name="Argument.value">{{"user": "bob", "password": "{body}"}}</stringProp></elementProp>
  </collectionProp></elementProp></HTTPSamplerProxy><hashTree/>
@@ -223,6 +226,7 @@ def test_no_spelling_of_a_secret_is_in_anything_that_a_run_stores(run, home, tar
     text = jmx.read_text().replace(group, f"{written}</JSR223Sampler><hashTree/>{group}")
     (home / "plans" / "tiny.jmx").write_text(text.replace("${__P(users,1)}", "${__P(users,1)}${__P(password,)}"))
     plan = home / "plans" / "tiny.toml"
+    plan.write_text(f"{plan.read_text()}\n[allow]\nscripts = true\n")
     lines = plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]')
     plan.write_text(f"{lines}[properties]\npassword = {json.dumps(own)}\n")
     note = f"notes with {' and '.join(texts)}"

@@ -20,7 +20,7 @@ FLAGS = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The address of a site of five runs in two plans, as make site leaves it."""
+    """The address of a site of seven runs in three plans, as make site leaves it."""
     folder = tmp_path_factory.mktemp("site")
     reports = folder / "reports"
     for run, elapsed_ms, changes in (
@@ -120,9 +120,9 @@ def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
     assert page.locator("h1").inner_text() == "shop/run-07_2"
     assert page.locator("article strong").first.inner_text().startswith("VALID")
     charts = page.locator("figure.chart")
-    assert charts.count() == 5  # response times, throughput, errors, users, distribution
+    assert charts.count() == 4  # response times, throughput, errors, distribution
     ranges = charts.locator("output")
-    assert ranges.all_inner_texts() == [""] * 5
+    assert ranges.all_inner_texts() == [""] * 4
     charts.first.scroll_into_view_if_needed()
     box = charts.first.locator("canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
@@ -137,7 +137,7 @@ def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
     assert 15 < low < 30 < high < 45  # of 60 s
     assert ranges.all_inner_texts() == [first] * 4 + [""]  # the distribution is not over time
     page.get_by_role("button", name="Throughput: show all").click()
-    assert ranges.all_inner_texts() == [""] * 5
+    assert ranges.all_inner_texts() == [""] * 4
 
 
 def test_charts_can_be_zoomed_and_moved_with_the_keyboard_alone(page, site):
@@ -173,7 +173,7 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
     assert rows["errors %"] == ["0.00", "0.00", "+0.00"]
     setup = page.locator("section", has_text="What differs in the set-up").locator("tbody tr").all_inner_texts()
     assert setup == ["heap\t512 MB\t1024 MB"]
-    assert page.locator("figure.chart canvas").count() == 6
+    assert page.locator("figure.chart canvas").count() == 5
     page.get_by_role("button", name="Swap").click()
     page.get_by_role("cell", name="−33.11").first.wait_for()  # (101 - 151) / 151
 
@@ -225,7 +225,7 @@ def test_tables_are_there_without_javascript(browser, site):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{site}/index.html")
-    assert len(shown(page)) == 5
+    assert len(shown(page)) == 7
     assert page.locator("#filters").is_hidden()
     page.get_by_role("link", name="shop/run-07_1", exact=True).click()
     assert page.locator("article table").first.locator("tbody tr").count() == 2

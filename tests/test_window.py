@@ -459,7 +459,7 @@ def test_an_open_load_that_runs_dry_before_its_planned_end_has_no_tail():
 @pytest.mark.parametrize("freedom", [3, 4, 7, 12, 25, 45, 100, 10_000])
 def test_the_values_of_student_are_those_of_scipy(freedom):
     stats = pytest.importorskip("scipy.stats")
-    assert t_value(freedom) == pytest.approx(stats.t.isf(0.0005, freedom), rel=0.01)
+    assert t_value(freedom) == pytest.approx(stats.t.isf(0.00025, freedom), rel=0.01)
 
 
 # In words
