@@ -34,6 +34,8 @@ _RATE_FOR_PARTS = 4.0
 # This share of a gap must be accounted for by the response times of the samples that end after it.
 _WAITED_RATIO = 0.5
 _SETTLE_LEAST_S = 3
+# All users have had the answer they waited for when so many samples per user have ended: some have a second one by then.
+_ANSWERS_PER_USER = 2
 # A single user's slow request is a slow request.
 _USERS_LEAST = 2
 
@@ -76,7 +78,7 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
         by_chance_s = (math.log(max(1.0, rate_per_s * regular_s)) + _CHANCE_LOG) / local_per_s
         if length_s < max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1, by_chance_s):
             continue
-        is_waited = _is_waited(seconds, after, length_s, busy_ms * share)
+        is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
         if not is_waited or users is None or users >= _USERS_LEAST:
             found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
     return tuple(found)
@@ -89,9 +91,18 @@ def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate
     return sum(max(0.0, 1 - seconds[second].sample_count / rate_per_s) for second in (before, after))
 
 
-def _is_waited(seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float) -> bool:
-    """Return whether the response times of the samples that end after a gap account for its time."""
+def _is_waited(
+    seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float, user_count: int
+) -> bool:
+    """Return whether the response times of the samples that end after a gap account for its time.
+
+    Every user who waited must have had the answer: a single sample may end in the middle of a stall.
+    """
     end = min(len(seconds), after + max(_SETTLE_LEAST_S, math.ceil(length_s)))
+    ended_count = sum(figures.sample_count for figures in seconds[after:end])
+    while end < len(seconds) and ended_count < _ANSWERS_PER_USER * user_count:
+        ended_count += seconds[end].sample_count
+        end += 1
     waited_ms = sum(figures.elapsed_sum_ms for figures in seconds[after:end])
     usual_ms = busy_ms * (end - after)
     return waited_ms - usual_ms >= _WAITED_RATIO * busy_ms * length_s
