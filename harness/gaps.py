@@ -34,7 +34,7 @@ _RATE_FOR_PARTS = 4.0
 # This share of a gap must be accounted for by the response times of the samples that end after it.
 _WAITED_RATIO = 0.5
 _SETTLE_LEAST_S = 3
-# All users have had the answer they waited for when so many samples per user have ended: some have a second one by then.
+# All users have their answer when so many samples per user have ended: some have a second one by then.
 _ANSWERS_PER_USER = 2
 # A single user's slow request is a slow request.
 _USERS_LEAST = 2
@@ -91,9 +91,7 @@ def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate
     return sum(max(0.0, 1 - seconds[second].sample_count / rate_per_s) for second in (before, after))
 
 
-def _is_waited(
-    seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float, user_count: int
-) -> bool:
+def _is_waited(seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float, user_count: int) -> bool:
     """Return whether the response times of the samples that end after a gap account for its time.
 
     Every user who waited must have had the answer: a single sample may end in the middle of a stall.

@@ -88,6 +88,7 @@ def test_a_system_that_stands_still_is_no_reason_to_end():
     assert ended_s == 200
 
 
+@pytest.mark.real
 def test_looking_often_does_not_end_too_early():
     """Nearly all loads that ended by themselves have a mean within 5 % of the true one: stopping does not bias it."""
     true_ms = 400 * 2.718281828 ** (0.3**2 / 2)

@@ -156,7 +156,11 @@ def test_errors_are_held_against_a_difference_and_not_a_ratio():
             run_result(
                 f"{prefix}_{place}",
                 total=total(error_ratio=ratio),
-                run=record(name=prefix, goal=Goal(None, None, None), started_at=f"{prefix}{place}"),
+                run=record(
+                    name=prefix,
+                    goal=Goal(None, None, None),
+                    started_at=f"2026-01-0{1 + (prefix == 'B')}T00:00:0{place}Z",
+                ),
             )
             for place, ratio in enumerate(ratios)
         ]

@@ -59,6 +59,7 @@ def test_notes_survive_a_damaged_block(noted, damage):
     assert noted.report.read_text(encoding="utf-8") == again
 
 
+@pytest.mark.real
 def test_a_line_at_any_place_of_a_real_report_survives(noted):
     summary = summary_of_run(noted)
     charts = gallery(summary)

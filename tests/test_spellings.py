@@ -31,6 +31,7 @@ def test_each_spelling_is_masked(secret):
     assert set(plain.values()) == {"a ••• z"}
 
 
+@pytest.mark.real
 @settings(max_examples=60, deadline=None)
 @given(SECRETS)
 def test_no_spelling_of_a_random_secret_is_left(secret):

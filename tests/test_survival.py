@@ -127,6 +127,7 @@ def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_ter
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.real
 def test_where_hup_is_ignored_the_run_goes_on_without_its_terminal(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "4"), ignore_hup=True)
     samples_under_way(tmp_path)
@@ -210,6 +211,7 @@ def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, 
     assert [path for path in files if b"closed model, 2 users, ramp" in path.read_bytes()[:200]] == []
 
 
+@pytest.mark.real
 def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command, environment, target, tmp_path):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -221,6 +223,7 @@ def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command
     assert is_whole(tmp_path)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("way", ["reader", pytest.param("terminal", marks=pytest.mark.real)])
 def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
     in_terminal, home, environment, tmp_path, way
@@ -301,6 +304,7 @@ def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.real
 def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_path):
     process = start_run("--duration", "5")  # with a system
     samples_under_way(tmp_path)
@@ -346,6 +350,7 @@ def test_a_sweep_whose_guardian_dies_measures_all_its_levels(command, environmen
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.real
 def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, tmp_path):
     process = start_run("--duration", "60")
     samples_under_way(tmp_path)
@@ -405,6 +410,7 @@ def test_a_jmeter_that_is_killed_is_said_to_be_and_no_harmless_line_is_quoted(ru
     assert run_json(tmp_path / "reports")["stop_reasons"] == ["JMeter was killed by signal 9 (SIGKILL)"]
 
 
+@pytest.mark.real
 def test_a_run_folder_that_is_removed_is_said_to_be(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "3")
     folder = samples_under_way(tmp_path).parent
@@ -458,6 +464,7 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
     )
 
 
+@pytest.mark.real
 def test_a_run_in_a_folder_of_somebody_else_is_reported_nowhere_and_that_is_one_line(run, target, tmp_path):
     assert run("--target", target, "--duration", "1").returncode == 0
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
