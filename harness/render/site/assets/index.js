@@ -70,5 +70,9 @@ for (const box of table.querySelectorAll(".choose input")) box.addEventListener(
 form.hidden = false;
 form.addEventListener("input", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
-form.addEventListener("reset", () => setTimeout(filter)); // after the fields are empty
+form.addEventListener("reset", (event) => {
+  event.preventDefault(); // the browser empties the fields after this listener, too late for the filter
+  for (const field of form.elements) if (field.name) field.value = "";
+  filter();
+});
 addEventListener("pageshow", filter); // a browser that goes back fills the fields in again
