@@ -90,7 +90,7 @@ as_text = $(if $(call is_given,$(1)),$(eval override export $(1) := $$(value $(1
 $(foreach name,$(sort $(known) $(on_command_line)),$(call as_text,$(name)))
 # A make that a script or a test calls gets none of them.
 MAKEOVERRIDES :=
-# The scripts name variables in place of options: harness/cli/entry.py.
+# The scripts name variables in place of options: harness/entry.py.
 asked := $(or $(MAKECMDGOALS),help)
 export MAKE_VARIABLES := $(strip $(foreach target,$(asked),$(takes.$(target))))
 
@@ -114,7 +114,7 @@ names = $(sort $(patsubst $(1)/%.toml,%,$(wildcard $(1)/*.toml)))
 
 wrong := $(firstword $(filter-out $(MAKE_VARIABLES) $(always),$(on_command_line)))
 takers := $(strip $(foreach target,$(targets),$(if $(filter $(wrong),$(takes.$(target))),$(target))))
-near = $(shell $(python) -c 'import sys; from harness.config import did_you_mean; \
+near = $(shell $(python) -c 'import sys; from harness.base.config import did_you_mean; \
   print(did_you_mean(sys.argv[1].upper(), sys.argv[2:]))' $(call quote,$(wrong)) $(sort $(known)))
 ifneq ($(wrong),)
 ifneq ($(takers),)

@@ -6,6 +6,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness.cli.entry import run
+from harness.entry import run
 
 run("aggregate", "aggregate.py", output_counts=True)

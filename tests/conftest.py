@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from harness import caveats
-from harness.caveats import DOUBTS
-from harness.cli import entry
-from harness.io.other_runs import FOLDER_VARIABLE
-from harness.verdict import DOUBTFUL, VALID
+from harness import entry
+from harness.report import warnings as caveats
+from harness.report.verdict import DOUBTFUL, VALID
+from harness.report.warnings import DOUBTS
+from harness.run.other_runs import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_JMETER = ROOT / "tests" / "fakes" / "jmeter"

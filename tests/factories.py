@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from harness.goal import Goal
-from harness.jtl import Sample
-from harness.record import CLOSED, FINISHED, HostRecord, LoadRecord, RunRecord
-from harness.tally import SampleTally
+from harness.jtl.csv import Sample
+from harness.metrics.tally import SampleTally
+from harness.plan.goal import Goal
+from harness.run.record import CLOSED, FINISHED, HostRecord, LoadRecord, RunRecord
 
 
 def sample(label: str = "Pay", elapsed_ms: int = 100, start_ms: int = 1_000_000, **changes: Any) -> Sample:

@@ -6,10 +6,10 @@ import heapq
 import math
 from random import Random
 
-from harness.jtl import Dropped, Sample
-from harness.summary import RunSummary, summarise, window_of, window_span_ms
-from harness.tally import SampleTally
-from harness.window import parse_window
+from harness.jtl.csv import Dropped, Sample
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import parse_window
+from harness.report.summary import RunSummary, summarise, window_of, window_span_ms
 from tests.factories import closed_load, record, sample, tally_of
 
 DURATION_S = 100.0

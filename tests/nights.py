@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.catalogue import Entry
-from harness.nightly import ENDED, FINISHED, FORMAT_VERSION, Load, NightlyRecord, NightRun
-from harness.thresholds import Thresholds
-from harness.verdict import VALID, Verdict
+from harness.history.catalogue import Entry
+from harness.nightly.record import ENDED, FINISHED, FORMAT_VERSION, Load, NightlyRecord, NightRun
+from harness.plan.thresholds import Thresholds
+from harness.report.verdict import VALID, Verdict
 from tests.factories import closed_load, record
 from tests.results import label_result, run_result
 

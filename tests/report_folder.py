@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.io.results import write_report
-from harness.io.rundir import RunDirectory
+from harness.report.files import write_report
+from harness.run.directory import RunDirectory
 from tests.factories import closed_load, record
 
 START_MS = 1_700_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.stats.sweep import Figures, Level, LevelRun, Sweep, levels_of
-from harness.stats.sweep_record import FINISHED, SWEEP, SweepRecord, SweepRun
-from harness.verdict import INVALID, Verdict
+from harness.report.verdict import INVALID, Verdict
+from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
+from harness.sweep.record import FINISHED, SWEEP, SweepRecord, SweepRun
 
 # ThruZero: a web site of JSF pages, throughput per s over users.
 THRUZERO = {1: 5.6, 5: 27.4, 10: 31.4, 25: 32.3, 50: 32.1, 75: 23.2, 100: 7.4}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.cli.aggregate import main
-from harness.errors import UsageError
-from harness.io.acceptances import read_acceptances
-from harness.stats.acceptance import Acceptance
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.history.acceptance import Acceptance
+from harness.history.acceptance_files import read_acceptances
 from tests.report_folder import add_run
 
 HEAD = "since,plan,users,env,label,metric,reason"

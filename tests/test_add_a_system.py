@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.arguments import asked_of
-from harness.io.toolchain import ensure_jmeter
-from harness.jmx_lint import lint
+from harness.base.toolchain import ensure_jmeter
+from harness.plan.lint import lint
+from harness.run.arguments import asked_of
 from tests.conftest import ROOT, check_short_run
 from tests.test_run import processes_of
 

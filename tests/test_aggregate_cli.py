@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.io.results import write_report
+from harness.report.files import write_report
 from tests.conftest import ROOT
 from tests.factories import closed_load
 from tests.report_folder import run_folder

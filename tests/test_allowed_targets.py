@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.allowed_targets import check_allowed, is_loopback, parse_allowed
-from harness.cli.arguments import asked_of
-from harness.errors import UsageError
-from harness.spec import load_profile, parse_target
+from harness.base.errors import UsageError
+from harness.plan.allowed_targets import check_allowed, is_loopback, parse_allowed
+from harness.plan.spec import load_profile, parse_target
+from harness.run.arguments import asked_of
 from tests.conftest import PROFILES, ROOT
 
 LOCAL = load_profile(ROOT / "env", "local")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import run, sweep
-from harness.cli.arguments import asked_of
-from harness.errors import UsageError
+from harness.base.errors import UsageError
+from harness.run import command as run
+from harness.run.arguments import asked_of
+from harness.sweep import command as sweep
 
 
 def change(path: Path, old: str, new: str) -> None:

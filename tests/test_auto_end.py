@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from harness.errors import UsageError
-from harness.plan import PlanLoad
-from harness.record import AutoEndRecord
-from harness.render.setup import load_text, setup_lines
-from harness.spec import ClosedLoad, LoadArguments, load_record, resolve_load
-from harness.stats.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
+from harness.base.errors import UsageError
+from harness.plan.plan import PlanLoad
+from harness.plan.spec import ClosedLoad, LoadArguments, load_record, resolve_load
+from harness.report.setup import load_text, setup_lines
+from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
+from harness.run.record import AutoEndRecord
 from tests.conftest import ROOT
 from tests.factories import closed_load, record, sample
 from tests.test_run import report, run_json

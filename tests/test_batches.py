@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.batches import BatchCounts, Batches, batch_count_of
-from harness.figures import LOAD, Group
-from harness.tally import SampleTally
+from harness.metrics.batches import BatchCounts, Batches, batch_count_of
+from harness.metrics.figures import LOAD, Group
+from harness.metrics.tally import SampleTally
 from tests.factories import failed, sample
 
 

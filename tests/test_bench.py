@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.bench.check import counts_differ, dashboard_differs, table_differs
-from harness.bench.contenders import CONTENDERS, Tools
-from harness.bench.generate import GeneratedJtl
-from harness.bench.results import Pass, Result, aims, find, ratio, wrong
-from harness.bench.tables import aims_table, results_table
-from harness.bench.truth import LabelTruth, Truth
-from harness.cli.bench_aggregate import side_by_side
-from harness.io import bench_file
-from harness.io.measure import OUT_NAME, measure
+from bench import file as bench_file
+from bench.aggregate import side_by_side
+from bench.check import counts_differ, dashboard_differs, table_differs
+from bench.contenders import CONTENDERS, Tools
+from bench.generate import GeneratedJtl
+from bench.measure import OUT_NAME, measure
+from bench.results import Pass, Result, aims, find, ratio, wrong
+from bench.tables import aims_table, results_table
+from bench.truth import LabelTruth, Truth
 from tests.conftest import ROOT
 from tests.test_run import wait_for
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli.capacity import _Search
-from harness.cli.sweeping import SoFar
-from harness.goal import Goal
-from harness.histogram import Histogram
-from harness.render.levels import capacity_text
-from harness.stats.capacity import MOST_RUNS, Capacity, Probe, capacity, next_users
-from harness.stats.sweep_record import CAPACITY, SweepRun
-from harness.verdict import VALID, Verdict
+from harness.metrics.histogram import Histogram
+from harness.plan.goal import Goal
+from harness.report.verdict import VALID, Verdict
+from harness.sweep.capacity_command import _Search
+from harness.sweep.driver import SoFar
+from harness.sweep.record import CAPACITY, SweepRun
+from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
+from harness.sweep.terminal import capacity_text
 from tests.results import label_result, run_result
 from tests.sweeps import SWEEP_RECORD
 

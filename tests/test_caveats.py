@@ -2,14 +2,14 @@
 
 import pytest
 
-from harness.caveats import CODES
-from harness.jtl import Dropped
-from harness.littles_law import littles_law
-from harness.record import GeneratorRecord
-from harness.summary import Observed, summarise
-from harness.tally import SampleTally
-from harness.telemetry import Usage
-from harness.window import Window
+from harness.jtl.csv import Dropped
+from harness.metrics.littles_law import littles_law
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window
+from harness.report.summary import Observed, summarise
+from harness.report.warnings import CODES
+from harness.run.record import GeneratorRecord
+from harness.run.telemetry import Usage
 from tests.conftest import ROOT
 from tests.factories import closed_load, failed, record, sample, tally_of, two_users
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.stats.change_points import change_points
+from harness.history.change_points import change_points
 
 # Ten values about 100, half of them 2 off.
 CALM = (100, 102, 98, 101, 99, 100, 102, 98, 101, 99)

@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.render import svg
-from harness.render.axes import log_axis, number_tick, time_axis, value_axis
-from harness.render.charts import (
+from harness.report.charts import svg
+from harness.report.charts.axes import log_axis, number_tick, time_axis, value_axis
+from harness.report.charts.distribution import distribution_chart
+from harness.report.charts.over_time import (
     Series,
     cpu_chart,
     error_chart,
@@ -19,7 +20,6 @@ from harness.render.charts import (
     throughput_chart,
     user_chart,
 )
-from harness.render.distribution import distribution_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 PERCENTILES = ("median", "90 %", "95 %", "99 %")

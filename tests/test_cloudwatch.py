@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.cloudwatch import (
+from harness.base.errors import UsageError
+from harness.cloudwatch.points import Answers, CloudMetric, CloudMetrics, read_cloudwatch
+from harness.cloudwatch.queries import (
     CloudWatchSpec,
     Metric,
     Query,
@@ -16,11 +18,9 @@ from harness.cloudwatch import (
     queries_of,
     whole_periods,
 )
-from harness.cloudwatch_points import Answers, CloudMetric, CloudMetrics, read_cloudwatch
-from harness.errors import UsageError
-from harness.render.cloudwatch import cloud_charts, cloud_doubts, cloud_level_tables, cloud_notes, cloud_table
-from harness.stats.sweep import Figures, LevelRun, levels_of
-from harness.window import STEADY, Window
+from harness.metrics.window import STEADY, Window
+from harness.report.charts.cloudwatch import cloud_charts, cloud_doubts, cloud_level_tables, cloud_notes, cloud_table
+from harness.sweep.levels import Figures, LevelRun, levels_of
 
 OKAPI = Resource("ecs", "perf/okapi")
 DAY_S = 86_400

@@ -17,10 +17,10 @@ import boto3
 import jsonschema
 import pytest
 
-from harness.cli.aggregate import main
-from harness.cloudwatch import parse_cloudwatch
-from harness.errors import HarnessError, UsageError
-from harness.io.rundir import RunDirectory
+from harness.base.errors import HarnessError, UsageError
+from harness.cli import main
+from harness.cloudwatch.queries import parse_cloudwatch
+from harness.run.directory import RunDirectory
 from tests.conftest import FAKE_JMETER, ROOT
 from tests.local_server import serving
 from tests.moto_server import ENVIRONMENT, moto_server

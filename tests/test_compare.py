@@ -6,26 +6,9 @@ from random import Random
 
 import pytest
 
-from harness.caveats import (
-    ABSENT_GENERATOR,
-    CLOSED_MODEL,
-    DOUBTS,
-    FAILING_GENERATOR,
-    FAST_WARM_UP,
-    HOST_CPU,
-    LITTLES_LAW,
-    NOT_STEADY,
-    PLAN,
-    SLOW_GENERATOR,
-    Caveat,
-)
-from harness.errors import UsageError
-from harness.goal import Goal
-from harness.histogram import Histogram
-from harness.record import RUNNING
-from harness.result import JTL, MARKDOWN, RunResult
-from harness.stats.compare import compare
-from harness.stats.comparison import (
+from harness.base.errors import UsageError
+from harness.compare.compare import compare
+from harness.compare.comparison import (
     AVERAGE,
     CANNOT_TELL,
     ERRORS,
@@ -38,9 +21,26 @@ from harness.stats.comparison import (
     LabelComparison,
     MetricComparison,
 )
-from harness.thresholds import Thresholds
-from harness.verdict import DOUBTFUL, INTERRUPTED, Verdict
-from harness.window import ALL, STEADY, Window
+from harness.compare.result import JTL, MARKDOWN, RunResult
+from harness.metrics.histogram import Histogram
+from harness.metrics.window import ALL, STEADY, Window
+from harness.plan.goal import Goal
+from harness.plan.thresholds import Thresholds
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, Verdict
+from harness.report.warnings import (
+    ABSENT_GENERATOR,
+    CLOSED_MODEL,
+    DOUBTS,
+    FAILING_GENERATOR,
+    FAST_WARM_UP,
+    HOST_CPU,
+    LITTLES_LAW,
+    NOT_STEADY,
+    PLAN,
+    SLOW_GENERATOR,
+    Caveat,
+)
+from harness.run.record import RUNNING
 from tests.factories import closed_load, record
 from tests.results import batched, label_result, run_result
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from harness.caveats import DOUBTS, LITTLES_LAW
-from harness.cli.aggregate import main
-from harness.errors import EXIT_REGRESSED, UsageError
-from harness.io.results import summary_of_run
-from harness.io.rundir import json_text
-from harness.render.notes import notes_of
-from harness.stats.sweep_record import SweepRun
+from harness.base.errors import EXIT_REGRESSED, UsageError
+from harness.cli import main
+from harness.report.files import summary_of_run
+from harness.report.notes import notes_of
+from harness.report.warnings import DOUBTS, LITTLES_LAW
+from harness.run.directory import json_text
+from harness.sweep.record import SweepRun
 from tests.conftest import ROOT
 from tests.report_folder import run_folder
 from tests.sweeps import SWEEP_RECORD

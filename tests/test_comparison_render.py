@@ -5,10 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.render.comparison import Compared, Side, headline, report, signed_percent, terminal_text, to_json
-from harness.render.distribution import overlaid_chart
-from harness.render.gallery import Picture
-from harness.stats.comparison import (
+from harness.compare.comparison import (
     BATCHES,
     CANNOT_TELL,
     IMPROVED,
@@ -18,8 +15,11 @@ from harness.stats.comparison import (
     LabelComparison,
     MetricComparison,
 )
-from harness.stats.setup_diff import Difference
-from harness.thresholds import Thresholds
+from harness.compare.render import Compared, Side, headline, report, signed_percent, terminal_text, to_json
+from harness.compare.setup_diff import Difference
+from harness.plan.thresholds import Thresholds
+from harness.report.charts.distribution import overlaid_chart
+from harness.report.charts.gallery import Picture
 
 
 def metric(name="average", base=100.0, new=110.0, verdict=OK, **changes):

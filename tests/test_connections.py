@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.connections import agent_option, allowed_connections, foreign_reasons
-from harness.spec import parse_target
+from harness.plan.spec import parse_target
+from harness.run.connections import agent_option, allowed_connections, foreign_reasons
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from harness.errors import UsageError
-from harness.io import counting
-from harness.io.counting import CounterError, count_file
-from harness.io.java import java_context
-from harness.io.toolchain import ensure_counter
-from harness.jtl import Dropped, parse
-from harness.tally import Scope
+from harness.base.errors import UsageError
+from harness.base.java import java_context
+from harness.base.toolchain import ensure_counter
+from harness.jtl.csv import Dropped, parse
+from harness.metrics import counter as counting
+from harness.metrics.counter import CounterError, count_file
+from harness.metrics.tally import Scope
 
 COLUMNS = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"

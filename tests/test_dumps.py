@@ -1,5 +1,5 @@
-from harness.io.dumps import read_figures
-from harness.plan import Dump
+from harness.plan.plan import Dump
+from harness.run.dumps import read_figures
 
 THREADS = ("gauges", "threads.count", "value")
 

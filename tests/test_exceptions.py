@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.exceptions import ExceptionCount, count_exceptions, most_frequent
+from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
 
 LOGBACK = """\
 2026-11-21T06:16:57.279Z WARN Listener [exec-3] Bad request

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from harness.caveats import CODES, DOUBTS
+from harness.report.warnings import CODES, DOUBTS
 from tests.conftest import ROOT
 from tests.good_runs import good_run
 

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.jmx_lint import lint
-from harness.plan import load_plan
-from harness.spec import LoadArguments, load_profile, resolve_load
+from harness.plan.lint import lint
+from harness.plan.plan import load_plan
+from harness.plan.spec import LoadArguments, load_profile, resolve_load
 from tests.conftest import ROOT
 from tests.test_run import processes_of
 

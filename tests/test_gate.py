@@ -6,13 +6,15 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from harness.catalogue import Entry
-from harness.record import HostRecord
-from harness.render.gate_chart import check_picture
-from harness.result import RUN, LabelResult, RunResult
-from harness.stats.acceptance import Acceptance
-from harness.stats.conditions import sold_gb
-from harness.stats.gate import (
+from bench.simulated_nights import Noise, alarms, found
+from harness.compare.conditions import sold_gb
+from harness.compare.result import RUN, LabelResult, RunResult
+from harness.history.acceptance import Acceptance
+from harness.history.catalogue import Entry
+from harness.history.nightly_series import night_of, nights_of
+from harness.history.trend import Gauge, changes_of, standings
+from harness.nightly.chart import check_picture
+from harness.nightly.gate import (
     GONE_LABEL,
     IMPROVED,
     LEARNING,
@@ -25,11 +27,9 @@ from harness.stats.gate import (
     GateRules,
     judge,
 )
-from harness.stats.gate_simulation import Noise, alarms, found
-from harness.stats.nights import night_of, nights_of
-from harness.stats.standing import Gauge, changes_of, standings
-from harness.thresholds import Thresholds
-from harness.verdict import INVALID, VALID, Verdict
+from harness.plan.thresholds import Thresholds
+from harness.report.verdict import INVALID, VALID, Verdict
+from harness.run.record import HostRecord
 from tests.factories import closed_load, record
 
 # A night's average is one of these ms: the median is 100, half of them are 2 ms off or more.

@@ -4,15 +4,15 @@ import io
 
 import pytest
 
-from harness.caveats import ABSENT_GENERATOR, FAILING_GENERATOR, GENERATOR_CPU, SLOW_GENERATOR
-from harness.generator_figures import short_names
-from harness.jtl import Dropped
-from harness.render.generators import generator_table
-from harness.render.terminal import closing_text
-from harness.summary import Observed, summarise
-from harness.tally import SampleTally
-from harness.telemetry import Usage
-from harness.xml_jtl import parse_xml
+from harness.jtl.csv import Dropped
+from harness.jtl.xml import parse_xml
+from harness.metrics.generators import short_names
+from harness.metrics.tally import SampleTally
+from harness.report.generators import generator_table
+from harness.report.summary import Observed, summarise
+from harness.report.terminal import closing_text
+from harness.report.warnings import ABSENT_GENERATOR, FAILING_GENERATOR, GENERATOR_CPU, SLOW_GENERATOR
+from harness.run.telemetry import Usage
 from tests.factories import closed_load, failed, record, sample, tally_of
 
 GENERATORS = ("10.0.0.7:1099", "10.0.0.8:1099", "10.0.0.9:1099")

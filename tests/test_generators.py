@@ -11,10 +11,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.caveats import SEPARATE_CLOCKS
-from harness.data_sets import DataSet, data_sets, divided
-from harness.errors import UsageError
-from harness.generators import (
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.base.ports import free_port
+from harness.plan.data_sets import DataSet, data_sets, divided
+from harness.plan.plan import effective_jmx
+from harness.plan.spec import ClosedLoad, OpenLoad, parse_target
+from harness.report.files import summary_of_run
+from harness.report.merge_files import merge
+from harness.report.warnings import SEPARATE_CLOCKS
+from harness.run.directory import RunDirectory
+from harness.run.remote.load import (
     Remote,
     check_reach,
     check_users,
@@ -26,13 +33,6 @@ from harness.generators import (
     records,
     users_each,
 )
-from harness.io import toolchain
-from harness.io.merge import merge
-from harness.io.ports import free_port
-from harness.io.results import summary_of_run
-from harness.io.rundir import RunDirectory
-from harness.plan import effective_jmx
-from harness.spec import ClosedLoad, OpenLoad, parse_target
 from tests.conftest import ROOT
 from tests.test_merge import figures, split
 from tests.test_real_jmeter import DUMMY_JMX

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.figures import TOTAL, LabelCounts, LabelFigures
-from harness.io.inputs import resolve
-from harness.io.jtls import summary_of_jtls
+from harness.jtl.inputs import resolve
+from harness.metrics.figures import TOTAL, LabelCounts, LabelFigures
+from harness.report.jtls import summary_of_jtls
 
 GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[2] / "shared" / "golden"))
 RUNS = ("run-02_3", "run-06_5", "run-09_4", "run-10_3", "run-10_5", "run-13_1")

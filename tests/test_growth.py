@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.stats.growth import RunMemory, growth_per_run
+from harness.sweep.growth import RunMemory, growth_per_run
 
 MB = 1024 * 1024
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.heap import (
+from harness.run.record import RunRecord
+from harness.system.heap import (
     SERIES_POINTS_KEPT,
     HeapPoint,
     HeapSeries,
@@ -20,8 +21,7 @@ from harness.heap import (
     printed_points,
     read_heaps,
 )
-from harness.io.jfr import write_heap
-from harness.record import RunRecord
+from harness.system.jfr import write_heap
 from tests.factories import record
 from tests.test_run import wait_for
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.histogram import Histogram
+from harness.metrics.histogram import Histogram
 
 values = st.lists(st.integers(min_value=-5, max_value=60_000), min_size=1, max_size=300)
 

@@ -8,17 +8,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.catalogue import runs_of
-from harness.cli.aggregate import main
-from harness.errors import UsageError
-from harness.io.catalogue import read_catalogue
-from harness.record import HostRecord
-from harness.render.axes import Axis
-from harness.render.history import history_chart, history_report, name_axis
-from harness.render.history_data import history_csv
-from harness.render.svg import WIDTH, Plot, text_width
-from harness.stats.acceptance import Acceptance
-from harness.stats.history import history
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.history.acceptance import Acceptance
+from harness.history.catalogue import runs_of
+from harness.history.export import history_csv
+from harness.history.files import read_catalogue
+from harness.history.render import history_chart, history_report, name_axis
+from harness.history.series import history
+from harness.report.charts.axes import Axis
+from harness.report.charts.svg import WIDTH, Plot, text_width
+from harness.run.record import HostRecord
 from tests.report_folder import add_run, run_folder
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from harness.cli import aggregate
-from harness.errors import HarnessError
-from harness.io.overview import SUMMARY_NAME, write_overview
-from harness.io.rundir import json_text
-from harness.stats.sweep_record import SweepRun
-from harness.strict_json import parse_object
+from harness import cli as aggregate
+from harness.base.errors import HarnessError
+from harness.base.strict_json import parse_object
+from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.run.directory import json_text
+from harness.sweep.record import SweepRun
 from tests.report_folder import add_run
 from tests.test_sweep_files import RECORD
 

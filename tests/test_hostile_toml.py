@@ -5,10 +5,10 @@ import tomllib
 
 import pytest
 
-from harness.errors import UsageError
-from harness.plan import load_plan
-from harness.spec import LoadArguments, load_profile, resolve_load
-from harness.suite import load_suite
+from harness.base.errors import UsageError
+from harness.nightly.suite import load_suite
+from harness.plan.plan import load_plan
+from harness.plan.spec import LoadArguments, load_profile, resolve_load
 from tests.conftest import ROOT
 
 DEEP = "[" * 5000 + "]" * 5000

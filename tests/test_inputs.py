@@ -9,8 +9,8 @@ import zlib
 import pytest
 import zstandard
 
-from harness.errors import UsageError
-from harness.io.inputs import Input, opened, resolve
+from harness.base.errors import UsageError
+from harness.jtl.inputs import Input, opened, resolve
 from tests.conftest import ROOT
 
 CSV = (
@@ -200,7 +200,7 @@ def test_damage_is_named_and_what_stands_before_it_counts(tmp_path):
 @pytest.mark.real
 def test_a_highly_compressed_file_needs_little_memory(tmp_path):
     code = (
-        "import re, sys; from pathlib import Path; from harness.io.inputs import Input, opened\n"
+        "import re, sys; from pathlib import Path; from harness.jtl.inputs import Input, opened\n"
         "with opened(Input('a', Path(sys.argv[1]))) as jtl:\n"
         "    count = 0\n"
         "    while chunk := jtl.stream.read(1 << 20): count += len(chunk)\n"
@@ -241,7 +241,7 @@ def test_a_pipe_is_read_in_whatever_pieces_it_comes(tmp_path):
 
 
 READ_STANDARD_INPUT = (
-    "from harness.io.inputs import opened, resolve\n"
+    "from harness.jtl.inputs import opened, resolve\n"
     "with opened(resolve(['-'])[0]) as jtl: print(jtl.kind, jtl.is_plain, jtl.size_bytes, len(jtl.stream.read()))"
 )
 
@@ -378,7 +378,7 @@ def test_a_large_growth_is_told_in_mb_and_a_rewrite_as_such(tmp_path):
 
 def test_zstandard_is_not_imported_for_other_files(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from harness.io.inputs import Input, opened\n"
+        "import sys; from pathlib import Path; from harness.jtl.inputs import Input, opened\n"
         "with opened(Input('a', Path(sys.argv[1]))) as jtl: jtl.stream.read()\n"
         "print(sorted({'zstandard', 'rich', 'pandas', 'numpy'} & set(sys.modules)))"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.io.jmeter import has_dead_thread, reason_from_logs, words_of_plan
+from harness.run.jmeter import has_dead_thread, reason_from_logs, words_of_plan
 
 STARTED = "2026-11-21 10:27:04,001 INFO o.a.j.t.JMeterThread: Thread started: Users 1-4\n"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from harness.errors import UsageError
-from harness.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
-from harness.jmx_lint import lint
+from harness.base.errors import UsageError
+from harness.plan.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
+from harness.plan.lint import lint
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.io.tallies import read_samples
-from harness.jtl import Dropped, generator_of, parse
+from harness.base.errors import UsageError
+from harness.jtl.csv import Dropped, generator_of, parse
+from harness.metrics.files import read_samples
 
 HEADER = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from harness.manifest import load_manifest
-from harness.render.setup import setup_lines
-from harness.spec import load_profile
-from harness.stats.comparable import caveats
-from harness.stats.setup_diff import setup_differences
-from harness.system import render, render_facts
+from harness.compare.comparable import caveats
+from harness.compare.setup_diff import setup_differences
+from harness.plan.spec import load_profile
+from harness.report.setup import setup_lines
+from harness.system.manifest import load_manifest
+from harness.system.system import render, render_facts
 from tests.conftest import ROOT
 from tests.factories import record
 from tests.results import run_result

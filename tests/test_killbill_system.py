@@ -27,13 +27,13 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-from harness.exceptions import count_exceptions
-from harness.heap import heap_uses, read_heaps
-from harness.io.jfr import write_heap
-from harness.io.ports import free_port
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
-from harness.system import render
+from harness.base.ports import free_port
+from harness.system.exceptions import count_exceptions
+from harness.system.heap import heap_uses, read_heaps
+from harness.system.jfr import write_heap
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
+from harness.system.system import render
 from tests.killbill_client import KillBill
 
 pytestmark = pytest.mark.real
@@ -290,9 +290,9 @@ def test_mariadb_stores_the_same_and_a_given_database_url_keeps_what_is_there(tm
 AS_NOBODY = """
 import encodings.idna, encodings.unicode_escape, os, sys
 from pathlib import Path
-from harness.io.guardian import Guardian
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
+from harness.base.guardian import Guardian
+from harness.system.supervisor import Supervisor
+from harness.system.manifest import load_manifest
 from tests.killbill_client import KillBill
 
 root, build, logs, user = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])

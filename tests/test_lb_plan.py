@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.arguments import asked_of
-from harness.errors import UsageError
-from harness.plan import load_plan
-from harness.stats.level_tables import parse_csv
+from harness.base.errors import UsageError
+from harness.plan.plan import load_plan
+from harness.run.arguments import asked_of
+from harness.sweep.published import parse_csv
 from tests.conftest import ROOT
 from tests.test_run import processes_of
 

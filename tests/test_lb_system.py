@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 
-from harness.errors import UsageError
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
+from harness.base.errors import UsageError
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.real

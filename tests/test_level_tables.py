@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.errors import UsageError
-from harness.stats.level_tables import parse_csv, parse_markdown
-from harness.stats.sweep import Figures
+from harness.base.errors import UsageError
+from harness.sweep.levels import Figures
+from harness.sweep.published import parse_csv, parse_markdown
 
 # A page as published: no bars at the lines' ends, % signs here and there, and a row that has lost its first cell.
 PUBLISHED = """Running this test on the release before gives the following comparison:

@@ -2,8 +2,8 @@ import io
 
 from rich.console import Console
 
-from harness.io.progress import JtlTail, Progress, line
-from harness.live import LiveFigures, LiveTally
+from harness.metrics.live import LiveFigures, LiveTally
+from harness.run.progress import JtlTail, Progress, line
 from tests.factories import failed, sample
 
 HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"

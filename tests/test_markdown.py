@@ -1,8 +1,8 @@
-from harness.jtl import Dropped
-from harness.render.gallery import gallery
-from harness.render.markdown import report as rendered
-from harness.render.notes import NOTES_BEGIN, NOTES_END, notes_of
-from harness.summary import summarise
+from harness.jtl.csv import Dropped
+from harness.report.charts.gallery import gallery
+from harness.report.markdown import report as rendered
+from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
+from harness.report.summary import summarise
 from tests.factories import closed_load, failed, record, sample, tally_of
 
 

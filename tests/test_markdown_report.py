@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.markdown_report import parse_report
+from harness.base.errors import UsageError
+from harness.compare.markdown_report import parse_report
 
 DATA = Path(__file__).parent / "data"
 CLASSIC_HEAD = """|  | #count | average | median | 90% | min | max | errors | bandwidth |

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from harness.caveats import ABSENT_GENERATOR, SEPARATE_CLOCKS
-from harness.errors import UsageError
-from harness.goal import Goal
-from harness.io.merge import merge
-from harness.io.results import summary_of_run, write_report
-from harness.io.rundir import RunDirectory, json_text
-from harness.merge import Part, check_parts, merged_record
-from harness.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
-from harness.storage import kept_names
+from harness.base.errors import UsageError
+from harness.plan.goal import Goal
+from harness.report.files import summary_of_run, write_report
+from harness.report.merge import Part, check_parts, merged_record
+from harness.report.merge_files import merge
+from harness.report.warnings import ABSENT_GENERATOR, SEPARATE_CLOCKS
+from harness.run.directory import RunDirectory, json_text
+from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
+from harness.storage.layout import kept_names
 from tests.conftest import ROOT
 from tests.factories import closed_load, record
 

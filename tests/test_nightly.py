@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from harness.errors import UsageError
-from harness.nightly import NOT_RUN, RUNNING, UNDER_WAY, Commits, NightlyRecord, NightRun, order_of
-from harness.record import HostRecord
-from harness.render.junit import junit_xml
-from harness.render.nightly import headline, nightly_page
-from harness.render.step_summary import LIMIT_BYTES, step_summary
-from harness.stats.acceptance import Acceptance
-from harness.stats.nightly import NightlyResult, nightly_result
-from harness.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
+from harness.base.errors import UsageError
+from harness.history.acceptance import Acceptance
+from harness.nightly.junit import junit_xml
+from harness.nightly.outcome import NightlyResult, nightly_result
+from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, Commits, NightlyRecord, NightRun, order_of
+from harness.nightly.render import headline, nightly_page
+from harness.nightly.step_summary import LIMIT_BYTES, step_summary
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
+from harness.run.record import HostRecord
 from tests.factories import closed_load
 from tests.nights import ended, entries, entry, load, night
 

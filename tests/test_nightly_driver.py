@@ -15,11 +15,11 @@ import psutil
 import pytest
 from junitparser import JUnitXml
 
-from harness.cli import nightly
-from harness.errors import UsageError
-from harness.io.child import Launch
-from harness.io.interrupts import Interrupts
-from harness.io.limited_child import INTERRUPTED, TOO_LONG, Patience, run_limited
+from harness.base.errors import UsageError
+from harness.base.interrupts import Interrupts
+from harness.base.process import Launch
+from harness.nightly import command as nightly
+from harness.nightly.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
 from tests.conftest import ROOT, TINY_PLAN, start_front_door
 from tests.moto_server import ENVIRONMENT, moto_server
 from tests.off_host import ALIAS, host, jmx, request

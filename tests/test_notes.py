@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.io.overview import SUMMARY_NAME, write_overview
-from harness.io.pages import write_page
-from harness.io.results import summary_of_run, write_report
-from harness.render.gallery import gallery
-from harness.render.markdown import report
-from harness.render.notes import NOTES_BEGIN, NOTES_END, notes_of, rendered_again
+from harness.base.errors import UsageError
+from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.report.charts.gallery import gallery
+from harness.report.files import summary_of_run, write_report
+from harness.report.markdown import report
+from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of, rendered_again
+from harness.report.pages import write_page
 from tests.report_folder import add_run
 
 WORD = "the pool was 30 that day"

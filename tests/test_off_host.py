@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.io import toolchain
+from harness.base import toolchain
 from tests.off_host import ALIAS, element, flag, host, jmx, request, script, text
 
 pytestmark = pytest.mark.real

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
 
 pytestmark = pytest.mark.real
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from harness.caveats import OTHER_RUN
-from harness.io.other_runs import OtherRuns, registered
-from harness.verdict import DOUBTFUL
+from harness.report.verdict import DOUBTFUL
+from harness.report.warnings import OTHER_RUN
+from harness.run.other_runs import OtherRuns, registered
 from tests.conftest import ROOT
 from tests.factories import record, two_users
 from tests.test_caveats import caveats_of, summary_of
@@ -41,7 +41,7 @@ def test_a_run_whose_load_is_over_is_no_other_run():
 
 
 def test_a_run_that_was_killed_is_no_other_run_and_its_file_is_removed(folder):
-    program = "import time; from harness.io.other_runs import registered\n"
+    program = "import time; from harness.run.other_runs import registered\n"
     program += "with registered('shop/run-01_1'): print('on', flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"on\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
-from harness.spec import ClosedLoad, OpenLoad
+from harness.base.errors import UsageError
+from harness.plan.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
+from harness.plan.spec import ClosedLoad, OpenLoad
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.ranks import adjusted_p_values, least_p_value, p_value, shift, shift_interval
+from harness.metrics.ranks import adjusted_p_values, least_p_value, p_value, shift, shift_interval
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import spec as specs
-from harness.cli.arguments import asked_of
-from harness.cli.checking import check_asked
-from harness.errors import UsageError
-from harness.script_text import is_simple
+from harness.base.errors import UsageError
+from harness.plan import spec as specs
+from harness.plan.script_text import is_simple
+from harness.run.arguments import asked_of
+from harness.run.preflight import check_asked
 from tests.conftest import ROOT
 from tests.off_host import ALIAS, ENDS, REFUSED, SCHEDULER, element, flag, host, jmx, request, script, text, variables
 

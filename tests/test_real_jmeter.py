@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from harness.io import toolchain
+from harness.base import toolchain
 from tests.conftest import ROOT
 from tests.test_run import processes_of, report, run_json, samples_under_way, wait_for
 from tests.test_spellings import assert_no_secret

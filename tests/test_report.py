@@ -8,11 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.caveats import CODES
-from harness.io.results import write_report
-from harness.io.rundir import RunDirectory, json_text
-from harness.jtl import Dropped
-from harness.summary import FORMAT_VERSION, RunSummary, summarise
+from harness.jtl.csv import Dropped
+from harness.report.files import write_report
+from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
+from harness.report.warnings import CODES
+from harness.run.directory import RunDirectory, json_text
 from tests.conftest import ROOT
 from tests.factories import closed_load, failed, record, sample, tally_of
 

@@ -320,7 +320,7 @@ def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     # A set-up step that would last for a minute, stopped as `kill` stops it.
     log = tmp_path / "log"
     code = (
-        "from pathlib import Path\nfrom harness.io import toolchain\nfrom harness.io.interrupts import Interrupts\n"
+        "from pathlib import Path\nfrom harness.base import toolchain\nfrom harness.base.interrupts import Interrupts\n"
         "with Interrupts():\n"
         f"    toolchain._run(['sh', '-c', 'sleep 61 & echo up; wait'], Path({str(log)!r}), '')"
     )

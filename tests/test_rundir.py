@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from harness.errors import UsageError
-from harness.io.rundir import RunDirectory, check_space, read_json, reserve
+from harness.base.errors import UsageError
+from harness.run.directory import RunDirectory, check_space, read_json, reserve
 
 
 def test_the_first_run_of_a_plan_is_run_01_1_and_the_next_counts_on(tmp_path):

@@ -15,13 +15,13 @@ import boto3
 import pytest
 import zstandard
 
-from harness.cli.aggregate import main
-from harness.cli.keeping import keep, push_command
-from harness.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
-from harness.io.results import write_report
-from harness.io.rundir import RunDirectory
-from harness.io.s3 import DifferentError, Place, check_writable, open_place, pull, push, runs_there
-from harness.record import RUNNING
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
+from harness.cli import main
+from harness.report.files import write_report
+from harness.run.directory import RunDirectory
+from harness.run.record import RUNNING
+from harness.storage.after_run import keep, push_command
+from harness.storage.s3 import DifferentError, Place, check_writable, open_place, pull, push, runs_there
 from tests.conftest import ROOT, Start
 from tests.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR, Proxy
 from tests.moto_server import ENVIRONMENT, moto_server

@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from harness.jmx import fixed_secrets
-from harness.plan import load_plan
-from harness.secrecy import masked, masked_table, says_secret, secret_values, secrets_in
+from harness.base.secrecy import masked, masked_table, says_secret, secret_values, secrets_in
+from harness.plan.jmx import fixed_secrets
+from harness.plan.plan import load_plan
 from tests.conftest import ROOT, TINY_JMX
 from tests.secret_spellings import every_spelling
 from tests.test_run import wait_for

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.errors import UsageError
-from harness.io.secrets import find_secrets, mask_secrets
+from harness.base.errors import UsageError
+from harness.base.secrets import find_secrets, mask_secrets
 
 
 def test_what_is_given_goes_before_the_environment_and_that_before_the_file(tmp_path, monkeypatch):

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from harness.record import GeneratorRecord, HostRecord
-from harness.stats.setup_diff import Difference, setup_differences
+from harness.compare.setup_diff import Difference, setup_differences
+from harness.run.record import GeneratorRecord, HostRecord
 from tests.factories import closed_load, record
 from tests.results import run_result
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from harness.cli.arguments import asked_of
-from harness.manifest import load_manifest, system_names
-from harness.plan import load_plan
-from harness.spec import load_profile
+from harness.plan.plan import load_plan
+from harness.plan.spec import load_profile
+from harness.run.arguments import asked_of
+from harness.system.manifest import load_manifest, system_names
 from tests.conftest import PROFILES, ROOT
 
 SYSTEMS = system_names(ROOT / "systems")

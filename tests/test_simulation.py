@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.stats.comparison import AVERAGE, METRICS
-from harness.stats.simulation import (
+from bench.simulated_runs import (
     SERVICE_MS,
     group_rates,
     per_request_p_value,
@@ -14,6 +13,7 @@ from harness.stats.simulation import (
     queue_rates,
     response_times,
 )
+from harness.compare.comparison import AVERAGE, METRICS
 
 
 def above_by_chance(rate: float, repetitions: int) -> float:

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from harness.catalogue import Catalogue, Document, first_line, headline_of
-from harness.io.catalogue import read_catalogue
-from harness.io.overview import SUMMARY_NAME, write_overview
-from harness.record import RUNNING
-from harness.render.markdown import NOTES_BEGIN, NOTES_END
-from harness.render.overview import overview
-from harness.stats.sweep_record import level_note
+from harness.history.catalogue import Catalogue, Document, first_line, headline_of
+from harness.history.files import read_catalogue
+from harness.history.summary import overview
+from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.report.markdown import NOTES_BEGIN, NOTES_END
+from harness.run.record import RUNNING
+from harness.sweep.record import level_note
 from tests.report_folder import add_run, run_folder
 
 

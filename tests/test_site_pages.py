@@ -5,14 +5,14 @@ import json
 import pytest
 from markupsafe import Markup
 
-from harness.errors import UsageError
-from harness.figures import LOAD
-from harness.io.rundir import read_json
-from harness.io.site import write_site
-from harness.render.site.courses import bars_of, courses_of
-from harness.render.site.pages import Site
-from harness.render.site.prose import prose
-from harness.summary import FORMAT_VERSION
+from harness.base.errors import UsageError
+from harness.metrics.figures import LOAD
+from harness.report.summary import FORMAT_VERSION
+from harness.run.directory import read_json
+from harness.site.files import write_site
+from harness.site.html import prose
+from harness.site.pages import Site
+from harness.site.series import bars_of, courses_of
 from tests.report_folder import add_run, run_folder
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.aggregate import main
-from harness.errors import UsageError
-from harness.io.rundir import json_text
-from harness.io.sources import find_paths, in_plan, read_result
-from harness.jtl import Dropped
-from harness.record import RUNNING
-from harness.summary import FORMAT_VERSION, summarise
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.compare.sources import find_paths, in_plan, read_result
+from harness.jtl.csv import Dropped
+from harness.report.summary import FORMAT_VERSION, summarise
+from harness.run.directory import json_text
+from harness.run.record import RUNNING
 from tests.factories import record, tally_of, two_users
 from tests.report_folder import add_run
 

@@ -2,9 +2,17 @@ from dataclasses import replace
 
 import pytest
 
-from harness.errors import UsageError
-from harness.plan import PlanLoad
-from harness.spec import ClosedLoad, LoadArguments, OpenLoad, load_profile, parse_series, parse_target, resolve_load
+from harness.base.errors import UsageError
+from harness.plan.plan import PlanLoad
+from harness.plan.spec import (
+    ClosedLoad,
+    LoadArguments,
+    OpenLoad,
+    load_profile,
+    parse_series,
+    parse_target,
+    resolve_load,
+)
 from tests.conftest import PROFILES, ROOT
 
 DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.io.secrets import mask_secrets
-from harness.secrecy import masked
+from harness.base.secrecy import masked
+from harness.base.secrets import mask_secrets
 from tests.secret_spellings import csv_row, every_spelling
 
 NASTY = "".join(map(chr, range(32, 127))) + "äöüßéñ€漢字Ωж😀"

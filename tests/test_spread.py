@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.stats.spread import spread
+from harness.history.spread import spread
 
 
 def test_of_six_values_the_sixth_least_distance_counts() -> None:

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from harness.errors import UsageError
-from harness.record import RUNNING
-from harness.storage import (
+from harness.base.errors import UsageError
+from harness.run.record import RUNNING
+from harness.storage.layout import (
     FIGURES,
     Location,
     Manifest,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.suite import load_suite
+from harness.base.errors import UsageError
+from harness.nightly.suite import load_suite
 
 RUN = '[[run]]\nplan = "tiny"\n'
 

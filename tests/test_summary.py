@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from harness.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
-from harness.jtl import Dropped
-from harness.summary import RunSummary, summarise
-from harness.tally import SampleTally
-from harness.window import Window
+from harness.jtl.csv import Dropped
+from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window
+from harness.report.summary import RunSummary, summarise
 from tests.factories import failed, record, sample, tally_of
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.errors import StartError, UsageError
-from harness.io.guardian import OWNER_VARIABLE, Guardian, owned_processes
-from harness.io.once import stamp_of
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
+from harness.base.errors import StartError, UsageError
+from harness.base.guardian import OWNER_VARIABLE, Guardian, owned_processes
+from harness.base.once import stamp_of
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
 from tests.test_run import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -266,9 +266,9 @@ def test_a_step_that_fails_tells_the_end_of_its_log(make: Start) -> None:
 HARNESS = """
 import sys
 from pathlib import Path
-from harness.io.guardian import Guardian
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
+from harness.base.guardian import Guardian
+from harness.system.supervisor import Supervisor
+from harness.system.manifest import load_manifest
 
 manifest = load_manifest(Path(sys.argv[1]))
 settings = manifest.resolve_settings({"mode": sys.argv[3]})

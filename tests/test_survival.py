@@ -17,10 +17,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.io import toolchain
-from harness.io.guardian import Guardian, owned_processes
-from harness.io.interrupts import Interrupts
-from harness.io.telemetry import TelemetryWriter
+from harness.base import toolchain
+from harness.base.guardian import Guardian, owned_processes
+from harness.base.interrupts import Interrupts
+from harness.run.telemetry_writer import TelemetryWriter
 from tests.conftest import FAKE_JMETER, ROOT, arguments_of_run
 from tests.test_real_jmeter import DUMMY_JMX
 from tests.test_run import processes_of, report, run_json, samples_under_way, wait_for
@@ -366,7 +366,7 @@ def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, t
 
 LEAVE = """
 import os, subprocess, sys
-from harness.io.guardian import Guardian
+from harness.base.guardian import Guardian
 guardian = Guardian()
 environment = {**os.environ, **guardian.environment}
 subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True, env=environment)

@@ -4,15 +4,15 @@ from statistics import fmean
 
 import pytest
 
-from harness.caveats import CLOSED_MODEL, DOUBTS, TOO_FEW_SAMPLES, Caveat
-from harness.goal import Goal
-from harness.histogram import Histogram
-from harness.result import RUN, LabelResult, RunResult
-from harness.stats.sweep import Figures, LevelRun, Sweep, level_run, levels_of
-from harness.stats.sweep_analysis import Answer, analyse, answer, outcome
-from harness.stats.throughput_curve import Plateau
-from harness.telemetry import Usage
-from harness.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.compare.result import RUN, LabelResult, RunResult
+from harness.metrics.histogram import Histogram
+from harness.plan.goal import Goal
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.report.warnings import CLOSED_MODEL, DOUBTS, TOO_FEW_SAMPLES, Caveat
+from harness.run.telemetry import Usage
+from harness.sweep.analysis import Answer, analyse, answer, outcome
+from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
+from harness.sweep.throughput_curve import Plateau
 from tests.sweeps import BROKEN, DIRECT, GATEWAY, NGINX, THRUZERO, levels, repeated
 
 FINE = Verdict(VALID, (), (), ())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.stats.sweep import Figures, LevelRun, Sweep, levels_of
-from harness.stats.sweep_compare import compare_sweeps, sentence
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
+from harness.sweep.pairs import compare_sweeps, sentence
 from tests.sweeps import BROKEN, sweep
 
 # FOLIO's check-in, average and 75 % line (ms) of two releases, and the differences it published; two rounds.

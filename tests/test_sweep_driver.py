@@ -9,9 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.cli import capacity, sweep
-from harness.errors import UsageError
-from harness.io import toolchain
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.sweep import capacity_command as capacity
+from harness.sweep import command as sweep
 from tests.conftest import FAKE_JMETER, arguments_of_run, start_front_door
 from tests.test_real_jmeter import DUMMY_JMX
 from tests.test_run import processes_of, run_json, wait_for

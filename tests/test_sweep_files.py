@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.heap import read_heaps
-from harness.io.jcmd import dump_recordings
-from harness.io.jfr import write_heap
-from harness.io.log_stretch import copy_stretch, log_ends
-from harness.io.rundir import reserve
-from harness.io.sweep_files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
-from harness.stats.sweep_record import FINISHED
-from harness.stats.time_left import time_left_s
+from harness.base.errors import UsageError
+from harness.run.directory import reserve
+from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
+from harness.sweep.record import FINISHED
+from harness.sweep.time_left import time_left_s
+from harness.system.heap import read_heaps
+from harness.system.jcmd import dump_recordings
+from harness.system.jfr import write_heap
+from harness.system.log_part import copy_stretch, log_ends
 from tests.conftest import ROOT
 from tests.test_heap import garbage_command
 from tests.test_run import wait_for
@@ -141,7 +141,8 @@ def test_the_time_left_of_loops_is_known_after_the_first_run():
 def open_files_allowed(users: int, soft: int, hard: int) -> str:
     """Return the soft limit after it was asked for so many users, or the error, in a process of its own."""
     code = (
-        "import resource\nfrom harness.errors import UsageError\nfrom harness.io.open_files import allow_open_files\n"
+        "import resource\nfrom harness.base.errors import UsageError\n"
+        "from harness.base.open_files import allow_open_files\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"
         f"try:\n    allow_open_files({users})\n    print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
         "except UsageError as error:\n    print(error)"

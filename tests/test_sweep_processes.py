@@ -2,13 +2,13 @@
 
 import pytest
 
-from harness.render.sweep import sweep_report
-from harness.render.sweep_processes import growth_section, process_table
-from harness.stats.growth import RunMemory, memory_of_runs
-from harness.stats.sweep import Figures, LevelRun, Sweep, levels_of
-from harness.stats.sweep_analysis import analyse
-from harness.telemetry import Usage
-from harness.verdict import INTERRUPTED, VALID, Verdict
+from harness.report.verdict import INTERRUPTED, VALID, Verdict
+from harness.run.telemetry import Usage
+from harness.sweep.analysis import analyse
+from harness.sweep.growth import RunMemory, memory_of_runs
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
+from harness.sweep.processes import growth_section, process_table
+from harness.sweep.render import sweep_report
 from tests.factories import record
 from tests.sweeps import BROKEN
 

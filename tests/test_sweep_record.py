@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.errors import UsageError
-from harness.stats.sweep_record import RUNNING, SweepRecord, SweepRun
+from harness.base.errors import UsageError
+from harness.sweep.record import RUNNING, SweepRecord, SweepRun
 from tests.sweeps import SWEEP_RECORD
 
 RECORD = replace(

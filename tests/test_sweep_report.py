@@ -11,24 +11,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.cli.aggregate import main
-from harness.errors import EXIT_OK, UsageError
-from harness.goal import Goal
-from harness.io.rundir import json_text
-from harness.io.sweeps import find_sweeps, write_sweep_report
-from harness.jtl import Dropped
-from harness.record import GeneratorRecord
-from harness.render.notes import NOTES_END, notes_of
-from harness.render.svg import LEFT, RIGHT
-from harness.render.sweep_charts import sweep_pictures
-from harness.render.sweep_words import answer_text, counted_text, doubts, findings
-from harness.stats.level_tables import parse_csv, parse_markdown
-from harness.stats.sweep import Figures, LevelRun, Sweep, levels_of
-from harness.stats.sweep_analysis import analyse
-from harness.stats.sweep_record import CAPACITY, RUNNING, SweepRecord, SweepRun
-from harness.stats.sweep_simulation import QUEUES, THIRTEEN
-from harness.summary import summarise
-from harness.verdict import DOUBTFUL, VALID, Verdict
+from bench.simulated_sweeps import QUEUES, THIRTEEN
+from harness.base.errors import EXIT_OK, UsageError
+from harness.cli import main
+from harness.jtl.csv import Dropped
+from harness.plan.goal import Goal
+from harness.report.charts.svg import LEFT, RIGHT
+from harness.report.notes import NOTES_END, notes_of
+from harness.report.summary import summarise
+from harness.report.verdict import DOUBTFUL, VALID, Verdict
+from harness.run.directory import json_text
+from harness.run.record import GeneratorRecord
+from harness.sweep.analysis import analyse
+from harness.sweep.charts import sweep_pictures
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
+from harness.sweep.published import parse_csv, parse_markdown
+from harness.sweep.record import CAPACITY, RUNNING, SweepRecord, SweepRun
+from harness.sweep.sources import find_sweeps, write_sweep_report
+from harness.sweep.text import answer_text, counted_text, doubts, findings
 from tests.factories import closed_load, failed, record, sample, tally_of
 from tests.sweeps import DIRECT, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from harness.stats.monotone import fall_p_value, never_falling
-from harness.stats.sweep_simulation import LAWS, QUEUES, SEVEN, THIRTEEN, Queue, of_law, of_queue
+from bench.simulated_sweeps import LAWS, QUEUES, SEVEN, THIRTEEN, Queue, of_law, of_queue
+from harness.sweep.monotone import fall_p_value, never_falling
 
 
 def test_mean_value_analysis_of_one_server_is_that_worked_out_by_hand():

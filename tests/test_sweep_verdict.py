@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from harness.stats.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
-from harness.stats.sweep_compare import Delta, FigureComparison, LevelVerdict, SweepComparison
-from harness.stats.sweep_verdict import sweep_verdict
-from harness.thresholds import Thresholds
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.plan.thresholds import Thresholds
+from harness.sweep.pairs import Delta, FigureComparison, LevelVerdict, SweepComparison
+from harness.sweep.verdict import sweep_verdict
 
 LEVELS = (1, 5, 10, 25, 50, 75, 100)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.manifest import load_manifest, system_names
-from harness.system import Manifest, applies, render, render_argv, render_facts
+from harness.base.errors import UsageError
+from harness.system.manifest import load_manifest, system_names
+from harness.system.system import Manifest, applies, render, render_argv, render_facts
 from tests.conftest import PROFILES, ROOT
 
 SYSTEMS = ROOT / "tests" / "systems"

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.figures import LOAD, SETUP
-from harness.jtl import TRANSACTION_MESSAGE, Dropped
-from harness.render.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
-from harness.render.machine import csv_head, csv_rows, json_lines, json_object
-from harness.render.selection import Selection, Shown, parse_pattern
-from harness.render.tables import cell, classic_table, group_table, titled_tables
-from harness.render.terminal import FAILED, SLOWEST, screen_table
-from harness.summary import summarise
-from harness.tally import SampleTally
-from harness.window import Window
+from harness.base.errors import UsageError
+from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
+from harness.metrics.figures import LOAD, SETUP
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window
+from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
+from harness.report.export import csv_head, csv_rows, json_lines, json_object
+from harness.report.selection import Selection, Shown, parse_pattern
+from harness.report.summary import summarise
+from harness.report.tables import cell, classic_table, group_table, titled_tables
+from harness.report.terminal import FAILED, SLOWEST, screen_table
 from tests.conftest import ROOT
 from tests.factories import failed, sample, tally_of
 

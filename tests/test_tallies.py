@@ -8,13 +8,14 @@ import sys
 import pytest
 import zstandard
 
-from harness.errors import UsageError
-from harness.io import tallies, toolchain
-from harness.io.inputs import Input, resolve
-from harness.io.jtls import Counting, summary_of_jtls
-from harness.io.tallies import read_tally
-from harness.io.toolchain import ensure_counter
-from harness.window import parse_window
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.base.toolchain import ensure_counter
+from harness.jtl.inputs import Input, resolve
+from harness.metrics import files as tallies
+from harness.metrics.files import read_tally
+from harness.metrics.window import parse_window
+from harness.report.jtls import Counting, summary_of_jtls
 from tests.conftest import ROOT
 
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,allThreads"

@@ -7,8 +7,8 @@ import time
 import psutil
 import pytest
 
-from harness.io.telemetry import TelemetryWriter
-from harness.telemetry import SERIES_POINTS_KEPT, UsageSeries, read_telemetry
+from harness.run.telemetry import SERIES_POINTS_KEPT, UsageSeries, read_telemetry
+from harness.run.telemetry_writer import TelemetryWriter
 
 ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
 1000,jmeter,0.500,100,10

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.errors import UsageError
-from harness.plan import load_plan
-from harness.thresholds import Thresholds
+from harness.base.errors import UsageError
+from harness.plan.plan import load_plan
+from harness.plan.thresholds import Thresholds
 from tests.conftest import ROOT, TINY_PLAN
 
 

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from harness.plan import load_plan
+from harness.plan.plan import load_plan
 from tests.conftest import ROOT
 from tests.local_server import serving
 from tests.test_killbill_plan import jmeter_home

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-from harness.errors import StartError
-from harness.exceptions import count_exceptions
-from harness.heap import heap_uses, read_heaps
-from harness.io.jfr import write_heap
-from harness.io.supervisor import Supervisor
-from harness.manifest import load_manifest
+from harness.base.errors import StartError
+from harness.system.exceptions import count_exceptions
+from harness.system.heap import heap_uses, read_heaps
+from harness.system.jfr import write_heap
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.real

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from harness.coordinated_omission import corrected_times
-from harness.gaps import Gap, find_gaps
-from harness.histogram import Histogram
-from harness.io.inputs import resolve
-from harness.io.jtls import summary_of_jtls
-from harness.jtl import Dropped
-from harness.record import OPEN
-from harness.summary import RunSummary, summarise, window_of
-from harness.tally import SampleTally
-from harness.window import SecondFigures, parse_window
+from harness.jtl.csv import Dropped
+from harness.jtl.inputs import resolve
+from harness.metrics.coordinated_omission import corrected_times
+from harness.metrics.gaps import Gap, find_gaps
+from harness.metrics.histogram import Histogram
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import SecondFigures, parse_window
+from harness.report.jtls import summary_of_jtls
+from harness.report.summary import RunSummary, summarise, window_of
+from harness.run.record import OPEN
 from tests.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.io import toolchain
-from harness.io.java import java_context
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.base.java import java_context
 from tests.conftest import FAKE_JMETER
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from harness import units
-from harness.errors import UsageError
+from harness.base import units
+from harness.base.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from harness.stats.usl import fit, throughput
+from harness.sweep.usl import fit, throughput
 from tests.sweeps import DIRECT, THRUZERO
 
 USERS = (1, 5, 10, 25, 50, 75, 100)

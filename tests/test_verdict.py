@@ -1,10 +1,10 @@
 import pytest
 
-from harness.caveats import CODES, DOUBTS, HOST_CPU
-from harness.goal import Goal
-from harness.jtl import Dropped
-from harness.summary import summarise
-from harness.verdict import headline
+from harness.jtl.csv import Dropped
+from harness.plan.goal import Goal
+from harness.report.summary import summarise
+from harness.report.verdict import headline
+from harness.report.warnings import CODES, DOUBTS, HOST_CPU
 from tests.factories import closed_load, failed, record, sample, tally_of, two_users
 
 

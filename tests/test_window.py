@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.jtl import Dropped, parse
-from harness.stats import window_simulation
-from harness.steadiness import t_value
-from harness.window import (
+from bench import simulated_windows as window_simulation
+from harness.base.errors import UsageError
+from harness.jtl.csv import Dropped, parse
+from harness.metrics.steadiness import t_value
+from harness.metrics.window import (
     SecondFigures,
     Window,
     WindowSpec,

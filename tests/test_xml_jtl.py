@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.jtl import Dropped, Sample, parse
-from harness.xml_jtl import parse_xml
+from harness.base.errors import UsageError
+from harness.jtl.csv import Dropped, Sample, parse
+from harness.jtl.xml import parse_xml
 from tests.conftest import ROOT
 
 DATA = ROOT / "tests" / "data"

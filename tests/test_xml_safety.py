@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.jmx import fixed_secrets, plan_tree, read_properties
-from harness.jtl import Dropped
-from harness.plan import load_plan
-from harness.xml_jtl import parse_xml
+from harness.base.errors import UsageError
+from harness.jtl.csv import Dropped
+from harness.jtl.xml import parse_xml
+from harness.plan.jmx import fixed_secrets, plan_tree, read_properties
+from harness.plan.plan import load_plan
 from tests.conftest import ROOT, TINY_JMX
 from tests.test_imports import MODULES, imports_of, name_of
 
@@ -142,11 +142,11 @@ def test_nothing_else_parses_xml():
         if parsers - {"xml.sax.saxutils", "xml.sax.saxutils.escape"}:
             found[name_of(path)] = {name.split(".")[0] for name in parsers}
     assert found == {
-        "harness.jmx": {"xml", "defusedxml"},  # xml to build and write
-        "harness.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
-        "harness.render.gallery": {"defusedxml"},  # the charts that we drew
-        "harness.xml_jtl": {"xml"},
-        "harness.xml_elements": {"xml"},
+        "harness.plan.jmx": {"xml", "defusedxml"},  # xml to build and write
+        "harness.base.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
+        "harness.report.charts.gallery": {"defusedxml"},  # the charts that we drew
+        "harness.jtl.xml": {"xml"},
+        "harness.jtl.xml_elements": {"xml"},
     }
     calls = {
         node.func.attr

@@ -1,0 +1,133 @@
+"""`scripts/bench aggregate`: our reader and what a user could pick instead, side by side on generated files."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from bench import file as bench_file
+from bench.contenders import CONTENDERS, IN_BENCH_VENV, JMETER, OURS, Contender, Tools
+from bench.file import BenchFile
+from bench.measure import ERR_NAME, OUT_NAME, measure
+from bench.results import SMALL_ROWS, Pass, Result, aims, wrong
+from bench.tables import aims_table, results_table
+from harness.base import toolchain
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.base.guardian import Guardian
+from harness.base.once import lock
+from harness.base.units import mb_text, parse_whole_number, percent_text
+from harness.run.jmeter import JMeterHome
+
+_SEED = 1
+_ROWS_MOST = 100_000_000
+_SMALL_REPEAT = 7
+# A machine of which others use more than this share, before anything is started, is not quiet.
+_QUIET_RATIO = 0.05
+_LOOK_S = 1.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this part of the bench can be told."""
+    parser.add_argument("--rows", default="1000000,10000000", metavar="N,…", help="sizes (1000000,10000000)")
+    parser.add_argument("--repeat", default="3", metavar="N", help="timed passes of each reader (3)")
+    names = ",".join(one.name for one in CONTENDERS if one.name != OURS)
+    parser.add_argument("--without", default="", metavar="NAME,…", help=f"readers to leave out: {names}")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print a table per file and the aims; return 0, or 1 when one of the aims is not met."""
+    sizes = [parse_whole_number(text, "--rows", 1, _ROWS_MOST) for text in options.rows.split(",")]
+    repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
+    chosen = _chosen([name for name in options.without.split(",") if name])
+    ours = [one for one in chosen if one.name == OURS]
+    results: list[Result] = []
+    with lock(toolchain.BUILD / "bench.lock", "the bench", _say):
+        tools = _tools(chosen)
+        busy_ratio = psutil.cpu_percent(_LOOK_S) / 100
+        if busy_ratio > _QUIET_RATIO:
+            print(f"Not a quiet machine: others used {percent_text(busy_ratio, 0)} % of its CPU before this began.\n")
+        for row_count in dict.fromkeys((SMALL_ROWS, *sizes)):
+            file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _say)
+            contenders = chosen if row_count in sizes else ours
+            found = side_by_side(contenders, tools, file, _SMALL_REPEAT if row_count == SMALL_ROWS else repeat)
+            print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n\n{results_table(found)}\n", flush=True)
+            results += found
+    judged = aims(results)
+    print(aims_table(judged))
+    return EXIT_OK if all(aim.is_met for aim in judged) else EXIT_REGRESSED
+
+
+def _chosen(without: Sequence[str]) -> list[Contender]:
+    names = [one.name for one in CONTENDERS if one.name != OURS]
+    for name in without:
+        if name not in names:
+            raise UsageError(f"--without {name}: no such reader", f"there are {', '.join(names)}")
+    return [one for one in CONTENDERS if one.name not in without]
+
+
+def _tools(chosen: Sequence[Contender]) -> Tools:
+    """Return where everything is, built first where a reader that was chosen needs it."""
+    names = {one.name for one in chosen}
+    python = Path(sys.executable)
+    bench_python = toolchain.ensure_bench_venv() if names & IN_BENCH_VENV else python
+    jmeter_home = toolchain.ensure_jmeter() if JMETER in names else toolchain.BUILD
+    jmeter_version = JMeterHome(jmeter_home, java="").versions()["jmeter"]
+    return Tools(toolchain.ROOT, python, bench_python, jmeter_home, jmeter_version)
+
+
+def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:
+    """Return the results of the readers, in their order.
+
+    First each has a pass that is not timed: it warms up, and its memory is watched. Then each pass goes through all
+    of them, so that noise hits all alike, and each pass begins with another one. The figures are checked every time.
+    """
+    fit = [one for one in contenders if one.most_rows is None or file.row_count <= one.most_rows]
+    results = {one.name: Result(one, file.row_count, (), None) for one in fit}
+    with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        guardian.remove_at_end(Path(folder))
+        for number in range(repeat + 1):
+            place = number % len(fit)
+            for one in (*fit[place:], *fit[:place]):
+                before = results[one.name]
+                if not before.problem:
+                    results[one.name] = _pass(before, tools, file, Path(folder), guardian, is_first=number == 0)
+    return [results[one.name] for one in fit]
+
+
+def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian: Guardian, *, is_first: bool) -> Result:
+    """Return the result with one more pass in it."""
+    contender = before.contender
+    work = folder / contender.name
+    work.mkdir()
+    what = "warm-up and memory" if is_first else f"pass {len(before.passes) + 1}"
+    _say(f"{file.row_count:,} rows, {contender.title}, {what}: ", end="")
+    command = contender.command(tools, file.path, work)
+    measured = measure(command, work, guardian.environment, watch_memory=is_first)
+    version, problem = before.version, ""
+    if measured.exit_code:
+        last = (work / ERR_NAME).read_text(errors="replace").strip().splitlines()[-1:]
+        problem = f"FAILED with code {measured.exit_code}: {''.join(last)}"
+    else:
+        try:
+            output = (work / (contender.output or OUT_NAME)).read_text(encoding="utf-8")
+            version = contender.version(tools, output)
+            problem = wrong(contender.differences(output, file.truth))
+        except (OSError, ValueError, KeyError) as error:
+            problem = f"FAILED: its output cannot be understood ({error})"
+    shutil.rmtree(work)
+    print(f"{measured.wall_s:.2f} s{problem and f', {problem}'}", file=sys.stderr, flush=True)
+    after = replace(before, problem=problem, version=version)
+    if is_first:
+        return replace(after, peak_bytes=measured.peak_bytes)
+    return replace(after, passes=(*before.passes, Pass(measured.wall_s, measured.cpu_s)))
+
+
+def _say(text: str, end: str = "\n") -> None:
+    print(f"bench: {text}", file=sys.stderr, end=end, flush=True)

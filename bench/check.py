@@ -1,0 +1,116 @@
+"""Says where a reader's output differs from what is true of the file; nothing is a match.
+
+Every reader is held to all that it prints, so that none is fast by losing rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from bench.truth import LabelTruth, Truth
+from harness.base import units
+
+TOTAL = "TOTAL"
+# As JMeter's dashboard calls the row of all samples.
+_DASHBOARD_TOTAL = "Total"
+_DASHBOARD_KEYS: Mapping[str, Callable[[LabelTruth], float]] = {
+    "sampleCount": lambda truth: truth.sample_count,
+    "errorCount": lambda truth: truth.error_count,
+    "meanResTime": lambda truth: truth.elapsed_sum_ms / truth.sample_count,
+    "minResTime": lambda truth: min(truth.counts),
+    "maxResTime": lambda truth: max(truth.counts),
+}
+_MUST_HAVE = ("label", "count", "average ms", "median ms", "errors")
+_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?) % ms")
+
+
+def counts_differ(output: str, truth: Truth) -> list[str]:
+    """Return the differences of `{"counts": [[label, elapsed, count], …]}`, the output of bench/programs."""
+    found: dict[str, dict[int, int]] = {}
+    for label, elapsed_ms, count in json.loads(output)["counts"]:
+        found.setdefault(label, {})[int(elapsed_ms)] = count
+    differences = _labels_differ(found, {label.label for label in truth.labels})
+    for label in truth.labels:
+        counts = found.get(label.label, {})
+        if counts and counts != label.counts:
+            wrong = _difference(f"{label.label}: count", sum(counts.values()), label.sample_count)
+            differences.append(wrong or f"{label.label}: right count, wrong elapsed times")
+    return differences
+
+
+def table_differs(output: str, truth: Truth) -> list[str]:
+    """Return the differences of the first Markdown table of `aggregate.py table`, cell by cell as text.
+
+    Columns that the truth knows nothing of are passed over.
+    """
+    table = output[output.find("| label") :].split("\n\n")[0]
+    lines = [line[2:-2].split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    if not lines or not set(_MUST_HAVE) <= set(lines[0]):
+        return ["no table with the columns " + ", ".join(_MUST_HAVE)]
+    columns = lines[0]
+    rows = {cells[0]: dict(zip(columns, cells, strict=True)) for cells in lines[2:]}
+    expected = {label.label: label for label in (*truth.labels, truth.total(TOTAL))}
+    differences = _labels_differ(rows, set(expected))
+    for name, label in expected.items():
+        for column, cell in rows.get(name, {}).items():
+            right = _cell(column, label)
+            if right is not None and cell != right:
+                is_count = column in ("count", "errors") and cell.isdigit()
+                what = f"{name}: {column}"
+                differences.append(
+                    _difference(what, int(cell), int(right)) if is_count else f"{what} {cell}, not {right}"
+                )
+    return differences
+
+
+def dashboard_differs(output: str, truth: Truth) -> list[str]:
+    """Return the differences of the statistics.json that `jmeter -g` writes.
+
+    Its percentiles are left out: they are of the last 20,000 samples alone and so differ from the exact ones.
+    """
+    found = json.loads(output)
+    expected = {label.label: label for label in (*truth.labels, truth.total(_DASHBOARD_TOTAL))}
+    differences = _labels_differ(found, set(expected))
+    for name, label in expected.items():
+        for key, right in _DASHBOARD_KEYS.items():
+            if name in found and not math.isclose(found[name][key], right(label), rel_tol=1e-6):
+                differences.append(_difference(f"{name}: {key}", found[name][key], right(label)))
+    return differences
+
+
+def _cell(column: str, truth: LabelTruth) -> str | None:
+    """Return what must stand in this column; None for one that the truth does not know."""
+    passed_s = (truth.last_ms - truth.first_ms) / units.MS_PER_S
+    percentile = _PERCENTILE.fullmatch(column)
+    if percentile:
+        return units.ms_text(truth.quantile_ms(float(percentile[1]) / 100))
+    cells: Mapping[str, Callable[[], str]] = {
+        "count": lambda: str(truth.sample_count),
+        "average ms": lambda: units.average_text(truth.elapsed_sum_ms / truth.sample_count),
+        "median ms": lambda: units.ms_text(truth.quantile_ms(0.5)),
+        "min ms": lambda: units.ms_text(min(truth.counts)),
+        "max ms": lambda: units.ms_text(max(truth.counts)),
+        "errors %": lambda: units.percent_text(truth.error_count / truth.sample_count),
+        "errors": lambda: str(truth.error_count),
+        "req/s": lambda: units.rate_text(truth.sample_count / passed_s),
+        "KB/s received": lambda: units.kb_text(truth.received_bytes / passed_s),
+        "KB/s sent": lambda: units.kb_text(truth.sent_bytes / passed_s),
+    }
+    return cells[column]() if column in cells else None
+
+
+def _labels_differ(found: Mapping[str, object], expected: set[str]) -> list[str]:
+    missing = [f"{label}: missing" for label in sorted(expected - set(found))]
+    return missing + [f"{label}: no such label" for label in sorted(set(found) - expected)]
+
+
+def _difference(what: str, found: float, right: float) -> str:
+    """Return what was found, what is right and by how much it is off; nothing when it is right."""
+    if found == right:
+        return ""
+    sign = "+" if found > right else "-"
+    text = units.number_text
+    return f"{what} {text(found)}, not {text(right)} ({sign}{text(abs(found - right))})"

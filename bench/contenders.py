@@ -1,0 +1,83 @@
+"""The readers that are measured: ours and what a user could pick instead, each a whole process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.check import counts_differ, dashboard_differs, table_differs
+from bench.truth import Truth
+
+OURS, POLARS, JMETER = "ours", "polars", "jmeter-g"
+_PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Where the programs are: the checkout, .venv's Python, that with the other readers, JMeter's home and version."""
+
+    root: Path
+    python: Path
+    bench_python: Path
+    jmeter_home: Path
+    jmeter_version: str
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One reader: `command(tools, file, folder)` is run in an empty folder, and `output` is read there.
+
+    `differences` says what is wrong with that output, `version(tools, output)` which version wrote it. Of more than
+    `most_rows` rows nothing is asked.
+    """
+
+    name: str
+    title: str
+    command: Callable[[Tools, Path, Path], list[str]]
+    differences: Callable[[str, Truth], list[str]]
+    version: Callable[[Tools, str], str]
+    output: str = ""
+    most_rows: int | None = None
+
+
+def _ours(tools: Tools, file: Path, _folder: Path) -> list[str]:
+    return [str(tools.python), str(tools.root / "aggregate.py"), "table", str(file)]
+
+
+def _program(name: str) -> Callable[[Tools, Path, Path], list[str]]:
+    return lambda tools, file, _: [str(tools.python), str(_PROGRAMS / name), str(file)]
+
+
+def _bench_program(name: str) -> Callable[[Tools, Path, Path], list[str]]:
+    return lambda tools, file, _: [str(tools.bench_python), str(_PROGRAMS / name), str(file)]
+
+
+def _dashboard(tools: Tools, file: Path, folder: Path) -> list[str]:
+    jmeter = str(tools.jmeter_home / "bin" / "jmeter")
+    return [jmeter, "-g", str(file), "-o", str(folder / "dashboard"), "-j", "jmeter.log"]
+
+
+def _printed_version(_tools: Tools, output: str) -> str:
+    return str(json.loads(output)["version"])
+
+
+CONTENDERS = (
+    Contender(OURS, "aggregate.py table", _ours, table_differs, lambda _tools, _output: ""),
+    Contender(POLARS, "streaming polars", _bench_program("with_polars.py"), counts_differ, _printed_version),
+    Contender("duckdb", "DuckDB", _bench_program("with_duckdb.py"), counts_differ, _printed_version),
+    Contender("pandas", "pandas", _program("with_pandas.py"), counts_differ, _printed_version),
+    Contender("csv", "csv module of Python", _program("with_csv.py"), counts_differ, _printed_version),
+    Contender(
+        JMETER,
+        "jmeter -g",
+        _dashboard,
+        dashboard_differs,
+        lambda tools, _output: tools.jmeter_version,
+        output="dashboard/statistics.json",
+        most_rows=1_000_000,  # a run of 10M rows would take five minutes and more heap than its start script gives
+    ),
+)
+# Those that need build/bench-venv.
+IN_BENCH_VENV = {POLARS, "duckdb"}

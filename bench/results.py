@@ -1,0 +1,112 @@
+"""What was measured of a reader, and the ratios and aims that are made of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench.contenders import JMETER, OURS, POLARS, Contender
+from harness.base import units
+
+SMALL_ROWS = 10_000
+_POLARS_ROWS = 10_000_000
+_JMETER_ROWS = 1_000_000
+_POLARS_RATIO_MOST = 1.5
+_JMETER_RATIO_LEAST = 20.0
+_PEAK_BYTES_END = 250 * units.BYTES_PER_MB
+_SMALL_END_S = 0.4
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One timed run of a whole process, CPU time with that of its own children."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """A reader on a file: its timed passes, its peak memory, and what was wrong with its output or its end ("")."""
+
+    contender: Contender
+    row_count: int
+    passes: tuple[Pass, ...]
+    peak_bytes: int | None
+    problem: str = ""
+    version: str = ""
+
+    @property
+    def wall_s(self) -> float | None:
+        """The median seconds of the whole process; None when the figures are not right: such a time says nothing."""
+        return None if self.problem or not self.passes else statistics.median(one.wall_s for one in self.passes)
+
+    @property
+    def cpu_s(self) -> float | None:
+        """The median CPU seconds of the whole process with its children."""
+        return None if self.problem or not self.passes else statistics.median(one.cpu_s for one in self.passes)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A figure beside what is wanted of it; a figure that could not be had is not met."""
+
+    what: str
+    measured: str
+    wanted: str
+    is_met: bool
+
+
+def wrong(differences: Sequence[str]) -> str:
+    """Return what to print of wrong figures: WRONG with the first difference; nothing when there is none."""
+    if not differences:
+        return ""
+    more = f"; {len(differences) - 1} more" if len(differences) > 1 else ""
+    return f"WRONG: {differences[0]}{more}"
+
+
+def ratio(one: Result | None, other: Result | None) -> float | None:
+    """Return the time of one ÷ that of the other; None unless both were measured and right."""
+    if one is None or other is None or one.wall_s is None or other.wall_s is None:
+        return None
+    return one.wall_s / other.wall_s
+
+
+def find(results: Iterable[Result], name: str, row_count: int) -> Result | None:
+    """Return the result of a reader on the file of that many rows; None when it was not run."""
+    return next((one for one in results if (one.contender.name, one.row_count) == (name, row_count)), None)
+
+
+def aims(results: Sequence[Result]) -> list[Aim]:
+    """Return the aims of which something was measured; a reader or a size that was left out has none."""
+    found = []
+    for ours in (one for one in results if one.contender.name == OURS):
+        rows, size = ours.row_count, f"{ours.row_count:,} rows"
+        found.append(Aim(f"{size}: figures", ours.problem or "right", "right", not ours.problem))
+        if rows == SMALL_ROWS:
+            wall_s = ours.wall_s
+            found.append(
+                Aim(
+                    f"{size} to the table, s",
+                    _text(wall_s),
+                    f"< {_SMALL_END_S}",
+                    wall_s is not None and wall_s < _SMALL_END_S,
+                )
+            )
+        if rows == _POLARS_ROWS and (polars := find(results, POLARS, rows)):
+            value = ratio(ours, polars)
+            met = value is not None and value <= _POLARS_RATIO_MOST
+            found.append(Aim(f"{size}: time ÷ that of polars", _text(value), f"≤ {_POLARS_RATIO_MOST}", met))
+        if rows == _JMETER_ROWS and (jmeter := find(results, JMETER, rows)):
+            value = ratio(jmeter, ours)
+            met = value is not None and value >= _JMETER_RATIO_LEAST
+            found.append(Aim(f"{size}: time of jmeter -g ÷ ours", _text(value), f"≥ {_JMETER_RATIO_LEAST:g}", met))
+        peak = ours.peak_bytes
+        met = peak is not None and peak < _PEAK_BYTES_END
+        found.append(Aim(f"{size}: peak memory, MB", units.mb_text(peak), f"< {units.mb_text(_PEAK_BYTES_END)}", met))
+    return found
+
+
+def _text(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.2f}"

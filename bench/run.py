@@ -1,0 +1,156 @@
+"""`scripts/bench run`: how long a run takes to get going, cold and warm, and what the harness itself costs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.tables import seconds_text
+from harness.base import toolchain
+from harness.base.errors import EXIT_OK, StartError
+from harness.base.units import MS_PER_S, percent_text
+from harness.jtl.csv import Dropped
+from harness.metrics.files import read_samples
+from harness.report.tables import table
+from harness.run.telemetry import HARNESS
+
+_CPU_RUN = ("--users", "50", "--duration", "60")
+_SHORT_RUN = ("--users", "2", "--ramp", "0", "--duration", "5")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds after the start of the command; `ready_s` is None with a target."""
+
+    ready_s: float | None
+    first_sample_s: float
+    harness_cores: float
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this part of the bench can be told."""
+    parser.add_argument("--plan", default="killbill-stripe", help="the plan to run (killbill-stripe)")
+    parser.add_argument("--repeat", type=int, default=3, help="runs per figure (3)")
+    parser.add_argument("--cold", action="store_true", help="also from a fresh clone with empty caches (minutes)")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print the figures as a Markdown table; return 0. StartError when a run fails."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        rows.append(["set-up when all is built", _figures([_set_up_s() for _ in range(options.repeat)]), "< 1"])
+        command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", options.plan]
+        if options.cold:
+            rows.append(
+                ["fresh clone, empty caches: to ready", _figures([_cold_ready_s(folder, options.plan)]), "≤ 180"]
+            )
+        warm = [_time_run([*command, *_SHORT_RUN], folder / "reports", options.plan) for _ in range(options.repeat)]
+        rows.append(["warm: to ready", _figures([run.ready_s for run in warm if run.ready_s is not None]), "≤ 25"])
+        rows.append(["warm: to the first sample", _figures([run.first_sample_s for run in warm]), "≤ 25"])
+        with StartedSystem(options.plan, folder) as target:
+            there = [
+                _time_run([*command, *_SHORT_RUN, "--target", target], folder / "reports", options.plan)
+                for _ in range(options.repeat)
+            ]
+            rows.append(["with TARGET: to the first sample", _figures([run.first_sample_s for run in there]), "≤ 4"])
+            busy = _time_run([*command, *_CPU_RUN, "--target", target], folder / "reports", options.plan)
+        rows.append(["the harness's own CPU, % of one core", percent_text(busy.harness_cores), "≤ 3"])
+    print(table(("seconds of a whole command", "median (range)", "aim"), rows))
+    return EXIT_OK
+
+
+def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
+    """Return the timing of one run: ready as the harness says it, the first sample as JMeter stamps it."""
+    start_s = time.time()
+    ready_s = _ready_s([*command, "--reports", str(reports)])
+    run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
+    first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl", Dropped()))
+    observed = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["observed"]
+    cores = next((usage["cpu_cores_mean"] for usage in observed["usages"] if usage["process"] == HARNESS), 0.0)
+    return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)
+
+
+def _ready_s(
+    command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> float | None:
+    """Run the command to its end; return the seconds until it said `ready after`, None when it never did."""
+    start_s, ready_s = time.monotonic(), None
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stdout or ():
+                if ": ready after" in line:
+                    ready_s = time.monotonic() - start_s
+        except KeyboardInterrupt:
+            process.terminate()  # as Ctrl-C of the terminal has told it already; TERM and HUP came to us alone
+            raise
+    if process.returncode:
+        raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see what it printed")
+    return ready_s
+
+
+def _set_up_s() -> float:
+    """Return the seconds of a `make setup` that finds everything in place."""
+    start_s = time.monotonic()
+    subprocess.run(["make", "-C", str(toolchain.ROOT), "setup"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - start_s
+
+
+def _cold_ready_s(folder: Path, plan: str) -> float:
+    """Return the seconds from `make run` in a fresh clone, with nothing in any cache, until the system is ready."""
+    clone, home = folder / "clone", folder / "home"
+    home.mkdir()
+    subprocess.run(["git", "clone", "--quiet", str(toolchain.ROOT), str(clone)], check=True)
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "PIP_NO_CACHE_DIR": "1",
+        "MAVEN_OPTS": f"-Dmaven.repo.local={home / 'repository'}",
+    }
+    ready_s = _ready_s(["make", "run", f"PLAN={plan}", "USERS=1", "LOOPS=1"], clone, environment)
+    if ready_s is None:
+        raise StartError("make run in a fresh clone never said that it was ready", "see what it printed")
+    shutil.rmtree(clone)
+    return ready_s
+
+
+class StartedSystem:
+    """The plan's system, up for as long as this is entered; entering gives its address."""
+
+    def __init__(self, plan: str, folder: Path) -> None:
+        command = [
+            sys.executable,
+            str(toolchain.ROOT / "scripts" / "system"),
+            "--plan",
+            plan,
+            "--logs",
+            str(folder / "logs"),
+        ]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> str:
+        try:
+            for line in self._process.stdout or ():
+                if " listens at " in line:
+                    return line.split(" listens at ")[1].split(";")[0]
+        except KeyboardInterrupt:
+            self.__exit__()
+            raise
+        raise StartError("the system did not come up", "see what it printed")
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def _figures(values_s: Sequence[float]) -> str:
+    return seconds_text(values_s, decimals=1)

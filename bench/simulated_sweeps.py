@@ -1,0 +1,157 @@
+"""Simulated sweeps of which the truth is known: closed queues whose throughput never falls, and the law with a peak.
+
+A closed queue has users that think, then wait at one station of one or several servers. Its throughput is exact: the
+product form that mean value analysis computes as well, here directly, because the recursion for several servers loses
+its digits. Each level is one run; its throughput is the true one × (1 + CV × a normal deviate).
+
+M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing networks", J. ACM 27(2), 1980.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from harness.sweep import usl
+from harness.sweep.analysis import analyse
+from harness.sweep.levels import Figures, Level, LevelRun, levels_of
+
+THIRTEEN = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
+SEVEN = (1, 5, 10, 25, 50, 100, 200)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Users who think for `think_s` on average, and a station of servers that serve for `service_s` on average."""
+
+    service_s: float
+    think_s: float
+    server_count: int = 1
+
+    def rates_per_s(self, most: int) -> list[float]:
+        """Return the throughput (per s) of 1 to `most` users."""
+        return [self._rate_per_s(users) for users in range(1, most + 1)]
+
+    def _rate_per_s(self, users: int) -> float:
+        """Return the throughput of so many users: servers busy on average ÷ time of service."""
+        if not self.think_s:
+            return min(users, self.server_count) / self.service_s
+        counts = np.arange(users + 1)
+        busy = np.minimum(counts, self.server_count)
+        at_servers = np.concatenate([[0.0], np.cumsum(np.log(self.service_s / busy[1:]))])
+        logs = at_servers + (users - counts) * math.log(self.think_s) - gammaln(users - counts + 1)
+        shares = np.exp(logs - logs.max())
+        return float((shares * busy).sum() / shares.sum() / self.service_s)
+
+    @property
+    def saturation_users(self) -> float:
+        """N*: the greatest throughput × the time of a round without waiting."""
+        return self.server_count / self.service_s * (self.service_s + self.think_s)
+
+
+QUEUES: Mapping[str, Queue] = {
+    "1 server, N* = 1.5": Queue(0.1, 0.05),
+    "1 server, N* = 14": Queue(0.05, 0.65),
+    "1 server, N* = 20": Queue(0.05, 0.95),
+    "1 server, N* = 41": Queue(0.05, 2.0),
+    "4 servers, N* = 10": Queue(0.2, 0.3, 4),
+    "8 servers, N* = 48": Queue(0.2, 1.0, 8),
+    "20 servers, N* = 20": Queue(1.0, 0.0, 20),
+}
+
+
+@dataclass(frozen=True)
+class Law:
+    """The Universal Scalability Law's parameters: γ per s, α, β."""
+
+    gamma_per_s: float
+    alpha: float
+    beta: float
+
+    def rate_per_s(self, users: int) -> float:
+        """Return the throughput (per s)."""
+        return usl.throughput(self.gamma_per_s, self.alpha, self.beta, users)
+
+    @property
+    def peak_users(self) -> float:
+        """The users of the greatest throughput."""
+        return math.sqrt((1 - self.alpha) / self.beta)
+
+
+LAWS: Mapping[str, Law] = {
+    "peak at 30": Law(20.0, 0.1, 0.001),
+    "peak at 44": Law(20.0, 0.03, 0.0005),
+    "peak at 70": Law(20.0, 0.01, 0.0002),
+}
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Shares of sweeps in which something is reported: a peak; its interval holds the truth (of those with one); a
+    cliff as more than chance; a fall at one level that may be chance; N*; its interval holds the truth (of those)."""
+
+    peak: float
+    peak_held: float | None
+    cliff: float
+    possible_cliff: float
+    knee: float
+    knee_held: float | None
+
+
+def of_queue(queue: Queue, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
+    """Return what is reported of sweeps over a queue, whose throughput never falls."""
+    rates = queue.rates_per_s(max(users))
+    return _claims([rates[level - 1] for level in users], users, cv, sweeps, seed, None, queue.saturation_users)
+
+
+def of_law(law: Law, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
+    """Return what is reported of sweeps over a system that follows the law."""
+    rates = [law.rate_per_s(level) for level in users]
+    return _claims(rates, users, cv, sweeps, seed, law.peak_users, None)
+
+
+def simulated(
+    rates: Sequence[float], users: Sequence[int], cv: float, random: np.random.Generator
+) -> tuple[Level, ...]:
+    """Return the levels of one sweep, a run each."""
+    noisy = np.array(rates) * (1 + cv * random.standard_normal(len(rates)))
+    return levels_of(
+        (level, LevelRun("run", Figures(rate_per_s=float(rate)))) for level, rate in zip(users, noisy, strict=True)
+    )
+
+
+def _claims(
+    rates: Sequence[float],
+    users: Sequence[int],
+    cv: float,
+    sweeps: int,
+    seed: int,
+    peak_users: float | None,
+    knee_users: float | None,
+) -> Claims:
+    random = np.random.default_rng(seed)
+    found = [analyse(simulated(rates, users, cv, random), None) for _ in range(sweeps)]
+    peaks = [one.usl.peak_users for one in found if one.usl and one.usl.follows and one.usl.peak_users]
+    cliffs = [one.cliff for one in found if one.cliff]
+    knees = [one.knee.users for one in found if one.knee]
+    return Claims(
+        peak=len(peaks) / sweeps,
+        peak_held=_held(peaks, peak_users),
+        cliff=sum(cliff.is_certain for cliff in cliffs) / sweeps,
+        possible_cliff=sum(not cliff.is_certain for cliff in cliffs) / sweeps,
+        knee=len(knees) / sweeps,
+        knee_held=_held(knees, knee_users),
+    )
+
+
+def _held(found: Sequence[usl.Estimate], true: float | None) -> float | None:
+    """Return the share of intervals that hold the true value; None without any, or where there is no true value."""
+    if true is None or not found:
+        return None
+    return sum(one.low is not None and one.high is not None and one.low <= true <= one.high for one in found) / len(
+        found
+    )

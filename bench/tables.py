@@ -1,0 +1,60 @@
+"""The bench's Markdown: a table of the readers for each file, and the aims."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from bench.contenders import OURS, POLARS
+from bench.results import Aim, Result, find, ratio
+from harness.base import units
+from harness.report.tables import cell, table
+
+_COLUMNS = (
+    "reader",
+    "seconds, median (range)",
+    "÷ ours",
+    "÷ polars",
+    "rows/s",
+    "CPU s",
+    "peak memory MB",
+    "figures",
+)
+
+
+def results_table(results: Sequence[Result]) -> str:
+    """Return the table of the readers of one file; the ratios are of the seconds."""
+    rows = []
+    for one in results:
+        ours, polars = (find(results, name, one.row_count) for name in (OURS, POLARS))
+        rows.append(
+            [
+                cell(f"{one.contender.title} {one.version}"),
+                seconds_text([timed.wall_s for timed in one.passes]),
+                _ratio_text(ratio(one, ours)),
+                _ratio_text(ratio(one, polars)),
+                "" if one.wall_s is None else f"{one.row_count / one.wall_s:,.0f}",
+                "" if one.cpu_s is None else f"{one.cpu_s:.2f}",
+                units.mb_text(one.peak_bytes),
+                cell(one.problem or "right"),
+            ]
+        )
+    return table(_COLUMNS, rows)
+
+
+def aims_table(aims: Sequence[Aim], what: str = "aggregate.py on") -> str:
+    """Return the table of the aims, each met or NOT met; `what` is the head of their column."""
+    rows = [[aim.what, cell(aim.measured), aim.wanted, "met" if aim.is_met else "NOT met"] for aim in aims]
+    return table((what, "measured", "aim", ""), rows)
+
+
+def seconds_text(values_s: Sequence[float], decimals: int = 2) -> str:
+    """Return the median of the values and their range in seconds; nothing without values."""
+    if len(values_s) < 2:
+        return "".join(f"{value_s:.{decimals}f}" for value_s in values_s)
+    low, high = min(values_s), max(values_s)
+    return f"{statistics.median(values_s):.{decimals}f} ({low:.{decimals}f}-{high:.{decimals}f})"
+
+
+def _ratio_text(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,98 @@
+"""`scripts/bench verdicts`: runs each shipped plan several times at its defaults, and counts the verdicts.
+
+On an idle machine a good run is VALID: a DOUBTFUL one is a false doubt. Hours for all plans, so never part of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bench.results import Aim
+from bench.tables import aims_table
+from harness.base import toolchain
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
+from harness.compare.sources import read_result
+from harness.plan.plan import load_plan
+from harness.report.tables import cell, table
+from harness.report.verdict import VALID, Verdict
+
+_VALID_LEAST_RATIO = 0.9
+_NO_VERDICT = Verdict("no verdict", (), (), ())
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this part of the bench can be told."""
+    parser.add_argument("--plans", help="plans, commas between (all that start a system here)")
+    parser.add_argument("--repeat", type=int, default=10, help="runs of each plan (10)")
+    parser.add_argument("--duration", help="length of each load (the plan's default)")
+    parser.add_argument("--users", help="users of each run (the plan's default)")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print a Markdown table of the verdicts and one of the aims; return 1 when a plan has too many false doubts.
+
+    StartError when a run does not come to a verdict.
+    """
+    verdicts: dict[str, list[Verdict]] = {}
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        for _ in range(options.repeat):  # in rounds: a machine that is busy for a while disturbs all plans alike
+            for plan in options.plans.split(",") if options.plans else embedded_plans():
+                verdicts.setdefault(plan, []).append(_run(options, plan, Path(name)))
+    print(verdicts_table(verdicts))
+    aims = verdict_aims(verdicts)
+    print(f"\n{aims_table(aims, 'verdicts of')}")
+    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+
+
+def embedded_plans() -> tuple[str, ...]:
+    """Return the shipped plans that start a system here."""
+    folder = toolchain.ROOT / "plans"
+    names = sorted(path.stem for path in folder.glob("*.toml"))
+    return tuple(name for name in names if load_plan(folder, name).system)
+
+
+def verdicts_table(verdicts: dict[str, list[Verdict]]) -> str:
+    """Return a row per plan: how often each verdict came, and the reasons of those that are not VALID."""
+    rows = []
+    for plan, found in verdicts.items():
+        states = Counter(verdict.state for verdict in found)
+        reasons = Counter(reason for verdict in found for reason in verdict.reasons)
+        named = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        others = ", ".join(f"{count} {state}" for state, count in states.most_common() if state != VALID)
+        rows.append([plan, str(len(found)), str(states[VALID]), others or "none", cell(named)])
+    return table(("plan", "runs", "VALID", "others", "reasons"), rows)
+
+
+def verdict_aims(verdicts: dict[str, list[Verdict]]) -> list[Aim]:
+    """Return the aim of each plan: nine of ten runs are VALID."""
+    return [
+        Aim(plan, f"{valid} of {len(found)} VALID", "≥ 90 %", valid >= _VALID_LEAST_RATIO * len(found))
+        for plan, found in verdicts.items()
+        for valid in [_count(found)]
+    ]
+
+
+def _count(verdicts: Iterable[Verdict]) -> int:
+    return sum(verdict.state == VALID for verdict in verdicts)
+
+
+def _run(options: argparse.Namespace, plan: str, reports: Path) -> Verdict:
+    """Return the verdict of one run; a line of it is printed."""
+    command: Sequence[str] = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", plan]
+    more = [("--duration", options.duration), ("--users", options.users), ("--reports", str(reports))]
+    command = [*command, *(word for name, value in more if value for word in (name, value))]
+    code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+    if code == EXIT_INTERRUPTED:
+        raise KeyboardInterrupt
+    if code not in (EXIT_OK, EXIT_REGRESSED, EXIT_INVALID):
+        raise StartError(f"{' '.join(command)} ended with code {code}", "see what it printed")
+    newest = max((reports / plan).glob("run-*.json"), key=lambda path: path.stat().st_mtime)
+    verdict = read_result(newest).verdict or _NO_VERDICT
+    print(f"{plan}: {verdict.state} {'; '.join(verdict.reasons)}", file=sys.stderr, flush=True)
+    return verdict

@@ -1,0 +1,98 @@
+"""Clients of AWS by boto3, with the credentials that its own chain finds, and its errors in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from harness.base.errors import HarnessError, ServiceError, UsageError
+
+_ATTEMPTS = 4
+_CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 60
+_SIGN_IN = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
+_BAD_CREDENTIALS = {
+    "AuthFailure",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "InvalidToken",
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+_NO_RIGHT = {"403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden", "UnauthorizedOperation"}
+_WRONG_REGION = {"301", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
+# Operations whose right has another name.
+_RIGHTS = {
+    "CompleteMultipartUpload": "s3:PutObject",
+    "CreateMultipartUpload": "s3:PutObject",
+    "GetMetricData": "cloudwatch:GetMetricData",
+    "HeadObject": "s3:GetObject",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
+    "ListObjectsV2": "s3:ListBucket",
+    "ListParts": "s3:ListMultipartUploadParts",
+    "UploadPart": "s3:PutObject",
+}
+
+
+def client(service: str, endpoint_url: str | None = None, region: str | None = None) -> Any:
+    """Return boto3's client of a service; nothing is asked yet. UsageError for a profile or region that cannot be."""
+    import boto3  # here, because it takes half a second to load, and few commands need it
+    from botocore.config import Config
+
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+        connect_timeout=_CONNECT_TIMEOUT_S,
+        read_timeout=_READ_TIMEOUT_S,
+    )
+    with errors_told(service):
+        try:
+            return boto3.session.Session().client(service, region, endpoint_url=endpoint_url, config=config)
+        except ValueError as error:
+            raise UsageError(f"{service}: {error}", "see --endpoint-url and AWS_ENDPOINT_URL") from None
+
+
+@contextmanager
+def errors_told(where: str) -> Iterator[None]:
+    """Within it an error of boto3 becomes one of ours: `where` it came up, and what to do. No credentials are told."""
+    from botocore import exceptions
+
+    try:
+        yield
+    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
+        raise UsageError(f"{where}: no credentials for AWS found", _SIGN_IN) from None
+    except exceptions.ProfileNotFound as error:
+        raise UsageError(f"{where}: {error}", "correct AWS_PROFILE, or run aws configure") from None
+    except exceptions.NoRegionError:
+        raise UsageError(f"{where}: no region is set", "set AWS_DEFAULT_REGION") from None
+    except (exceptions.CredentialRetrievalError, exceptions.TokenRetrievalError, exceptions.SSOError):
+        raise UsageError(f"{where}: the credentials for AWS could not be got", "sign in again: aws sso login") from None
+    except exceptions.ClientError as error:
+        raise _told(where, error.response, error.operation_name) from None
+    except (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError) as error:
+        what = f"{where}: the server does not answer, or breaks off ({type(error).__name__}, {_ATTEMPTS} attempts)"
+        raise ServiceError(what, "see whether it is up and reachable, then repeat the command") from None
+    except exceptions.BotoCoreError as error:
+        raise ServiceError(f"{where}: {error}", "see AWS_* in the environment and ~/.aws/config") from None
+
+
+def _told(where: str, response: Any, operation: str) -> HarnessError:
+    code = str(response.get("Error", {}).get("Code", ""))
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if code == "NoSuchBucket":
+        return UsageError(f"{where}: there is no such bucket", "correct its name, or make it: aws s3 mb")
+    if code in _BAD_CREDENTIALS:
+        return UsageError(f"{where}: AWS does not take the credentials ({code})", _SIGN_IN)
+    if code in _NO_RIGHT:
+        right = _RIGHTS.get(operation, f"s3:{operation}")
+        page = "cloudwatch" if right.startswith("cloudwatch:") else "storage"
+        return UsageError(f"{where}: no right to do that", f"these credentials need {right} there: docs/{page}.md")
+    if code in _WRONG_REGION:
+        return UsageError(f"{where}: it is in another region ({code})", "set AWS_DEFAULT_REGION to that of the bucket")
+    if code == "NoSuchUpload":
+        return UsageError(f"{where}: its upload was ended by somebody else meanwhile", "repeat the command")
+    if status >= 500 or code in ("SlowDown", "Throttling", "ThrottlingException", "RequestTimeout"):
+        return ServiceError(f"{where}: the server fails ({code}, {_ATTEMPTS} attempts)", "repeat the command later")
+    return ServiceError(f"{where}: {operation} was refused ({code})", "see the server's log")

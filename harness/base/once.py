@@ -1,0 +1,44 @@
+"""Doing a thing once per machine: a stamp of what it was made from, and a lock that lets a second harness wait."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.base.writable import writing_into
+
+
+def stamp_of(paths: Sequence[Path], *texts: str) -> str:
+    """Return the hash of the texts and of the files' names and contents; OSError when a file cannot be read.
+
+    A folder counts as all files in it.
+    """
+    digest = hashlib.sha256("\0".join(texts).encode())
+    for path in paths:
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        for file in files:
+            digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def has_stamp(file: Path, stamp: str) -> bool:
+    """Return whether `file` holds that stamp."""
+    return file.is_file() and file.read_text() == stamp
+
+
+@contextmanager
+def lock(file: Path, name: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of one thing to do; says that it waits when another harness holds it."""
+    with writing_into(file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = file.open("w")
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say(f"{name}: waiting for another harness that prepares it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

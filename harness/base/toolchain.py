@@ -1,0 +1,332 @@
+"""Builds what the harness needs, once: .venv from the pinned requirements, the JMeter home from Maven Central.
+
+This module runs before .venv exists: standard library only. Each thing built carries a stamp, the hash of all that it
+was made from; a later start compares stamps and does nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.base.errors import StartError, UsageError
+from harness.base.once import has_stamp, lock, stamp_of
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / ".venv"
+BUILD = ROOT / "build"
+PYTHON_LEAST = (3, 11)
+JAVA_LEAST = 17
+# JMeter 5.6.3 without its GUI was run on 17, 21 and 25; 26 has no java.applet, which its classes ask for.
+JMETER_JAVA_MOST = 25
+JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
+MAVEN_LEAST = (3, 6)
+_VERSION_TIMEOUT_S = 30
+_TAIL_LINES = 15
+_AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
+
+
+def enter_venv() -> None:
+    """Make sure that .venv is complete and that this process is its Python; replaces the process when it is not."""
+    check_python()
+    python = ensure_venv(tests=False)
+    if Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(python, [str(python), *sys.argv])
+
+
+def check_python() -> None:
+    """Raise a UsageError unless this Python is new enough."""
+    if sys.version_info < PYTHON_LEAST:
+        wanted = ".".join(map(str, PYTHON_LEAST))
+        raise UsageError(
+            f"Python {sys.version.split()[0]} is too old", f"install Python {wanted} or newer (python{wanted}, -venv)"
+        )
+
+
+def ensure_venv(*, tests: bool) -> Path:
+    """Return the Python of .venv, built or completed first when its stamp is not that of the requirements."""
+    files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
+    return _ensure_packages(VENV, files)
+
+
+def ensure_bench_venv() -> Path:
+    """Return the Python of an environment of its own with the readers that the bench compares ours with."""
+    return _ensure_packages(BUILD / "bench-venv", [ROOT / "requirements-bench.txt"])
+
+
+def ensure_otava_venv() -> Path:
+    """Return the Python of a venv of its own with Apache Otava, against which our change points are checked."""
+    return _ensure_packages(BUILD / "otava-venv", [ROOT / "requirements-otava.txt"])
+
+
+def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
+    """Return the Python of an environment with all the requirements; new requirements in the first file rebuild it."""
+    python = venv / "bin" / "python"
+    stamps = {path: stamp_of([path]) for path in files}
+
+    def missing() -> list[Path]:
+        if not python.exists():  # also when the Python that it was made from is gone
+            return list(files)
+        return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(venv, path.name), stamp)]
+
+    if not missing():
+        return python
+    name = venv.name.removeprefix(".")
+    with lock(BUILD / f"{name}.lock", venv.name, _say):
+        wanted = missing()
+        if wanted:
+            with _step(f"Python packages into {venv.relative_to(ROOT)}", f"{name}.log") as log:
+                if files[0] in wanted:
+                    _run([sys.executable, "-m", "venv", "--clear", str(venv)], log, "install python3-venv (ensurepip)")
+                for path in missing():
+                    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+                    _run([*pip, "-r", str(path)], log, "check the network or the package index of pip")
+                    _stamp_file(venv, path.name).write_text(stamps[path])
+    return python
+
+
+def ensure_jmeter() -> Path:
+    """Return the JMeter home: JMETER_HOME when it is set, else build/jmeter, assembled first if its stamp is old."""
+    given = os.environ.get("JMETER_HOME")
+    if given:
+        if not os.access(Path(given) / "bin" / "jmeter", os.X_OK):
+            raise UsageError(
+                f"JMETER_HOME={given}: has no bin/jmeter", "correct it, or unset it to have one built here"
+            )
+        return Path(given).resolve()
+    source = ROOT / "jmeter"
+    scripts = sorted((source / "bin").iterdir())
+
+    def assemble(draft: Path) -> None:
+        _package(source / "pom.xml", f"-Djmeter.home={draft}", "JMeter and its plugins", "jmeter.log")
+        (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is not there
+        for script in scripts:
+            shutil.copy(script, draft / "bin" / script.name)
+
+    return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble)
+
+
+def ensure_charts() -> Path:
+    """Return the folder with the site's chart library and its licences, fetched first if their stamp is old."""
+    source = ROOT / "harness" / "render" / "site" / "pom.xml"
+
+    def assemble(draft: Path) -> None:
+        _package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
+
+    return _fetched("site-charts", stamp_of([source]), "chart library", assemble)
+
+
+def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None]) -> Path:
+    """Return the folder of that name in build/; made anew, whole or not at all, unless it has the stamp."""
+    home = BUILD / name
+    if has_stamp(_stamp_file(home, name), stamp):
+        return home
+    with lock(BUILD / f"{name}.lock", what, _say):
+        if not has_stamp(_stamp_file(home, name), stamp):
+            check_maven()
+            draft = BUILD / f"{name}.new"
+            shutil.rmtree(draft, ignore_errors=True)
+            assemble(draft)
+            _stamp_file(draft, name).write_text(stamp)
+            shutil.rmtree(home, ignore_errors=True)
+            draft.rename(home)
+    return home
+
+
+def _package(pom: Path, where: str, what: str, log_name: str) -> None:
+    """Have Maven put what a pom names where that property says."""
+    with _step(f"{what} from Maven Central", log_name) as log:
+        _run(["mvn", "-B", "-f", str(pom), where, "package"], log, "check the network or Maven's settings")
+
+
+def ensure_counter() -> Path | None:
+    """Return the folder with the classes that count large JTLs, compiled first if their stamp is old.
+
+    None without a JDK: then the same is done in Python, only slower.
+    """
+    return _compiled("counter", ROOT / "harness" / "metrics" / "java", "the counter of large JTLs", "")
+
+
+def ensure_agent() -> Path:
+    """Return the jar of the agent that holds JMeter to the allowed hosts; UsageError without a JDK."""
+
+    def pack(classes: Path) -> None:
+        manifest = f"Premain-Class: {_AGENT}\nCan-Retransform-Classes: true\nBoot-Class-Path: {_AGENT_JAR}\n"
+        with zipfile.ZipFile(classes / _AGENT_JAR, "w") as jar:
+            jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\n{manifest}\n")
+            for path in sorted(classes.glob("*.class")):
+                jar.write(path, path.name)
+
+    sources = ROOT / "harness" / "run" / "java"
+    classes = _compiled("connections", sources, "the agent that watches JMeter's connections", "", pack)
+    if classes is None:
+        raise UsageError("there is no javac beside Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+    return classes / _AGENT_JAR
+
+
+def ensure_generators(jmeter_home: Path) -> Path:
+    """Return the folder with the classes that drive many generators; UsageError without a JDK."""
+    sources = ROOT / "harness" / "run" / "remote" / "java"
+    classes = _compiled("generators", sources, "the program of generators", jmeter_classpath(jmeter_home))
+    if classes is None:
+        raise UsageError("there is no javac beside Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+    return classes
+
+
+def jmeter_classpath(home: Path) -> str:
+    """Return the class path that has all jars of a JMeter home."""
+    return os.pathsep.join(
+        map(str, (home / "bin" / "ApacheJMeter.jar", home / "lib" / "*", home / "lib" / "ext" / "*"))
+    )
+
+
+def _compiled(
+    name: str, folder: Path, what: str, classpath: str, finish: Callable[[Path], None] | None = None
+) -> Path | None:
+    """Return the folder build/<name> with the classes of the sources in `folder`; None when there is no JDK.
+
+    `finish` makes more of the classes, in their folder.
+    """
+    sources = sorted(folder.glob("*.java"))
+    classes = BUILD / name
+    stamp = stamp_of(sources)
+    if has_stamp(_stamp_file(classes, name), stamp):
+        return classes
+    found = shutil.which(java_path())
+    javac = Path(os.path.realpath(found)).with_name("javac") if found else None
+    if javac is None or not javac.exists():
+        return None
+    with lock(BUILD / f"{name}.lock", name, _say):
+        if not has_stamp(_stamp_file(classes, name), stamp):
+            shutil.rmtree(classes, ignore_errors=True)
+            command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes)]
+            command += ["-cp", classpath] if classpath else []
+            with _step(what, f"{name}.log") as log:
+                _run([*command, *map(str, sources)], log, f"install a JDK of Java {JAVA_LEAST} or newer")
+            if finish:
+                finish(classes)
+            _stamp_file(classes, name).write_text(stamp)
+    return classes
+
+
+def java_version() -> str:
+    """Return the version of the Java on JAVA_HOME or PATH; UsageError when it is missing or too old."""
+    return _checked_java(java_path(), f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)")[1]
+
+
+def java_path() -> str:
+    """Return the command that is Java: of JAVA_HOME when it is set, else the one on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+def jmeter_java_version() -> str:
+    """Return the version of the Java that runs JMeter; UsageError when it is missing, too old or too new.
+
+    Where JAVA_HOME_FOR_JMETER names it, the other Java is checked as well: systems and the counter run on that one.
+    """
+    home = os.environ.get(JMETER_JAVA_VARIABLE)
+    if home and not os.access(Path(home) / "bin" / "java", os.X_OK):
+        raise UsageError(f"{JMETER_JAVA_VARIABLE}={home}: has no bin/java", "correct it, or unset it to use JAVA_HOME")
+    todo = (
+        f"install a JDK of Java {JAVA_LEAST} to {JMETER_JAVA_MOST} (openjdk-{JAVA_LEAST}-jdk); where it is not the "
+        f"default one, {JMETER_JAVA_VARIABLE}=/path/to/jdk runs JMeter with it and leaves systems their Java"
+    )
+    release, version = _checked_java(jmeter_java_path(), todo)
+    if release > JMETER_JAVA_MOST:
+        issue = "https://github.com/apache/jmeter/issues/6659"
+        raise UsageError(f"Java {version} is too new for JMeter 5.6.3 ({issue})", todo)
+    if home:
+        java_version()
+    return version
+
+
+def jmeter_java_path() -> str:
+    """Return the Java that runs JMeter and its generators: of JAVA_HOME_FOR_JMETER when it is set, else `java_path`."""
+    home = os.environ.get(JMETER_JAVA_VARIABLE)
+    return str(Path(home) / "bin" / "java") if home else java_path()
+
+
+def jmeter_environment() -> dict[str, str]:
+    """Return the variable by which JMeter's start script finds its Java; none when that is the default one."""
+    home = os.environ.get(JMETER_JAVA_VARIABLE)
+    return {"JAVA_HOME": home} if home else {}
+
+
+def _checked_java(java: str, todo: str) -> tuple[int, str]:
+    """Return the release and the version of a Java; UsageError when it is missing or too old."""
+    text = _version_output([java, "-version"], "Java", todo)
+    match = re.search(r'version "(\d+)([^"]*)"', text)
+    if match is None or int(match[1]) < JAVA_LEAST:
+        found = match[1] + match[2] if match else text.splitlines()[0]
+        raise UsageError(f"Java {found} is too old", todo)
+    return int(match[1]), match[1] + match[2]
+
+
+def check_maven() -> None:
+    """Raise a UsageError unless Maven is there and new enough; it is needed only to build."""
+    todo = f"install Maven {'.'.join(map(str, MAVEN_LEAST))} or newer (maven)"
+    text = _version_output(["mvn", "-v"], "Maven", todo)
+    match = re.search(r"Apache Maven (\d+)\.(\d+)", text)
+    if match is None or (int(match[1]), int(match[2])) < MAVEN_LEAST:
+        raise UsageError(f"Maven is too old: {match[0] if match else text.splitlines()[0]}", todo)
+
+
+def _version_output(command: Sequence[str], name: str, todo: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        raise UsageError(f"{name} is missing ({command[0]} does not run)", todo) from None
+    return (done.stdout + done.stderr).strip() or "no version printed"
+
+
+def _stamp_file(folder: Path, name: str) -> Path:
+    return folder / f".stamp-{name}"
+
+
+@contextmanager
+def _step(what: str, log_name: str) -> Iterator[Path]:
+    started_s = time.monotonic()
+    _say(f"{what}: once, this can take a minute or two (log: build/{log_name})")
+    log = BUILD / log_name
+    log.write_bytes(b"")
+    yield log
+    _say(f"{what}: done in {time.monotonic() - started_s:.0f} s")
+
+
+def _run(command: Sequence[str], log: Path, todo: str) -> None:
+    """Run a command to its end; it is ended with its whole group when we are interrupted."""
+    with log.open("ab") as out:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise StartError(f"{command[0]} does not run ({error.strerror})", todo) from None
+        try:
+            code = process.wait()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+        raise StartError(f"set-up failed: {Path(command[0]).name} ended with code {code}", todo, tail)
+
+
+def _say(text: str) -> None:
+    print(f"setup: {text}", file=sys.stderr, flush=True)

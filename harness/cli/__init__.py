@@ -1,1 +1,0 @@
-"""The front doors: arguments in, exit code out. Only they join the deciding modules and `harness.io`."""

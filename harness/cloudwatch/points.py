@@ -1,0 +1,210 @@
+"""What CloudWatch answered: kept as cloudwatch.csv, and what a run's figures and charts are made of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.cloudwatch.queries import AVERAGE, MAXIMUM, MINIMUM, Query, Resource, Span
+from harness.metrics.window import Window
+
+COLUMNS = ("time_s", "period_s", "kind", "resource", "metric", "statistic", "value", "status")
+COMPLETE = "Complete"
+SERIES_POINTS_KEPT = 600
+# Whether the periods that are counted lie within the window, or reach beyond it because none lies within.
+WITHIN, AROUND = "within", "around"
+_DIGITS = 6
+
+
+@dataclass
+class Answers:
+    """Collects the pages of GetMetricData; `messages` are what it said beside the figures."""
+
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+
+    def add(self, page: Mapping[str, Any]) -> None:
+        """Take in a page: a query whose points stand on several has the status of the last one."""
+        results = page.get("MetricDataResults", ())
+        for result in results:
+            self.statuses[result["Id"]] = result.get("StatusCode", "")
+            known = self.values.setdefault(result["Id"], {})
+            for time, value in zip(result["Timestamps"], result["Values"], strict=True):
+                known[int(time.timestamp())] = value
+        for part in (page, *results):
+            self.messages += [str(message["Value"]) for message in part.get("Messages", ()) if message.get("Value")]
+
+    def to_csv(self, queries: Sequence[Query], span: Span) -> str:
+        """Return cloudwatch.csv: a row per statistic and period of the span, in which what is missing is empty."""
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for query in queries:
+            values = self.values.get(query.id, {})
+            named = (query.resource.kind, query.resource.name, query.metric.name, query.statistic)
+            status = self.statuses.get(query.id, "")
+            for start_s in span.starts_s:
+                value = values.get(start_s)
+                shown = "" if value is None else f"{round(value * query.metric.factor, _DIGITS):.15g}"
+                rows.writerow((start_s, span.period_s, *named, shown, status))
+        return text.getvalue()
+
+
+@dataclass(frozen=True)
+class CloudMetric:
+    """A metric of a resource; ratios, bytes or a count, as its name says, None where CloudWatch had nothing.
+
+    Of `period_count` periods that are counted `point_count` have a value; `missing_last_count` is how many of the last
+    ones have none. `mean` is that of the periods' averages; `minimum` and `maximum` are of single readings, of a
+    service of those of all its tasks. `seconds` and `averages` are the course over the whole run, at most 600 points.
+    """
+
+    kind: str
+    resource: str
+    metric: str
+    period_count: int
+    point_count: int
+    missing_last_count: int
+    is_complete: bool
+    mean: float | None
+    minimum: float | None
+    maximum: float | None
+    seconds: tuple[float, ...]
+    averages: tuple[float | None, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CloudMetric:
+        """Return the metric of its plain data."""
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**values)
+
+    @property
+    def of(self) -> Resource:
+        """What it is a metric of."""
+        return Resource(self.kind, self.resource)
+
+
+@dataclass(frozen=True)
+class CloudMetrics:
+    """What CloudWatch says of a run: periods of `period_s` are counted from `from_s` to `to_s`, s after the load began.
+
+    `fit` says how they lie to the window.
+    """
+
+    period_s: int
+    from_s: int
+    to_s: int
+    fit: str
+    metrics: tuple[CloudMetric, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CloudMetrics:
+        """Return what the summary's JSON holds of it."""
+        values = dict(data)
+        values["metrics"] = tuple(CloudMetric.from_json(metric) for metric in data["metrics"])
+        return cls(**values)
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """What was watched, in the order in which it was asked for."""
+        return tuple(dict.fromkeys(metric.of for metric in self.metrics))
+
+    def metric(self, resource: Resource, name: str) -> CloudMetric | None:
+        """The metric of a resource; None when its kind has no such metric."""
+        return next((metric for metric in self.metrics if metric.of == resource and metric.metric == name), None)
+
+
+@dataclass
+class _Column:
+    """The rows of one metric of one resource: by period and statistic its values."""
+
+    values: dict[tuple[int, str], float] = field(default_factory=dict)
+    is_complete: bool = True
+
+
+def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> CloudMetrics | None:
+    """Return the figures of a cloudwatch.csv for a run whose load began at `origin_s` (s since 1970).
+
+    None when there is no row in it. Rows that cannot be read are left out: they are as good as missing.
+    """
+    columns: dict[tuple[str, str, str], _Column] = {}
+    starts_s: set[int] = set()
+    period_s = 0
+    for row in csv.DictReader(lines):
+        try:
+            start_s, period_s = int(row["time_s"]), int(row["period_s"])
+            value = float(row["value"]) if row["value"] else None
+            key, statistic = (row["kind"], row["resource"], row["metric"]), row["statistic"]
+        except (KeyError, TypeError, ValueError):
+            continue
+        starts_s.add(start_s)
+        column = columns.setdefault(key, _Column())
+        column.is_complete = column.is_complete and row["status"] == COMPLETE
+        if value is not None:
+            column.values[start_s, statistic] = value
+    if not columns:
+        return None
+    span = Span(min(starts_s), max(starts_s) + period_s, period_s)
+    counted, fit = _counted(span, origin_s + window.from_s, origin_s + window.to_s)
+    metrics = tuple(_metric(key, column, span, counted, origin_s, window.run_s) for key, column in columns.items())
+    from_s = counted[0] - origin_s if counted else window.from_s
+    to_s = counted[-1] + period_s - origin_s if counted else window.from_s
+    return CloudMetrics(period_s, from_s, to_s, fit, metrics)
+
+
+def _counted(span: Span, from_s: int, to_s: int) -> tuple[list[int], str]:
+    """Return the periods (their first seconds) that lie within a stretch; when none does, those that overlap it."""
+    within = [start for start in span.starts_s if from_s <= start and start + span.period_s <= to_s]
+    if within:
+        return within, WITHIN
+    return [start for start in span.starts_s if start < to_s and start + span.period_s > from_s], AROUND
+
+
+def _metric(
+    key: tuple[str, str, str], column: _Column, span: Span, counted: Sequence[int], origin_s: int, run_s: int
+) -> CloudMetric:
+    values = column.values
+    averages, least, most = (
+        [values[start, statistic] for start in counted if (start, statistic) in values]
+        for statistic in (AVERAGE, MINIMUM, MAXIMUM)
+    )
+    last_known = max((place for place, start in enumerate(counted) if (start, AVERAGE) in values), default=-1)
+    course = [(start + span.period_s / 2 - origin_s, values.get((start, AVERAGE))) for start in span.starts_s]
+    # A period whose middle lies beyond the load would make the chart longer than the others of the run.
+    seconds, shown = _thinned([(at, value) for at, value in course if 0 <= at <= run_s])
+    return CloudMetric(
+        *key,
+        period_count=len(counted),
+        point_count=len(averages),
+        missing_last_count=len(counted) - 1 - last_known,
+        is_complete=column.is_complete,
+        mean=_mean(averages),
+        minimum=min(least, default=None),
+        maximum=max(most, default=None),
+        seconds=seconds,
+        averages=shown,
+    )
+
+
+def _thinned(points: Sequence[tuple[float, float | None]]) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
+    """Return seconds and values of at most SERIES_POINTS_KEPT points: of more, means of neighbours."""
+    size = math.ceil(len(points) / SERIES_POINTS_KEPT) if points else 1
+    seconds: list[float] = []
+    values: list[float | None] = []
+    for start in range(0, len(points), size):
+        part = points[start : start + size]
+        known = [value for _, value in part if value is not None]
+        seconds.append(round((part[0][0] + part[-1][0]) / 2, 1))
+        values.append(_mean(known))
+    return tuple(seconds), tuple(values)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(math.fsum(values) / len(values), _DIGITS) if values else None

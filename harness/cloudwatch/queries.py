@@ -1,0 +1,232 @@
+"""What a profile asks CloudWatch for: services, databases and machines, their metrics, and the queries of a run.
+
+The limits are those of GetMetricData (API reference of CloudWatch, 2010-08-01): 500 queries and 100,800 data points a
+call; periods shorter than a minute are there for 3 hours, of one minute for 15 days, of five minutes for 63 days.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.base.config import check_keys, texts
+from harness.base.errors import UsageError
+
+ECS, RDS, EC2 = "ecs", "rds", "ec2"
+KIND_TITLES = {ECS: "ECS", RDS: "RDS", EC2: "EC2"}
+CPU, MEMORY, FREE_MEMORY, CONNECTIONS = "cpu_ratio", "memory_ratio", "free_memory_bytes", "connection_count"
+AVERAGE, MINIMUM, MAXIMUM = "average", "minimum", "maximum"
+STATISTICS = (AVERAGE, MINIMUM, MAXIMUM)
+QUERIES_PER_CALL = 500
+POINTS_PER_CALL = 100_800
+PERIOD_S = 60
+_SHORT_PERIODS_S = (1, 5, 10, 30)
+_PERIOD_MAX_S = 3600
+# From such an age on (s) CloudWatch has no shorter period than this (s).
+_KEPT = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
+_PERCENT = 0.01
+_NAMES = {
+    ECS: (re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
+    RDS: (re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}"), "the identifier of a database instance"),
+    EC2: (re.compile(r"i-[0-9a-f]{8,17}"), "the id of an instance, such as i-0123456789abcdef0"),
+}
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What is watched: an ECS service (named cluster/service), an RDS instance or an EC2 instance."""
+
+    kind: str
+    name: str
+
+    @property
+    def dimensions(self) -> tuple[tuple[str, str], ...]:
+        """The dimensions by which CloudWatch knows it."""
+        if self.kind == ECS:
+            cluster, _, service = self.name.partition("/")
+            return ("ClusterName", cluster), ("ServiceName", service)
+        return (("DBInstanceIdentifier" if self.kind == RDS else "InstanceId", self.name),)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: our name of it, which tells its unit, CloudWatch's names, and what makes its numbers ours."""
+
+    name: str
+    namespace: str
+    metric_name: str
+    factor: float = 1.0
+
+
+METRICS = {
+    ECS: (
+        Metric(CPU, "AWS/ECS", "CPUUtilization", _PERCENT),
+        Metric(MEMORY, "AWS/ECS", "MemoryUtilization", _PERCENT),
+    ),
+    RDS: (
+        Metric(CPU, "AWS/RDS", "CPUUtilization", _PERCENT),
+        # Memory in use needs the size of the instance's class, which CloudWatch does not know.
+        Metric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
+        Metric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
+    ),
+    EC2: (
+        Metric(CPU, "AWS/EC2", "CPUUtilization", _PERCENT),
+        # EC2 itself does not see into a machine: this one is published by the CloudWatch agent on it.
+        Metric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class CloudWatchSpec:
+    """What is watched, and where it is asked for; a region of None is that of boto3's own settings."""
+
+    region: str | None
+    endpoint_url: str | None
+    period_s: int
+    resources: tuple[Resource, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CloudWatchSpec:
+        """Return the spec of its plain data."""
+        values = dict(data)
+        values["resources"] = tuple(Resource(**resource) for resource in data["resources"])
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Query:
+    """One statistic of one metric of one resource; `id` is what the answer calls it."""
+
+    id: str
+    resource: Resource
+    metric: Metric
+    statistic: str
+
+    def to_request(self, period_s: int) -> dict[str, Any]:
+        """Return the query as GetMetricData wants it."""
+        dimensions = [{"Name": name, "Value": value} for name, value in self.resource.dimensions]
+        metric = {
+            "Namespace": self.metric.namespace,
+            "MetricName": self.metric.metric_name,
+            "Dimensions": dimensions,
+        }
+        return {"Id": self.id, "MetricStat": {"Metric": metric, "Period": period_s, "Stat": self.statistic.title()}}
+
+
+@dataclass(frozen=True)
+class Span:
+    """Whole periods, one after the other: `from_s` ≤ t < `to_s`, s since 1970."""
+
+    from_s: int
+    to_s: int
+    period_s: int
+
+    @property
+    def starts_s(self) -> range:
+        """The first second of each period."""
+        return range(self.from_s, self.to_s, self.period_s)
+
+
+def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
+    """Return what a profile's [cloudwatch] asks for; UsageError for what CloudWatch could not know."""
+    keys = {"region": str, "endpoint_url": str, "period_s": int, ECS: list, RDS: list, EC2: list}
+    check_keys(table, keys, where)
+    services = _ecs_names(table.get(ECS, []), f"{where} {ECS}")
+    names = {ECS: services, **{kind: texts(table.get(kind, []), f"{where} {kind}") for kind in (RDS, EC2)}}
+    resources = [Resource(kind, name) for kind, found in names.items() for name in found]
+    for resource in resources:
+        form, words = _NAMES[resource.kind]
+        if not form.fullmatch(resource.name):
+            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is no such name", f"give {words}")
+        if resources.count(resource) > 1:
+            raise UsageError(f"{where}: {resource.kind} {resource.name} stands there twice", "name each once")
+    if not resources:
+        raise UsageError(f"{where}: nothing to watch", f"list services or instances in {ECS}, {RDS} or {EC2}")
+    return CloudWatchSpec(
+        region=_region(table.get("region"), where),
+        endpoint_url=_endpoint(table.get("endpoint_url"), where),
+        period_s=_period_s(table.get("period_s", PERIOD_S), where),
+        resources=tuple(resources),
+    )
+
+
+def _ecs_names(entries: Sequence[object], where: str) -> tuple[str, ...]:
+    """Return cluster/service of each entry: such a text, or a table of a cluster with its services."""
+    names: list[str] = []
+    for entry in entries:
+        if isinstance(entry, Mapping):
+            check_keys(entry, {"cluster": str, "services": list}, where)
+            if not entry.get("cluster") or not entry.get("services"):
+                raise UsageError(f"{where}: {dict(entry)!r}", 'give { cluster = "…", services = ["…"] }')
+            names += [f"{entry['cluster']}/{service}" for service in texts(entry["services"], where)]
+        else:
+            names += texts([entry], where)
+    return tuple(names)
+
+
+def _region(region: str | None, where: str) -> str | None:
+    if region is not None and not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
+        raise UsageError(f"{where}: region = {region!r}", "give one such as eu-central-1")
+    return region
+
+
+def _endpoint(url: str | None, where: str) -> str | None:
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+        is_address = is_address and not parts.query and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        # Not repeated: a password may stand in it.
+        raise UsageError(f"{where}: endpoint_url is no address", "give http://host:port, without user and password")
+    return url
+
+
+def _period_s(period_s: int, where: str) -> int:
+    if period_s not in _SHORT_PERIODS_S and not (period_s % 60 == 0 and 0 < period_s <= _PERIOD_MAX_S):
+        short = ", ".join(map(str, _SHORT_PERIODS_S))
+        raise UsageError(
+            f"{where}: period_s = {period_s}",
+            f"give a multiple of 60 up to {_PERIOD_MAX_S}; for metrics of high resolution {short}",
+        )
+    return period_s
+
+
+def period_kept_s(asked_s: int, age_s: float) -> int:
+    """Return the shortest period (s) that holds the one asked for and that CloudWatch has of data of that age (s)."""
+    least_s = next((period_s for age_from_s, period_s in _KEPT if age_s > age_from_s), 1)
+    return asked_s if least_s == 1 else math.ceil(asked_s / least_s) * least_s
+
+
+def whole_periods(from_s: float, to_s: float, period_s: int) -> Span:
+    """Return the periods that hold all of a stretch (s since 1970): its ends are moved outward."""
+    return Span(math.floor(from_s / period_s) * period_s, math.ceil(to_s / period_s) * period_s, period_s)
+
+
+def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
+    """Return the queries of everything that is watched."""
+    wanted = [
+        (resource, metric, statistic)
+        for resource in spec.resources
+        for metric in METRICS[resource.kind]
+        for statistic in STATISTICS
+    ]
+    return tuple(Query(f"q{place}", *parts) for place, parts in enumerate(wanted))
+
+
+def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:
+    """Yield the queries of each call: as many as its limits allow.
+
+    One query of more data points than a call may return is a call of its own, and is answered in pages.
+    """
+    size = max(1, min(QUERIES_PER_CALL, POINTS_PER_CALL // max(1, period_count)))
+    for start in range(0, len(queries), size):
+        yield queries[start : start + size]

@@ -1,0 +1,154 @@
+"""One run against one run: what the batches of its window say of the error of a run's figures.
+
+A figure is that of all samples; its error comes from how the batches scatter about it. Each batch has a residual: by
+how much it alone would move the figure (of an average: its samples' sum less as many times the average). So batches
+count by their samples, and no figure of a single batch is needed, which of a percentile would be biased. Of a
+percentile the residuals are those of the share of slower samples; its error is read off the distribution.
+
+Batches that still resemble their neighbours are worth fewer: n · (1 - r) / (1 + r) of them with the lag-1
+autocorrelation r, as in an autoregressive series. Estimated from n values r is about 1 / n too low; that is added.
+
+Sources: S. Asmussen, P. W. Glynn, "Stochastic Simulation", 2007, III.5 and IV.5 (sectioning, ratios, quantiles by
+their distribution function); G. V. Bayley, J. M. Hammersley, "The effective number of independent observations in an
+autocorrelated time series", J. R. Statist. Soc. Suppl. 8(2), 1946; F. H. C. Marriott, J. A. Pope, "Bias in the
+estimation of autocorrelations", Biometrika 41, 1954; B. L. Welch, "The generalization of Student's problem", Biometrika
+34, 1947; A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions", Am. Statist. 54(4), 2000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from scipy.special import stdtr, stdtrit
+
+from harness.compare.comparison import AVERAGE, ERRORS, THROUGHPUT
+from harness.compare.result import LabelResult
+from harness.metrics.batches import Batches
+from harness.metrics.histogram import Histogram
+from harness.metrics.shift import CONFIDENCE, POWER, Shift
+
+BATCHES_LEAST = 10
+# The slow samples that make a percentile must not all come out of a few bad moments: else a p99 of a queue at 80 %
+# "differs" from itself in one case of seven.
+SLOW_BATCHES_LEAST = 5.0
+_AUTOCORRELATION_MOST = 0.9
+_EFFECTIVE_LEAST = 2.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of one run, its standard error in the same unit, the degrees of freedom of that, and its batches."""
+
+    value: float
+    error: float
+    freedom: float
+    batch_count: int
+
+
+def estimate(figures: LabelResult, metric: str) -> Estimate | str:
+    """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason."""
+    batches = figures.batches
+    if batches is None and figures.histogram is None:
+        return "a report has its figures alone, not how they scatter"
+    if batches is None:
+        return "it has no batches: its window is too short, holds too few samples, or is the whole run"
+    if sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
+        return f"samples ended in fewer than {BATCHES_LEAST} of its batches"
+    if metric == AVERAGE:
+        return average(batches)
+    if metric == THROUGHPUT:
+        return _throughput(batches)
+    if metric == ERRORS:
+        return _errors(batches)
+    return _percentile(batches, figures.histogram, metric)
+
+
+def slower_share(batches: Batches, name: str) -> Estimate | None:
+    """Return the share (0-1) of samples slower than a percentile; None where the batches do not know it."""
+    slower = batches.slower_count.get(name)
+    if slower is None or not any(slower) or sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
+        return None
+    return _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
+
+
+def change(base: Estimate, new: Estimate) -> Shift:
+    """Return the change of a figure by Welch's test, as a difference."""
+    return _welch(new.value - base.value, (base.error, base.freedom), (new.error, new.freedom))
+
+
+def log_change(base: Estimate, new: Estimate) -> Shift:
+    """Return the change of a figure above 0 by Welch's test, as a difference of logarithms."""
+    sides = [(side.error / side.value, side.freedom) for side in (base, new)]
+    return _welch(math.log(new.value / base.value), *sides)
+
+
+def average(batches: Batches) -> Estimate:
+    """Return the estimate of the average, ms."""
+    pairs = [(n, mean) for n, mean in zip(batches.sample_count, batches.average_ms, strict=True) if mean is not None]
+    count = sum(n for n, _ in pairs)
+    average_ms = sum(n * mean for n, mean in pairs) / count
+    per_batch = count / len(pairs)
+    return _estimate(average_ms, [n * (mean - average_ms) / per_batch for n, mean in pairs])
+
+
+def _throughput(batches: Batches) -> Estimate:
+    rates = [count / batches.length_s for count in batches.sample_count]
+    rate_per_s = sum(rates) / len(rates)
+    return _estimate(rate_per_s, [rate - rate_per_s for rate in rates])
+
+
+def _errors(batches: Batches) -> Estimate:
+    """Return the error ratio; its error is at least that of independent samples, two more and one more failed."""
+    count, error_count = sum(batches.sample_count), sum(batches.error_count)
+    found = _estimate(error_count / count, _share_residuals(batches, batches.error_count))
+    ratio = (error_count + 1) / (count + 2)
+    return replace(found, error=max(found.error, math.sqrt(ratio * (1 - ratio) / (count + 2))))
+
+
+def _percentile(batches: Batches, histogram: Histogram | None, name: str) -> Estimate | str:
+    slower = batches.slower_count.get(name)
+    if slower is None or histogram is None:
+        return "its batches do not say how many samples are slower"
+    if not any(slower):
+        return "no sample is slower than it"
+    if sum(slower) ** 2 / sum(count**2 for count in slower) < SLOW_BATCHES_LEAST:
+        return "a few slow moments of the run make it"
+    share = _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
+    ratio = float(name) / 100
+    low_ms, value_ms, high_ms = histogram.quantiles_ms(
+        [max(0.0, ratio - share.error), ratio, min(1.0, ratio + share.error)]
+    )
+    return replace(share, value=value_ms, error=max(value_ms - low_ms, high_ms - value_ms))
+
+
+def _share_residuals(batches: Batches, counts: Sequence[int]) -> list[float]:
+    pairs = [(n, part) for n, part in zip(batches.sample_count, counts, strict=True) if n]
+    count = sum(n for n, _ in pairs)
+    share, per_batch = sum(part for _, part in pairs) / count, count / len(pairs)
+    return [(part - share * n) / per_batch for n, part in pairs]
+
+
+def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
+    """Return the value with the standard error that residuals about it give."""
+    count = len(residuals)
+    square_sum = sum(residual**2 for residual in residuals)
+    if square_sum == 0:
+        return Estimate(value, 0.0, count - 1, count)
+    neighbours = sum(residuals[place] * residuals[place + 1] for place in range(count - 1))
+    correlation = min(max(neighbours / square_sum + 1 / count, 0.0), _AUTOCORRELATION_MOST)
+    effective = max(count * (1 - correlation) / (1 + correlation), _EFFECTIVE_LEAST)
+    return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count)
+
+
+def _welch(difference: float, base: tuple[float, float], new: tuple[float, float]) -> Shift:
+    """Return what Welch's t says of a difference; each side is its standard error and degrees of freedom."""
+    squares = [error**2 for error, _ in (base, new)]
+    error = math.sqrt(sum(squares))
+    if error == 0:
+        return Shift(difference, difference, difference, 0.0 if difference else 1.0, 0.0)
+    freedom = sum(squares) ** 2 / sum(square**2 / side[1] for square, side in zip(squares, (base, new), strict=True))
+    reach, power = (float(stdtrit(freedom, p)) for p in ((1 + CONFIDENCE) / 2, POWER))
+    p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
+    return Shift(difference, difference - reach * error, difference + reach * error, p_value, (reach + power) * error)

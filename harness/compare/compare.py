@@ -1,0 +1,289 @@
+"""The comparison of two runs, or of two groups of runs: every metric of every label judged, and the whole.
+
+A metric has REGRESSED when its adjusted p-value is below alpha and its interval lies wholly beyond the threshold on the
+bad side; it is OK when no part of the interval lies there; else the runs CANNOT TELL. docs/methodology.md has it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.compare import planning
+from harness.compare.comparable import caveats, check_sides, doubtful_reasons, invalid_reasons, mismatches
+from harness.compare.comparison import (
+    CANNOT_TELL,
+    ERRORS,
+    IMPROVED,
+    INVALID,
+    METRICS,
+    OK,
+    PERCENTILES,
+    REGRESSED,
+    RUNS,
+    THROUGHPUT,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
+from harness.compare.result import RunResult
+from harness.metrics import ranks
+from harness.metrics.figures import TOTAL
+from harness.metrics.shift import Shift
+from harness.plan.thresholds import Thresholds
+
+_LABELS_NAMED = 5
+# Fewer requests of other kinds change TOTAL by less than what matters.
+_OTHER_LABELS_MOST = 0.01
+# "A change of more than all there was would be seen" says no more than that nothing is known.
+_LEAST_RATIO_MOST = 1.0
+# Why figures are shown and not judged. Errors of an invalid run are judged: they may be why it is one.
+_INVALID_RUN, _DOUBTFUL_RUN = "a run is invalid", "a run is DOUBTFUL"
+
+
+def compare(
+    base: Sequence[RunResult], new: Sequence[RunResult], thresholds: Thresholds, anyway: bool = False
+) -> Comparison:
+    """Return what the runs of the contender (`new`) say against those of the baseline.
+
+    UsageError when they are not of the same plan and load, unless `anyway`: then a caveat says so. With a DOUBTFUL run
+    on either side nothing is judged, unless `anyway`.
+    """
+    check_sides(base, new)
+    unlike = mismatches(base, new)
+    if unlike and not anyway:
+        raise UsageError(
+            f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
+        )
+    known = [f"Compared all the same, though not alike: {'; '.join(unlike)}."] if unlike else []
+    invalid, doubts = invalid_reasons(base, new), doubtful_reasons(base, new)
+    if doubts:
+        known.append(
+            f"Judged all the same, though {'; '.join(doubts)}."
+            if anyway
+            else "With a DOUBTFUL run nothing is judged, only shown. Leave it out, measure again, or pass --anyway "
+            "(ANYWAY=1)."
+        )
+    unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubts and not anyway else ""
+    base_labels, new_labels = label_names(base), label_names(new)
+    common = [label for label in base_labels if label in new_labels]
+    has_total = any(result.total for result in base) and any(result.total for result in new)
+    total = _judged(base, new, [TOTAL], thresholds, unjudged)[0] if has_total else None
+    labels = _judged(base, new, common, thresholds, unjudged)
+    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid, () if anyway else doubts)
+    return Comparison(
+        base=tuple(result.name for result in base),
+        new=tuple(result.name for result in new),
+        verdict=verdict,
+        reasons=tuple(reasons),
+        total=total,
+        labels=tuple(labels),
+        only_base=tuple(label for label in base_labels if label not in new_labels),
+        only_new=tuple(label for label in new_labels if label not in base_labels),
+        caveats=(*known, *_of_labels(base, new, base_labels, new_labels), *caveats(base, new, thresholds.alpha)),
+        further_runs=further_runs,
+    )
+
+
+def metric_title(metric: str) -> str:
+    """Return what a metric is called in a sentence: average, median, 90 %, req/s, errors."""
+    titles = {"50": "median", THROUGHPUT: "req/s"}
+    return titles.get(metric, f"{metric} %" if metric in PERCENTILES else metric)
+
+
+def _of_labels(
+    base: Sequence[RunResult], new: Sequence[RunResult], base_labels: Sequence[str], new_labels: Sequence[str]
+) -> list[str]:
+    """Return the caveat that TOTAL is made of other requests on each side, where it is to more than 1 %."""
+    shares = [
+        _share_of_labels(side, [label for label in labels if label not in others])
+        for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
+    ]
+    if max(shares) <= _OTHER_LABELS_MOST:
+        return []
+    before, after = (units.percent_text(share) for share in shares)
+    return [
+        f"TOTAL is not made of the same requests: labels of one side only are {before} % of the baseline's samples and "
+        f"{after} % of the contender's. Its change is that of the mix as well; compare label by label."
+    ]
+
+
+def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
+    """Return the share (0-1) that labels have in the samples of TOTAL; 0 where it is not known."""
+    all_count = sample_count(figures_of(side, TOTAL))
+    counts = [sample_count(figures_of(side, label)) or 0 for label in labels]
+    return sum(counts) / all_count if all_count else 0.0
+
+
+def _judged(
+    base: Sequence[RunResult],
+    new: Sequence[RunResult],
+    labels: Sequence[str],
+    thresholds: Thresholds,
+    unjudged: str,
+) -> list[LabelComparison]:
+    """Return the labels with their verdicts; the p-values of a metric are adjusted for how many of these have one.
+
+    `unjudged` says why none of them is judged; it is empty where they are.
+    """
+    rows = [find(base, new, label) for label in labels]
+    columns = []
+    for place in range(len(METRICS)):
+        column = [row[place] for row in rows]
+        tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
+        adjusted = iter(ranks.adjusted_p_values(tested))
+        columns.append(
+            [
+                _metric(
+                    finding,
+                    next(adjusted) if finding.shift and not finding.reason else None,
+                    len(tested),
+                    thresholds,
+                    unjudged,
+                )
+                for finding in column
+            ]
+        )
+    return [_label(label, [column[row] for column in columns], base, new) for row, label in enumerate(labels)]
+
+
+def _label(
+    label: str, metrics: Sequence[MetricComparison], base: Sequence[RunResult], new: Sequence[RunResult]
+) -> LabelComparison:
+    """Return a label with the worst verdict of the metrics that decide; CANNOT TELL where none of them is OK."""
+    verdicts = [metric.verdict for metric in metrics if metric.decides or metric.verdict == REGRESSED]
+    verdict = CANNOT_TELL if CANNOT_TELL in verdicts or OK not in verdicts else OK
+    return LabelComparison(
+        label=label,
+        base_sample_count=sample_count(figures_of(base, label)),
+        new_sample_count=sample_count(figures_of(new, label)),
+        metrics=tuple(metrics),
+        verdict=REGRESSED if REGRESSED in verdicts else verdict,
+    )
+
+
+def _metric(
+    finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, unjudged: str
+) -> MetricComparison:
+    """Return a metric judged; `tested_count` is over how many labels its p-value was adjusted."""
+    base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
+    # Where a step of the clock is more than half of the threshold no number of runs can say that it was kept.
+    is_coarse = finding.metric in PERCENTILES and base is not None and base * threshold / 2 < CLOCK_STEP_MS
+    found = MetricComparison(
+        metric=finding.metric,
+        base=base,
+        new=new,
+        delta_ratio=(new - base) / base if base and new is not None else None,
+        low_ratio=None,
+        high_ratio=None,
+        p_value=None,
+        adjusted_p_value=None,
+        base_n=finding.base_n,
+        new_n=finding.new_n,
+        unit=finding.unit,
+        threshold_ratio=threshold,
+        verdict=CANNOT_TELL,
+        reason=finding.reason,
+        decides=finding.decides and not is_coarse,
+    )
+    if unjudged and (finding.metric != ERRORS or unjudged == _DOUBTFUL_RUN):
+        return replace(found, reason=f"not judged: {unjudged}")
+    if shift is None:
+        least = planning.least_runs(tested_count, thresholds.alpha)
+        return replace(found, further_runs=least - 1 if finding.needs_runs else None)
+    found = replace(
+        found,
+        low_ratio=shift.low,
+        high_ratio=shift.high,
+        p_value=shift.p_value,
+        adjusted_p_value=adjusted,
+        least_ratio=shift.least if shift.least is not None and shift.least <= _LEAST_RATIO_MOST else None,
+    )
+    if adjusted is None:
+        return found
+    verdict, reason = _verdict(finding.metric, shift, adjusted, threshold, thresholds.alpha)
+    if verdict != CANNOT_TELL:
+        return replace(found, verdict=verdict, reason=reason)
+    if is_coarse:
+        return replace(found, reason="a step of the clock, 1 ms, is more than half of the threshold")
+    further_runs = _further_runs(finding, shift, threshold, planning.least_runs(tested_count, thresholds.alpha))
+    if further_runs is None:
+        is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
+        why = "runs differ so much from each other" if is_noise else "the change is so near the threshold"
+        reason = f"{why} that {planning.RUNS_MOST} runs a side could not tell"
+    return replace(found, reason=reason, further_runs=further_runs)
+
+
+def _verdict(metric: str, shift: Shift, adjusted: float, threshold: float, alpha: float) -> tuple[str, str]:
+    """Return the verdict on a metric, and its reason."""
+    if shift.low is None or shift.high is None:
+        return CANNOT_TELL, "too few runs for an interval"
+    # From here on greater is worse.
+    low, high = (-shift.high, -shift.low) if metric == THROUGHPUT else (shift.low, shift.high)
+    if adjusted < alpha and low > threshold:
+        return REGRESSED, ""
+    if high <= threshold:
+        return OK, IMPROVED if adjusted < alpha and high < -threshold else ""
+    if adjusted < alpha and low > 0:
+        return CANNOT_TELL, "worse, but perhaps by less than the threshold"
+    return CANNOT_TELL, "the interval reaches beyond the threshold"
+
+
+def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
+    """Return how many more runs a side would be needed to tell; None where more than can be asked for."""
+    if finding.unit != RUNS:
+        return least - 1
+    if shift.low is None:
+        return max(least - min(finding.base_n, finding.new_n), 1)
+    # Of a change as small as a threshold the ratio and the difference of logarithms are about the same.
+    distance = abs(shift.estimate - (-threshold if finding.metric == THROUGHPUT else threshold))
+    needed = planning.runs_needed(finding.deviation, distance, least)
+    return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
+
+
+def _whole(
+    labels: Sequence[LabelComparison], invalid: Sequence[str], doubts: Sequence[str]
+) -> tuple[str, Sequence[str], int | None]:
+    """Return the verdict on everything, its reasons, and how many more runs a side would be needed."""
+    if invalid:
+        return INVALID, invalid, None
+    if doubts:
+        return CANNOT_TELL, doubts, None
+    if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
+        return REGRESSED, regressed, None
+    open_ones = _sentences(labels, _is_open, _change_text)
+    if open_ones or not any(label.verdict == OK for label in labels):
+        further = [metric.further_runs or 0 for label in labels for metric in label.metrics if _is_open(metric)]
+        return CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None
+    return OK, _sentences(labels, lambda metric: metric.reason == IMPROVED, _change_text), None
+
+
+def _is_open(metric: MetricComparison) -> bool:
+    return metric.decides and metric.verdict == CANNOT_TELL
+
+
+def _sentences(
+    labels: Iterable[LabelComparison],
+    chosen: Callable[[MetricComparison], bool],
+    text: Callable[[MetricComparison], str],
+) -> list[str]:
+    """Return per label its metrics that are chosen, and of many labels how many more there are."""
+    found = [
+        f"{label.label}: {', '.join(map(text, metrics))}"
+        for label in labels
+        if (metrics := [metric for metric in label.metrics if chosen(metric)])
+    ]
+    more = len(found) - _LABELS_NAMED
+    return [*found[:_LABELS_NAMED], f"and {units.plural(more, 'more label')}"] if more > 0 else found
+
+
+def _change_text(metric: MetricComparison) -> str:
+    """Return a metric's change: 90 % +12.34 %; of errors in percentage points; the metric alone where none is known."""
+    if metric.metric == ERRORS and metric.base is not None and metric.new is not None:
+        return f"errors {(metric.new - metric.base) * 100:+.2f} points"
+    if metric.delta_ratio is None:
+        return metric_title(metric.metric)
+    return f"{metric_title(metric.metric)} {metric.delta_ratio * 100:+.2f} %"

@@ -1,0 +1,171 @@
+"""What the figures of two sides say, metric by metric, before anything is judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from harness.compare import batch_means, planning
+from harness.compare.comparable import is_mixed
+from harness.compare.comparison import AVERAGE, BATCHES, ERRORS, METRICS, NOTHING, PERCENTILES, RUNS, THROUGHPUT
+from harness.compare.result import LabelResult, RunResult
+from harness.metrics import ranks
+from harness.metrics.figures import TOTAL
+from harness.metrics.shift import CONFIDENCE, Shift
+from harness.report.warnings import P95_LEAST_SAMPLES, P99_LEAST_SAMPLES
+
+# At least 50 samples of each side lie beyond a percentile that is judged.
+SAMPLES_LEAST: Mapping[str, int] = {
+    AVERAGE: 100, "50": 100, "75": 200, "90": 500, "95": P95_LEAST_SAMPLES, "99": P99_LEAST_SAMPLES, THROUGHPUT: 100,
+    ERRORS: 100,
+}  # fmt: skip
+# A label with fewer samples a side can be REGRESSED, but that it cannot be told is no news.
+LABEL_LEAST_SAMPLES = 1_000
+# What is always asked of TOTAL, however few samples there are.
+_ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
+# Times are whole milliseconds.
+CLOCK_STEP_MS = 1.0
+_OF_ZERO = "a figure of 0 has no ratio"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One metric of one label on both sides: `base` and `new` as in MetricComparison, None where not known.
+
+    `shift` is a ratio, of errors a difference; None where nothing can be said. With a `reason` it must not be judged.
+    `deviation` is that of a run: of logarithms, of errors as they are; None where it is not known. `needs_runs` where
+    a single run says nothing of it, and several would.
+    """
+
+    metric: str
+    base: float | None
+    new: float | None
+    decides: bool
+    unit: str = NOTHING
+    base_n: int = 0
+    new_n: int = 0
+    shift: Shift | None = None
+    deviation: float | None = None
+    reason: str = ""
+    needs_runs: bool = False
+
+
+def label_names(side: Iterable[RunResult]) -> list[str]:
+    """Return the labels of all runs of a side, in order of first appearance."""
+    return list(dict.fromkeys(label.label for result in side for label in result.labels))
+
+
+def figures_of(side: Iterable[RunResult], label: str) -> list[LabelResult]:
+    """Return the figures of a label, or of TOTAL, in those runs that have it."""
+    if label == TOTAL:
+        return [result.total for result in side if result.total]
+    return [one for result in side for one in result.labels if one.label == label]
+
+
+def sample_count(figures: Iterable[LabelResult]) -> int | None:
+    """Return how many samples there are in all runs together; None where no run says."""
+    counts = [one.sample_count for one in figures if one.sample_count is not None]
+    return sum(counts) if counts else None
+
+
+def find(base: Sequence[RunResult], new: Sequence[RunResult], label: str) -> list[Finding]:
+    """Return what each metric of a label says, in the order of METRICS."""
+    sides = figures_of(base, label), figures_of(new, label)
+    is_single, mixed = len(base) == len(new) == 1, is_mixed((*base, *new))
+    return [_finding(label, *sides, metric, is_single, mixed) for metric in METRICS]
+
+
+def _finding(
+    label: str,
+    base: Sequence[LabelResult],
+    new: Sequence[LabelResult],
+    metric: str,
+    is_single: bool,
+    mixed: bool,
+) -> Finding:
+    before, after = _values(base, metric), _values(new, metric)
+    least_count = min(sample_count(base) or 0, sample_count(new) or 0)
+    is_known, is_enough = bool(before and after), least_count >= SAMPLES_LEAST[metric]
+    found = Finding(
+        metric=metric,
+        base=median(before) if before else None,
+        new=median(after) if after else None,
+        base_n=len(before),
+        new_n=len(after),
+        decides=(label == TOTAL and metric in _ALWAYS_DECIDE)
+        or (is_known and is_enough and (label == TOTAL or least_count >= LABEL_LEAST_SAMPLES)),
+    )
+    if not is_known:
+        return replace(found, reason="not known on both sides")
+    if mixed:
+        return replace(found, reason="a Markdown report against samples")
+    if metric != ERRORS and min(*before, *after) <= 0:
+        # Below the clock's step nothing can be said of a percentile, however many runs there are.
+        return replace(found, reason=_OF_ZERO, decides=found.decides and metric not in PERCENTILES)
+    found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
+    if found.shift and found.base and metric in PERCENTILES:
+        found = replace(found, shift=_allow_for_clock(found.shift, found.base))
+    if not is_enough:
+        return replace(found, reason=f"fewer than {SAMPLES_LEAST[metric]:,} samples a side")
+    return found
+
+
+def _values(side: Iterable[LabelResult], metric: str) -> list[float]:
+    return [value for figures in side if (value := _value(figures, metric)) is not None]
+
+
+def _value(figures: LabelResult, metric: str) -> float | None:
+    if metric in PERCENTILES:
+        return figures.percentiles_ms.get(metric)
+    return {AVERAGE: figures.average_ms, THROUGHPUT: figures.rate_per_s, ERRORS: figures.error_ratio}[metric]
+
+
+def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
+    """Return the finding with the change between two single runs."""
+    before, after = batch_means.estimate(base, found.metric), batch_means.estimate(new, found.metric)
+    for side, estimate in (("baseline", before), ("contender", after)):
+        if isinstance(estimate, str):
+            return replace(found, reason=f"{side}: {estimate}", needs_runs=True)
+    assert not isinstance(before, str) and not isinstance(after, str)
+    shift = (
+        batch_means.change(before, after)
+        if found.metric == ERRORS
+        else batch_means.log_change(before, after).as_ratio()
+    )
+    if found.metric == ERRORS:
+        shift = _within_all(shift)
+    return replace(found, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
+
+
+def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
+    """Return the finding with the change between two groups of runs."""
+    is_ratio = found.metric != ERRORS
+    if is_ratio:
+        base, new = [math.log(value) for value in base], [math.log(value) for value in new]
+    interval = ranks.shift_interval(base, new, CONFIDENCE)
+    deviation = planning.deviation(base, new)
+    shift = Shift(
+        estimate=ranks.shift(base, new),
+        low=interval[0] if interval else None,
+        high=interval[1] if interval else None,
+        p_value=ranks.p_value(base, new),
+        least=planning.least_change(deviation, len(base), len(new)) if deviation is not None and interval else None,
+    )
+    return replace(found, unit=RUNS, shift=shift.as_ratio() if is_ratio else shift, deviation=deviation)
+
+
+def _within_all(shift: Shift) -> Shift:
+    """Return the shift of a share with the ends of its interval where shares can be: no two differ by more than 1."""
+    assert shift.low is not None and shift.high is not None and shift.least is not None
+    least = shift.least if shift.least <= 1 else None
+    return replace(shift, low=max(shift.low, -1.0), high=min(shift.high, 1.0), least=least)
+
+
+def _allow_for_clock(shift: Shift, base_ms: float) -> Shift:
+    """Return the shift with an interval that is wider by a step of the clock: both percentiles are whole ms."""
+    if shift.low is None or shift.high is None:
+        return shift
+    step_ratio = CLOCK_STEP_MS / base_ms
+    return replace(shift, low=max(shift.low - step_ratio, -1.0), high=shift.high + step_ratio)

@@ -1,0 +1,70 @@
+"""How many runs a comparison of two groups needs, and the least change that it could have seen.
+
+The formulas are those of the t-test over runs (J. Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2.4;
+t quantiles in place of normal ones, because groups are small), with pi/3 for ranks in place of values: the asymptotic
+relative efficiency of the Mann-Whitney test is 3/pi (E. L. Lehmann, "Nonparametrics", 2.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy.special import stdtrit
+
+from harness.metrics.ranks import least_p_value
+from harness.metrics.shift import CONFIDENCE, POWER
+
+# Fewer runs a side find only changes that are large beside the noise.
+RUNS_LEAST = 5
+# Beyond this many "make more runs" is no advice.
+RUNS_MOST = 100
+_RANKS_PER_VALUE = math.pi / 3
+
+
+def least_runs(label_count: int, alpha: float) -> int:
+    """Return how many runs a side are needed for any adjusted p-value below alpha, when one of the labels changed."""
+    count = RUNS_LEAST
+    while least_p_value(count, count) * max(1, label_count) >= alpha:
+        count += 1
+    return count
+
+
+def runs_needed(deviation: float | None, distance: float, least: int) -> int | None:
+    """Return how many runs a side put 80 % of intervals on one side of a threshold at that distance; None above 100.
+
+    `deviation` is the standard deviation of runs (of their logarithms), None where it is not known; `least` are needed
+    in any case.
+    """
+    if deviation is None:
+        return least
+    return next(
+        (
+            count
+            for count in range(least, RUNS_MOST + 1)
+            if _reach(2 * count - 2) * deviation * math.sqrt(2 * _RANKS_PER_VALUE / count) <= distance
+        ),
+        None,
+    )
+
+
+def least_change(deviation: float, base_n: int, new_n: int) -> float:
+    """Return the least change (difference of logarithms) that 80 % of such groups show, the deviation being that."""
+    return _reach(base_n + new_n - 2) * deviation * math.sqrt(_RANKS_PER_VALUE * (1 / base_n + 1 / new_n))
+
+
+def deviation(*groups: Sequence[float]) -> float | None:
+    """Return the standard deviation within groups, all together; None where no group has two values."""
+    freedom = sum(len(group) - 1 for group in groups)
+    if freedom <= 0:
+        return None
+    return math.sqrt(sum(_square_sum(group) for group in groups) / freedom)
+
+
+def _square_sum(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values)
+
+
+def _reach(freedom: int) -> float:
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2) + stdtrit(freedom, POWER))

@@ -1,0 +1,336 @@
+"""A comparison in print: the Markdown report, and JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from harness.base import units
+from harness.compare.comparison import (
+    AVERAGE,
+    CANNOT_TELL,
+    ERRORS,
+    IMPROVED,
+    METRICS,
+    OK,
+    PERCENTILES,
+    REGRESSED,
+    THROUGHPUT,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.compare.setup_diff import Difference
+from harness.plan.thresholds import Thresholds
+from harness.report.charts.gallery import Picture
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+
+FORMAT_VERSION = 1
+UNKNOWN = "~"
+# An interval that ends farther out says no more than that nothing is known.
+_MOST_RATIO = 10.0
+# Of a terminal's table: how many labels it has at most, and how much of their names in any case.
+_TERMINAL_LABELS = 15
+_TERMINAL_NAME_LEAST = 12
+_BETTER, _WORSE = "better", "worse"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run of one side: its name, what it was read from, what was corrected in that, and where its report is.
+
+    `link` is relative to the comparison; empty when there is no report, or the comparison stands nowhere.
+    """
+
+    name: str
+    kind: str
+    remarks: tuple[str, ...] = ()
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All that the report of a comparison says; `command` makes it again."""
+
+    command: str
+    comparison: Comparison
+    base: tuple[Side, ...]
+    new: tuple[Side, ...]
+    settings: tuple[Difference, ...]
+    thresholds: Thresholds
+    remarks: tuple[str, ...] = ()
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the verdict and why, in one line."""
+    parts = [reason.rstrip(".") for reason in comparison.reasons]
+    if comparison.further_runs:
+        parts.append(f"{units.plural(comparison.further_runs, 'more run')} a side would be needed")
+    state = f"{OK}, {_BETTER}" if comparison.verdict == OK and parts else comparison.verdict
+    if comparison.verdict == OK and not parts and (change := _average_change(comparison.total)):
+        parts = [f"TOTAL: average {change} %"]
+    return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
+
+
+def _average_change(total: LabelComparison | None) -> str:
+    metrics = total.metrics if total else ()
+    return next((signed_percent(metric.delta_ratio) for metric in metrics if metric.metric == AVERAGE), "")
+
+
+def terminal_text(comparison: Comparison, width: int) -> str:
+    """Return the comparison for a terminal of so many characters: headline, every metric of TOTAL, a row per label.
+
+    Labels are those with the greatest change of the average. Names of labels are cut where there is no room.
+    """
+    total = comparison.total.metrics if comparison.total else ()
+    known = [metric for metric in total if metric.base is not None or metric.new is not None]
+    rows = [_terminal_row(metric_title(metric.metric), metric) for metric in known]
+    averages = [(one.label, metric) for one in comparison.labels for metric in one.metrics if metric.metric == AVERAGE]
+    averages.sort(key=lambda pair: -abs(pair[1].delta_ratio or 0.0))
+    rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
+    lines = [headline(comparison)]
+    if rows:
+        lines += ["", *_aligned([("TOTAL", "baseline", "contender", "delta", "verdict"), *rows], width)]
+    if len(averages) > _TERMINAL_LABELS:
+        lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    return "\n".join([*lines, ""])
+
+
+def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
+    delta = signed_percent(metric.delta_ratio)
+    if metric.metric == ERRORS and metric.base is not None and metric.new is not None:
+        delta = f"{signed_percent(metric.new - metric.base)} points"
+    elif delta:
+        delta += " %"
+    verdict = CANNOT_TELL if metric.verdict == CANNOT_TELL else _verdict_text(metric).replace("*", "")
+    figures = (metric_text(metric.metric, value) for value in (metric.base, metric.new))
+    return (name, *figures, delta, verdict)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
+    """Return rows as lines, the first column cut to what is left of the width, figures to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(5)]
+    room = max(width - sum(widths[1:]) - 2 * 4, _TERMINAL_NAME_LEAST)
+    widths[0] = min(widths[0], room)
+    return [
+        "  ".join(
+            [
+                (name if len(name) <= room else f"{name[: room - 1]}…").ljust(widths[0]),
+                *(figure.rjust(size) for figure, size in zip(figures, widths[1:4], strict=True)),
+                verdict,
+            ]
+        ).rstrip()
+        for name, *figures, verdict in rows
+    ]
+
+
+def report(compared: Compared, notes: str, picture: Picture | None = None) -> str:
+    """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` stands beside it."""
+    comparison = compared.comparison
+    footnotes = _Footnotes()
+    total = _metric_table(comparison.total, footnotes) if comparison.total else ""
+    in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
+    return filled(
+        "comparison.md.j2",
+        command=compared.command,
+        title=f"{_names(comparison.base)} → {_names(comparison.new)}",
+        headline=cell(headline(comparison)),
+        base=[_link(side) for side in compared.base],
+        new=[_link(side) for side in compared.new],
+        setting_table=_setting_table(compared.settings),
+        total_table=total,
+        label_table=_label_table(comparison.labels) if comparison.labels else "",
+        regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
+        only_base=[cell(label) for label in comparison.only_base],
+        only_new=[cell(label) for label in comparison.only_new],
+        remarks=[cell(remark) for remark in compared.remarks],
+        caveats=[cell(caveat) for caveat in comparison.caveats],
+        alpha=units.number_text(compared.thresholds.alpha),
+        footnotes=footnotes.lines,
+        picture=f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+        notes=notes,
+    )
+
+
+def to_json(compared: Compared) -> dict[str, Any]:
+    """Return the comparison as plain data, figures in full precision."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "command": compared.command,
+        **asdict(compared.comparison),
+        "settings": [asdict(setting) for setting in compared.settings],
+        "thresholds": asdict(compared.thresholds),
+        "sources": [
+            {"name": side.name, "kind": side.kind, "remarks": list(side.remarks)}
+            for side in (*compared.base, *compared.new)
+        ],
+        "remarks": list(compared.remarks),
+    }
+
+
+def _names(names: Sequence[str]) -> str:
+    return cell(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _link(side: Side) -> str:
+    return f"[{cell(side.name)}]({quote(side.link)})" if side.link else cell(side.name)
+
+
+def _setting_table(settings: Sequence[Difference]) -> str:
+    rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
+    return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
+
+
+@dataclass
+class _Footnotes:
+    """Reasons behind verdicts, each text numbered once."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def mark(self, text: str) -> str:
+        """Return what is put behind a verdict: nothing for no text."""
+        return f" [^{self.numbers.setdefault(text, len(self.numbers) + 1)}]" if text else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The footnotes themselves, as Markdown."""
+        return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
+
+
+def _metric_table(label: LabelComparison, footnotes: _Footnotes) -> str:
+    """Return a row per metric that either side knows."""
+    known = [metric for metric in label.metrics if metric.base is not None or metric.new is not None]
+    columns = (
+        "metric", "baseline", "contender", "delta %", "95 % interval", "p", "adjusted p", "n", "threshold", "verdict",
+    )  # fmt: skip
+    return table(columns, [_metric_row(metric, footnotes) for metric in known])
+
+
+def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
+    return [
+        metric_title(metric.metric),
+        metric_text(metric.metric, metric.base),
+        metric_text(metric.metric, metric.new),
+        signed_percent(metric.delta_ratio),
+        _interval_text(metric),
+        _p_text(metric.p_value) if _is_judged(metric) else "",
+        _p_text(metric.adjusted_p_value),
+        f"{metric.base_n} + {metric.new_n} {metric.unit}" if metric.unit else "",
+        _threshold_text(metric),
+        _verdict_text(metric) + footnotes.mark(_reason(metric)),
+    ]
+
+
+def metric_title(metric: str) -> str:
+    """Return what a row of a metric is called, with its unit."""
+    if metric in PERCENTILES:
+        return "median ms" if metric == "50" else f"{metric} % ms"
+    return {AVERAGE: "average ms", THROUGHPUT: "req/s", ERRORS: "errors %"}[metric]
+
+
+def metric_text(metric: str, value: float | None) -> str:
+    """Return a metric's figure in print, in the unit of its title."""
+    texts: Mapping[str, Callable[[float | None], str]] = {
+        AVERAGE: units.average_text,
+        THROUGHPUT: units.rate_text,
+        ERRORS: units.percent_text,
+    }
+    return texts.get(metric, units.ms_text)(value)
+
+
+def signed_percent(ratio: float | None) -> str:
+    """Return a change as the number before a % sign, with its sign: 0.1087 -> +10.87; no change is 0.00."""
+    text = "" if ratio is None else f"{ratio * 100:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text
+
+
+def _interval_text(metric: MetricComparison) -> str:
+    if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
+        return ""
+    if metric.metric == ERRORS:
+        return f"{signed_percent(metric.low_ratio)} to {signed_percent(metric.high_ratio)} points"
+    high = signed_percent(metric.high_ratio) if metric.high_ratio <= _MOST_RATIO else f">{_MOST_RATIO * 100:+.0f}"
+    return f"{signed_percent(metric.low_ratio)} to {high}"
+
+
+def _is_judged(metric: MetricComparison) -> bool:
+    """Return whether the p-value was held against alpha; where there were too few samples, it says nothing."""
+    return metric.adjusted_p_value is not None
+
+
+def _p_text(value: float | None) -> str:
+    return "" if value is None else "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _threshold_text(metric: MetricComparison) -> str:
+    return f"{units.percent_text(metric.threshold_ratio)}{' points' if metric.metric == ERRORS else ' %'}"
+
+
+def _verdict_text(metric: MetricComparison) -> str:
+    if metric.verdict == CANNOT_TELL:
+        return UNKNOWN
+    if metric.verdict == REGRESSED:
+        return f"**{REGRESSED}**"
+    return f"{metric.verdict}, {_BETTER}" if is_better(metric) else metric.verdict
+
+
+def _reason(metric: MetricComparison) -> str:
+    """Return why nothing can be said of a metric, and what it would take; other verdicts need no reason."""
+    if metric.verdict != CANNOT_TELL:
+        return ""
+    parts = [metric.reason.rstrip(".") or "the interval holds both a change that matters and none"]
+    if metric.least_ratio is not None and _is_judged(metric):
+        what = "points" if metric.metric == ERRORS else "%"
+        parts.append(f"a change of {units.percent_text(metric.least_ratio)} {what} would be seen in four of five cases")
+    if metric.further_runs:
+        parts.append(f"{units.plural(metric.further_runs, 'more run')} a side would be needed")
+    return "; ".join(parts) + "."
+
+
+def is_better(metric: MetricComparison) -> bool:
+    """Return whether a metric has improved by more than its threshold."""
+    return metric.verdict == OK and metric.reason == IMPROVED
+
+
+def _label_table(labels: Sequence[LabelComparison]) -> str:
+    """Return a row per label: samples, then each metric from baseline to contender with its change."""
+    shown = [
+        name
+        for name in METRICS
+        if any(metric.metric == name and metric.base is not None for label in labels for metric in label.metrics)
+    ]
+    rows = []
+    for label in labels:
+        by_name = {metric.metric: metric for metric in label.metrics}
+        counts = _arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))
+        rows.append([cell(label.label), counts, *(_change_cell(by_name.get(name)) for name in shown)])
+    return table(("label", "samples", *(metric_title(name) for name in shown)), rows)
+
+
+def _count_text(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _arrow(base: str, new: str) -> str:
+    return f"{base} → {new}" if base or new else ""
+
+
+def _change_cell(metric: MetricComparison | None) -> str:
+    if metric is None or (metric.base is None and metric.new is None):
+        return ""
+    figures = _arrow(metric_text(metric.metric, metric.base), metric_text(metric.metric, metric.new))
+    word = _WORSE if metric.verdict == REGRESSED else UNKNOWN if metric.verdict == CANNOT_TELL else ""
+    change = " ".join(part for part in (signed_percent(metric.delta_ratio), word or _better(metric)) if part)
+    if metric.verdict == REGRESSED:
+        change = f"**{change}**"
+    return f"{figures} ({change})" if change else figures
+
+
+def _better(metric: MetricComparison) -> str:
+    return _BETTER if is_better(metric) else ""

@@ -1,0 +1,98 @@
+"""What differs in the set-up of two sides: the first thing to look at when figures differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.base import units
+from harness.compare.conditions import sold_gb
+from harness.compare.result import RunResult
+from harness.plan.plan import SET_BY_THE_RUN
+from harness.run.record import RunRecord
+
+# Stands for a thing that a run does not have.
+NONE = "none"
+_SECRET = "password"
+# Each run starts its system on a port of its own.
+_LOCAL_PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A thing that is not the same on both sides; several values of a side stand in one text, commas between."""
+
+    name: str
+    base: str
+    new: str
+
+
+def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Difference, ...]:
+    """Return what the records of the runs do not agree about, in the order of a report's set-up.
+
+    What is each run's own is left out: its name, times, folder and the port of a system started here. Where runs have
+    no run.json the first line says so.
+    """
+    sides = [[_settings(result.run) for result in side if result.run] for side in (base, new)]
+    found = []
+    if len(sides[0]) < len(base) or len(sides[1]) < len(new):
+        found.append(Difference("run.json", *(_known(side) for side in (base, new))))
+    if all(sides):
+        for name in dict.fromkeys(name for side in sides for settings in side for name in settings):
+            before, after = (sorted({settings.get(name, NONE) for settings in side}) for side in sides)
+            if before != after:
+                found.append(Difference(name, ", ".join(before), ", ".join(after)))
+    return tuple(found)
+
+
+def _known(side: Sequence[RunResult]) -> str:
+    missing = [result.name for result in side if result.run is None]
+    return f"none of {', '.join(missing)}" if missing else "there"
+
+
+def _settings(run: RunRecord) -> dict[str, str]:
+    """Return everything that decides a run by its name."""
+    return {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
+
+
+def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
+    yield "plan", run.plan
+    yield "profile", run.profile
+    yield from ((f"load: {name}", _text(value)) for name, value in asdict(run.load).items())
+    yield "target", run.target or "started here"
+    yield "system", run.system
+    # A target is not set up here: what the plan says of its system's settings is not what it has.
+    if run.is_embedded:
+        for name, value in run.system_settings.items():
+            if _SECRET not in name:
+                yield f"{run.system}: {name}", _text(value)
+    yield from ((f"{run.system}: {name}", value) for name, value in run.system_facts)
+    yield from ((f"property {name}", value) for name, value in run.properties.items() if name not in SET_BY_THE_RUN)
+    yield "generators", _text([one.name for one in run.generators])
+    yield "generator heap MB", str(run.generator_heap_mb)
+    yield from ((f"version of {name}", value) for name, value in run.versions.items())
+    yield "CPU", run.host.cpu_model
+    yield "cores", str(run.host.cpu_count)
+    # What a kernel sees of it is a few MB more or less at each boot.
+    yield "memory GB", units.number_text(sold_gb(run.host.memory_bytes))
+    yield "kernel", run.host.kernel
+    yield "Python", run.host.python
+    yield "commit of the harness", _commit(run)
+
+
+def _commit(run: RunRecord) -> str:
+    if run.git_commit is None:
+        return NONE
+    return f"{run.git_commit[:12]} with changes" if run.git_changed else run.git_commit[:12]
+
+
+def _text(value: Any) -> str:
+    if value is None or value == []:
+        return NONE
+    if isinstance(value, float):
+        return units.number_text(value)
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return str(value)

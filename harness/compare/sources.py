@@ -1,0 +1,198 @@
+"""Finds the results that names ask for: runs, their JSON, bare JTLs, Markdown reports of any age."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.compare.markdown_report import parse_report
+from harness.compare.result import JTL, RunResult
+from harness.jtl.inputs import resolve
+from harness.report.files import STEADY_WINDOW, summary_of_run
+from harness.report.jtls import Counting, summary_of_jtls
+from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.run.directory import RUN_NAME, RunDirectory, read_object
+from harness.run.record import RUNNING
+from harness.storage.layout import SCHEME
+
+# Of this version labels have no batches yet; all else is the same.
+WITHOUT_BATCHES_VERSION = 2
+# JMeter writes its samples, and the harness its telemetry, every second.
+_STILL_WRITTEN_S = 60
+_SUFFIXES = (".json", ".md")
+_GLOB_CHARACTERS = frozenset("*?[")
+_NAMES_SHOWN = 10
+
+
+def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
+    """Return where the results are that names ask for: of a run its folder, there or not, of anything else the file.
+
+    A name is a path of a run's folder, its .json or .md, or of a JTL or Markdown file; a run in `reports_dir`, such as
+    killbill-stripe/run-07_1, or run-07_1 when only one plan has it; or a pattern of either. UsageError when it names
+    nothing, or runs of several plans that it does not tell apart.
+    """
+    return [path for name in names for path in _found(name, reports_dir)]
+
+
+def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
+    """Return names of runs with the plan in front of those that have no folder and are not here; all without a plan."""
+    return [f"{plan}/{name}" if plan and "/" not in name and not _is_there(Path(name)) else name for name in names]
+
+
+def read_result(path: Path) -> RunResult:
+    """Return the result at a path: of a run from its JSON, else from its samples, else from its Markdown.
+
+    UsageError when the run is still going on, or when nothing there can be read.
+    """
+    if _is_run(path):
+        return _result_of_run(RunDirectory(path))
+    if path.suffix == ".json":
+        return RunResult.of(_summary(path, read_object(path)))
+    if path.suffix == ".md":
+        return parse_report(_text(path), _short(path))
+    inputs = resolve([str(path)])
+    summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
+    return replace(RunResult.of(summary, JTL), name=_short(path))
+
+
+def _order(path: Path) -> tuple[str, int, int, str]:
+    match = RUN_NAME.fullmatch(path.name)
+    return path.parent.name, int(match[1]) if match else 0, int(match[2]) if match else 0, path.name
+
+
+def refuse_stored(name: str) -> None:
+    """Raise a UsageError for a run that is named where it lies in S3: only `table` reads there."""
+    if name.startswith(SCHEME):
+        place = name.partition("/runs/")[0]
+        raise UsageError(f"{name}: lies in S3", f"pull it first: ./aggregate.py pull {place}")
+
+
+def _found(name: str, reports_dir: Path) -> list[Path]:
+    refuse_stored(name)
+    path = Path(name)
+    if _is_there(path):
+        return [_run_or_file(path)]
+    # As make and reports print them: below the reports folder, or beside it.
+    bases = [reports_dir, reports_dir.parent]
+    if _GLOB_CHARACTERS & set(name):
+        matches = _matches(Path(), name) or next((found for base in bases if (found := _matches(base, name))), [])
+        return matches or _of_one_plan(_matches(reports_dir, f"*/{name}"), name, reports_dir)
+    for base in bases:
+        if _is_there(base / name):
+            return [_run_or_file(base / name)]
+    plans = sorted(path for path in reports_dir.glob("*") if path.is_dir())
+    return _of_one_plan([_run_or_file(plan / name) for plan in plans if _is_there(plan / name)], name, reports_dir)
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or any(path.with_name(path.name + suffix).is_file() for suffix in _SUFFIXES if path.name)
+
+
+def _run_or_file(path: Path) -> Path:
+    """Return the folder of the run that a path belongs to; the path itself when it belongs to none."""
+    folder = path.with_suffix("") if path.suffix in _SUFFIXES else path
+    return folder if RUN_NAME.fullmatch(folder.name) or (path.is_dir() and (path / "run.json").is_file()) else path
+
+
+def _is_run(path: Path) -> bool:
+    return bool(RUN_NAME.fullmatch(path.name)) or (path / "run.json").is_file()
+
+
+def _matches(base: Path, pattern: str) -> list[Path]:
+    """Return what a pattern finds below a folder: each run once, sorted by its number; no other folders."""
+    if Path(pattern).is_absolute():
+        base, pattern = Path(Path(pattern).anchor), str(Path(pattern).relative_to(Path(pattern).anchor))
+    patterns = [pattern, *(pattern + suffix for suffix in _SUFFIXES)]  # of a run that came by git there is no folder
+    try:
+        paths = [path for one in patterns for path in base.glob(one) if not path.name.startswith(".")]
+    except ValueError as error:
+        raise UsageError(f"{pattern}: not a pattern ({error})", "give one such as run-07_*") from None
+    found = {_run_or_file(path) for path in paths}
+    return sorted((path for path in found if _is_run(path) or path.is_file()), key=_order)
+
+
+def _of_one_plan(paths: Sequence[Path], name: str, reports_dir: Path) -> list[Path]:
+    plans = sorted({path.parent.name for path in paths})
+    if not plans:
+        raise _unknown(name, reports_dir)
+    if len(plans) > 1:
+        raise UsageError(
+            f"{name}: {len(plans)} plans have it",
+            f"name one: {', '.join(f'{p}/{name}' for p in plans)}, or give --plan",
+        )
+    return list(paths)
+
+
+def _unknown(name: str, reports_dir: Path) -> UsageError:
+    runs = sorted({_run_or_file(path) for path in reports_dir.glob("*/run-*")}, key=_order)
+    ids = [f"{path.parent.name}/{path.name}" for path in runs if _is_run(path)]
+    names = ids if "/" in name else [path.name for path in runs]
+    dots = "…, " if len(ids) > _NAMES_SHOWN else ""
+    there = f"there are: {dots}{', '.join(ids[-_NAMES_SHOWN:])}" if ids else "there are no runs yet"
+    return UsageError(f"{name}: neither a file nor a run in {reports_dir.name}/", f"{did_you_mean(name, names)}{there}")
+
+
+def _result_of_run(directory: RunDirectory) -> RunResult:
+    if directory.summary_json.is_file():
+        return RunResult.of(_summary(directory.summary_json, read_object(directory.summary_json), directory))
+    data = directory.read_run()
+    if data is not None and data.get("state") == RUNNING and _is_written_to(directory.path):
+        raise UsageError(
+            f"{_short(directory.path)}: this run is still going on, or was killed just now", "wait for its end"
+        )
+    if data is not None and (directory.samples.is_file() or not directory.report.is_file()):
+        return RunResult.of(summary_of_run(directory))
+    if directory.report.is_file():
+        return parse_report(_text(directory.report), _short(directory.path))
+    return RunResult.of(summary_of_run(directory))
+
+
+def _is_written_to(folder: Path) -> bool:
+    newest_s = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
+    return time.time() - newest_s < _STILL_WRITTEN_S
+
+
+def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = None) -> RunSummary:
+    """Return the summary that a JSON holds; samples of one without batches are counted anew if they are here."""
+    version = data.get("format_version")
+    if version == FORMAT_VERSION:
+        return RunSummary.from_json(data, _short(path))
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise UsageError(
+            f"{_short(path)}: written by a newer version of this harness (format {version}, this one reads "
+            f"{FORMAT_VERSION})",
+            "update this checkout",
+        )
+    if version != WITHOUT_BATCHES_VERSION or "groups" not in data:
+        raise UsageError(f"{_short(path)}: not the JSON of a run", "name the run-<series>_<n>.json of one")
+    if directory is not None and directory.samples.is_file() and directory.run_json.is_file():
+        return summary_of_run(directory)
+    try:
+        data = _with_batches_unknown(data)
+    except (KeyError, TypeError):
+        raise UsageError(f"{_short(path)}: not the JSON of a run", "render it again: ./aggregate.py report") from None
+    return RunSummary.from_json(data, _short(path))
+
+
+def _with_batches_unknown(data: dict[str, Any]) -> dict[str, Any]:
+    groups = [*data["groups"], *([data["whole"]] if data["whole"] else [])]
+    for figures in (figures for group in groups for figures in (*group["labels"], group["total"])):
+        figures["batches"] = None
+    return {**data, "format_version": FORMAT_VERSION}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
+
+
+def _short(path: Path) -> str:
+    """Return a path's last two names: enough to tell plan and run, and no more of where it lies."""
+    return "/".join(path.resolve().parts[-2:])

@@ -1,0 +1,43 @@
+"""Changes of a series in print: where it changed for good, by how much, and whether that was intended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from harness.compare.comparison import ERRORS
+from harness.history.change_points import ChangePoint
+from harness.report.charts import svg
+from harness.report.charts.svg import Plot
+
+_TEXT_GAP_PX = 4
+
+
+def size_text(change: ChangePoint, metric: str) -> str:
+    """Return the size of a change: +21.3 %, of errors +0.50 points."""
+    if metric == ERRORS:
+        return f"{(change.after - change.before) * 100:+.2f} points"
+    return "from 0" if change.ratio is None else f"{change.ratio * 100:+.1f} %"
+
+
+def change_marks(
+    plot: Plot, changes: Sequence[ChangePoint], accepted: Collection[int], metric: str, count: int
+) -> list[str]:
+    """Return a line before the first value of each stretch, with the size of the change where there is room.
+
+    `accepted` are the places where an accepted change begins; `count` is how many values there are.
+    """
+    sizes = {change.index: size_text(change, metric) for change in changes}
+    parts, free_px = [], 0.0
+    for place in sorted({*sizes, *accepted}):
+        if not 0 < place < count:
+            continue
+        x = plot.x_px(place - 0.5)
+        words = ", ".join(filter(None, (sizes.get(place, ""), "accepted" if place in accepted else "")))
+        parts.append(svg.straight(x, plot.top, x, plot.bottom, "mark"))
+        width = svg.text_width(words)
+        # Beside the line, on the side that has room: right of it unless that leaves the plot.
+        left = x + _TEXT_GAP_PX if x + _TEXT_GAP_PX + width <= svg.RIGHT else x - _TEXT_GAP_PX - width
+        if left >= free_px:
+            parts.append(svg.text(left, plot.top + svg.TEXT_PX, words, "muted"))
+            free_px = max(x, left + width) + _TEXT_GAP_PX
+    return parts

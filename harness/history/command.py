@@ -1,0 +1,155 @@
+"""`aggregate.py history`: the figures of a plan over time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base.config import did_you_mean
+from harness.base.errors import EXIT_OK, UsageError
+from harness.base.toolchain import ROOT
+from harness.base.units import parse_whole_number, plural
+from harness.history.acceptance_files import ACCEPTED, read_acceptances
+from harness.history.catalogue import Entry, runs_of
+from harness.history.commands import CSV, MARKDOWN, OTAVA
+from harness.history.export import history_csv, history_json, otava_csv
+from harness.history.files import read_catalogue
+from harness.history.render import METRIC_NAMES, history_chart, history_report
+from harness.history.series import History, history, labels_of
+from harness.report.charts.gallery import Picture
+from harness.report.pages import write_page
+from harness.run.directory import write_whole
+
+_MOST = 1_000_000
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+def print_history(options: argparse.Namespace) -> int:
+    """Print or write the history that the options ask for; return the exit code."""
+    metric = _metric(options.metric)
+    last = parse_whole_number(options.last, "--last", 1, _MOST) if options.last is not None else None
+    runs = _runs(options)
+    labels = labels_of(runs)
+    if options.label not in labels:
+        raise UsageError(
+            f"--label {options.label}: no run of {options.plan} has it",
+            f"{did_you_mean(options.label, labels)}there are: {', '.join(labels)}",
+        )
+    found = history(runs, options.plan, options.label, metric, last, read_acceptances(ROOT / ACCEPTED))
+    output = _output(options, metric)
+    pictures = _pictures(found, output.stem) if output else [None] * len(found.lines)
+    if options.format == MARKDOWN:
+        text = history_report(found, pictures, _runs_folder(options, output), _command(options))
+    elif options.format == CSV:
+        text = history_csv(found)
+    elif options.format == OTAVA:
+        text = _for_otava(found)
+    else:
+        text = json.dumps(history_json(found), indent=1, ensure_ascii=False) + "\n"
+    if output is None:
+        print(text, end="")
+        return EXIT_OK
+    if not output.parent.is_dir():
+        raise UsageError(f"{output}: its folder is not there", "make it, or name another")
+    if options.format != MARKDOWN:
+        write_whole(output, text)
+    else:
+        write_page(output, lambda _: text)
+        _write_pictures(output, [picture for picture in pictures if picture])
+    print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in found.lines), 'run')}")
+    return EXIT_OK
+
+
+def _for_otava(found: History) -> str:
+    """Return the line with the newest run: Otava knows of one series."""
+    if not found.lines:
+        raise UsageError(f"{found.plan} has no runs with figures of {found.label}", "make some, or name another label")
+    more = len(found.lines) - 1
+    if more:
+        print(f"{plural(more, 'other set')} of conditions left out: --users narrows it down", file=sys.stderr)
+    return otava_csv(found.lines[0])
+
+
+def _metric(name: str) -> str:
+    if name not in METRIC_NAMES:
+        names = [known for known in METRIC_NAMES if not known.isdigit()]
+        raise UsageError(
+            f"--metric {name}: no such metric", f"{did_you_mean(name, names)}there are: {', '.join(names)}"
+        )
+    return METRIC_NAMES[name]
+
+
+def _runs(options: argparse.Namespace) -> list[Entry]:
+    """Return the runs of the plan, with the users that were asked for."""
+    entries = read_catalogue(options.reports).entries
+    runs = runs_of(entries, options.plan)
+    if not runs:
+        plans = sorted({entry.plan for entry in entries})
+        raise UsageError(
+            f"--plan {options.plan}: has no runs in {os.path.relpath(options.reports)}",
+            f"{did_you_mean(options.plan, plans)}there are: {', '.join(plans) or 'none'}",
+        )
+    if options.users is None:
+        return runs
+    users = parse_whole_number(options.users, "--users", 1, _MOST)
+    there = sorted({entry.run.load.users for entry in runs if entry.run and entry.run.load.users})
+    if users not in there:
+        raise UsageError(
+            f"--users {users}: {options.plan} has no such run",
+            f"there are runs of: {', '.join(map(str, there)) or 'none'}",
+        )
+    return [entry for entry in runs if entry.run and entry.run.load.users == users]
+
+
+def _output(options: argparse.Namespace, metric: str) -> Path | None:
+    """Return the file to write; None when the history is printed."""
+    if not options.save:
+        output: Path | None = options.output
+        return output
+    label = _NOT_IN_NAMES.sub("_", options.label)
+    suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format, options.format)
+    folder: Path = options.reports / options.plan
+    return folder / f"history-{label}-{f'p{metric}' if metric.isdigit() else metric}.{suffix}"
+
+
+def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None:
+    """Return where the plan's reports are as seen from the file that is written; None when none is."""
+    if output is None:
+        return None
+    there = os.path.relpath(options.reports / options.plan, output.parent)
+    return "" if there == "." else f"{there}/"
+
+
+def _pictures(found: History, stem: str) -> list[Picture | None]:
+    """Return the chart of each line; a line of one run has none."""
+    drawn = [line for line in found.lines if len(line.valid) > 1]
+    names = iter([f"{stem}.svg"] if len(drawn) == 1 else [f"{stem}-{place + 1}.svg" for place in range(len(drawn))])
+    return [
+        Picture(next(names), history_chart(line, found.label, found.metric)) if len(line.valid) > 1 else None
+        for line in found.lines
+    ]
+
+
+def _write_pictures(output: Path, pictures: Sequence[Picture]) -> None:
+    for path in output.parent.glob("*.svg"):
+        if re.fullmatch(rf"{re.escape(output.stem)}(-\d+)?\.svg", path.name):
+            path.unlink()  # of an earlier history with more lines
+    for picture in pictures:
+        write_whole(output.with_name(picture.name), picture.svg)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Return the command that prints the same again."""
+    words = ["./aggregate.py", "history", "--plan", options.plan]
+    for name, default in (("label", "TOTAL"), ("metric", "average"), ("users", None), ("last", None)):
+        value = getattr(options, name)
+        if value != default:
+            words += [f"--{name}", value]
+    # It stands in a comment of HTML, which a label must not end.
+    return shlex.join(words).replace("-->", "->")

@@ -1,0 +1,90 @@
+"""Reads what the reports folder holds; a run that cannot be read is listed with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.base.errors import HarnessError, UsageError
+from harness.compare.markdown_report import parse_report
+from harness.compare.result import RunResult
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind, headline_of, outline
+from harness.report.notes import notes_of
+from harness.run.directory import RUN_NAME, RunDirectory, read_object
+from harness.run.record import RUNNING, RunRecord
+
+
+def read_catalogue(reports_dir: Path) -> Catalogue:
+    """Return every run and every report about several runs below `reports_dir`; UsageError when there is no folder."""
+    if not reports_dir.is_dir():
+        raise UsageError(f"{reports_dir}: there is no such folder", "make a run first: make run")
+    found: dict[Path, None] = {}
+    documents = []
+    for path in sorted(reports_dir.glob("*/*")):
+        if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
+            found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
+        elif path.suffix == ".md" and (kind := document_kind(path.parent.name, path.stem)):
+            documents.append(Document(path.parent.name, path.stem, kind, headline_of(_text(path))))
+    return Catalogue(tuple(read_entry(RunDirectory(path)) for path in found), tuple(documents))
+
+
+def read_entry(directory: RunDirectory) -> Entry:
+    """Return the entry of a run; it says what is wrong with it, and no error is raised."""
+    match = RUN_NAME.fullmatch(directory.name)
+    assert match, directory.name
+    run, result, problem = _record_of(directory), None, ""
+    try:
+        result = _result_of(directory)
+        run = result.run or run
+    except HarnessError as error:
+        problem = str(error).removeprefix(f"{_id(directory)}: ")  # it stands beside the run's name
+    has_report = directory.report.is_file()
+    notes = notes_of(_text(directory.report)) if has_report else None
+    if notes is None:
+        notes = run.note if run else ""
+    return Entry(
+        plan=directory.plan,
+        name=directory.name,
+        series=int(match[1]),
+        number=int(match[2]),
+        run=run,
+        result=result,
+        problem=problem,
+        notes=notes,
+        has_report=has_report,
+    )
+
+
+def _result_of(directory: RunDirectory) -> RunResult:
+    where = _id(directory)
+    again = f"./aggregate.py report {where}"
+    if not directory.summary_json.is_file():
+        run = _record_of(directory)
+        if run and run.state == RUNNING:
+            raise UsageError("still running, or killed", f"in the latter case: {again}")
+        if run or directory.run_json.is_file():
+            raise UsageError("no report was made of it yet", again)
+        return parse_report(_text(directory.report), where)
+    try:
+        data = read_object(directory.summary_json)
+    except UsageError:
+        raise UsageError("its JSON cannot be read", again) from None
+    return outline(data, where)
+
+
+def _record_of(directory: RunDirectory) -> RunRecord | None:
+    try:
+        data = directory.read_run()
+        return RunRecord.from_json(data, _id(directory)) if data else None
+    except HarnessError:
+        return None  # what is wrong with the run is said of its JSON
+
+
+def _id(directory: RunDirectory) -> str:
+    return f"{directory.plan}/{directory.name}"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,173 @@
+"""Figures of a plan over time: which runs may stand in one line, and how far each is off those before it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas
+
+from harness.compare.comparison import ERRORS
+from harness.compare.conditions import Conditions
+from harness.compare.result import LabelResult, RunResult
+from harness.history.acceptance import Acceptance
+from harness.history.catalogue import Entry
+from harness.history.change_points import ChangePoint
+from harness.history.nightly_series import figures_of, night_of, value_of
+from harness.history.trend import Gauge, changes_of
+from harness.metrics.figures import TOTAL
+from harness.plan.thresholds import Thresholds
+
+_DATE_LENGTH = len("2026-11-20")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run in a history; `value` is the metric's (ms, 1/s or a ratio), None where it is not known.
+
+    `date` is that of its night, which may have begun before midnight; of other runs that of their start.
+    `median_before` is the median of the valid runs before it under the same conditions; `change_ratio` is
+    (value - median) / median, of errors value - median. Both are None for the first run and for one that is not valid.
+    """
+
+    run: str
+    date: str
+    started_at: str
+    git_commit: str | None
+    verdict: str
+    is_valid: bool
+    figures: LabelResult | None
+    value: float | None
+    median_before: float | None
+    change_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """The runs under the same conditions, oldest first.
+
+    `changes` are the change points of its valid runs, `accepted` the changes that were intended: places in `valid`.
+    """
+
+    conditions: Conditions
+    points: tuple[Point, ...]
+    changes: tuple[ChangePoint, ...] = ()
+    accepted: tuple[tuple[int, Acceptance], ...] = ()
+
+    @property
+    def valid(self) -> tuple[Point, ...]:
+        """Those that may be drawn."""
+        return tuple(point for point in self.points if point.is_valid and point.value is not None)
+
+
+@dataclass(frozen=True)
+class History:
+    """The figures of a label over the runs of a plan: a line for each set of conditions, the newest first.
+
+    `left_out` names the runs that have no figures of that label, with the reason.
+    """
+
+    plan: str
+    label: str
+    metric: str
+    lines: tuple[Line, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def labels_of(entries: Iterable[Entry]) -> list[str]:
+    """Return all labels that the runs have, TOTAL first."""
+    found = {figures.label: None for entry in entries if entry.result for figures in entry.result.labels}
+    return [TOTAL, *found]
+
+
+def history(
+    entries: Sequence[Entry],
+    plan: str,
+    label: str,
+    metric: str,
+    last: int | None = None,
+    acceptances: Sequence[Acceptance] = (),
+) -> History:
+    """Return the history of a label over the runs of one plan; `last` keeps so many of the newest runs of each line.
+
+    Medians and change points are those of all valid runs, whether they are kept or not.
+    """
+    left_out: list[tuple[str, str]] = []
+    known: list[tuple[Conditions, Entry, RunResult, LabelResult | None]] = []
+    for entry in sorted(entries, key=lambda entry: entry.newest):
+        result, run = entry.result, entry.run
+        figures = figures_of(result, label) if result else None
+        if result is None or run is None:
+            left_out.append((entry.name, entry.problem or "it has no run.json"))
+        elif figures is None and result.is_valid:
+            left_out.append((entry.name, f"it has no label {label}"))
+        else:
+            known.append((Conditions.of(run), entry, result, figures))
+    places = {conditions: place for place, conditions in enumerate(dict.fromkeys(found[0] for found in known))}
+    frame = pandas.DataFrame(
+        {
+            "conditions": [places[conditions] for conditions, _, _, _ in known],
+            "value": [_valid_value(result, figures, metric) for _, _, result, figures in known],
+        },
+        columns=["conditions", "value"],
+    ).astype({"value": float})
+    by_conditions = frame.groupby("conditions", sort=False)["value"]
+    frame["median"] = by_conditions.transform(lambda values: values.expanding().median().shift())
+    change = frame["value"] - frame["median"]
+    frame["change"] = change if metric == ERRORS else change / frame["median"]
+    points: dict[Conditions, list[Point]] = {}
+    for (conditions, entry, result, figures), median, change in zip(
+        known, frame["median"], frame["change"], strict=True
+    ):
+        points.setdefault(conditions, []).append(_point(entry, result, figures, metric, median, change))
+    lines = [
+        _kept(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
+        for conditions, found in points.items()
+    ]
+    lines.sort(key=lambda line: line.points[-1].started_at, reverse=True)
+    return History(plan, label, metric, tuple(lines), tuple(left_out))
+
+
+def _kept(line: Line, plan: str, label: str, metric: str, last: int | None, acceptances: Sequence[Acceptance]) -> Line:
+    """Return a line with its changes, and only the `last` of its points."""
+    valid = line.valid
+    changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
+    dates = [point.date for point in valid]
+    accepted = [
+        (place, one)
+        for one in acceptances
+        if one.covers(plan, line.conditions, label, metric)
+        and 0 < (place := bisect_left(dates, one.since)) < len(dates)
+    ]
+    points = line.points[-last:] if last else line.points
+    first = len(valid) - sum(point.is_valid and point.value is not None for point in points)
+    return Line(
+        line.conditions,
+        points,
+        tuple(replace(change, index=change.index - first) for change in changes if change.index >= first),
+        tuple((place - first, one) for place, one in sorted(accepted, key=lambda pair: pair[0]) if place >= first),
+    )
+
+
+def _valid_value(result: RunResult, figures: LabelResult | None, metric: str) -> float | None:
+    return value_of(figures, metric) if figures and result.is_valid else None
+
+
+def _point(
+    entry: Entry, result: RunResult, figures: LabelResult | None, metric: str, median: float, change: float
+) -> Point:
+    valid = result.is_valid
+    return Point(
+        run=entry.name,
+        date=night_of(entry.series) or entry.started_at[:_DATE_LENGTH],
+        started_at=entry.started_at,
+        git_commit=entry.run.git_commit if entry.run else None,
+        verdict=result.verdict.state if result.verdict else "",
+        is_valid=valid,
+        figures=figures,
+        value=value_of(figures, metric) if figures else None,
+        median_before=float(median) if valid and math.isfinite(median) else None,
+        change_ratio=float(change) if valid and math.isfinite(change) else None,
+    )

@@ -1,0 +1,175 @@
+"""SUMMARY.md: a row for each run of each plan, and links to the reports about several runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from harness.base import units
+from harness.compare.result import LabelResult
+from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanShelf, first_line
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import cell, table
+from harness.report.template import filled
+from harness.report.verdict import Verdict
+from harness.run.record import OPEN, LoadRecord
+from harness.sweep.record import level_note
+
+_KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A column of figures in a list of runs: its head, what it says of a label, and how that is printed."""
+
+    title: str
+    value: Callable[[LabelResult], float | None]
+    text: Callable[[float | None], str]
+
+
+def percentile_figure(percentile: str, title: str) -> Figure:
+    """Return the column of a percentile."""
+    return Figure(title, lambda figures: figures.percentiles_ms.get(percentile), units.ms_text)
+
+
+FIGURES = (
+    Figure("samples", lambda figures: figures.sample_count, lambda count: "" if count is None else f"{count:.0f}"),
+    Figure("req/s", lambda figures: figures.rate_per_s, units.rate_text),
+    Figure("average ms", lambda figures: figures.average_ms, units.average_text),
+    percentile_figure("50", "median ms"),
+    percentile_figure("90", "90 % ms"),
+    Figure("errors %", lambda figures: figures.error_ratio, units.percent_text),
+)
+_FACTS = ("run", "verdict", "started UTC", "users", "profile")
+_HEADS = (*_FACTS, *(figure.title for figure in FIGURES))
+# What begins a tag, but not an address in angle brackets.
+_HTML = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
+# The target of a Markdown link that is relative: no scheme, no anchor, no root.
+_RELATIVE = re.compile(r"(\]\()(?![a-zA-Z][\w+.-]*:|[#/])")
+
+
+def overview(catalogue: Catalogue, notes: str) -> str:
+    """Return SUMMARY.md; `notes` is the text of its notes block."""
+    return filled(
+        "summary.md.j2",
+        count_line=count_line(catalogue.entries),
+        shelves=[_shelf(shelf) for shelf in catalogue.shelves()],
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def count_line(entries: Sequence[Entry]) -> str:
+    """Return how many runs there are, and how many of them to look at twice."""
+    line = units.plural(len(entries), "run")
+    states = [verdict_text(entry) for entry in entries]
+    odd = [
+        f"{count} {words}"
+        for words, count in (
+            ("doubtful", sum(state.startswith("DOUBTFUL") for state in states)),
+            ("invalid", sum(state.startswith("INVALID") for state in states)),
+            ("interrupted", sum(state.startswith("INTERRUPTED") for state in states)),
+            ("with a goal missed", sum("goal missed" in state for state in states)),
+            ("without figures", sum(entry.result is None for entry in entries)),
+        )
+        if count
+    ]
+    return line + (": " + ", ".join(odd) if odd else "") + "."
+
+
+def _shelf(shelf: PlanShelf) -> dict[str, object]:
+    return {
+        "plan": cell(shelf.plan),
+        "title": cell(shelf.title),
+        "links": [
+            (title, [_link(document) for document in shelf.documents if document.kind == kind])
+            for kind, title in _KIND_TITLES
+            if any(document.kind == kind for document in shelf.documents)
+        ],
+        "series": [
+            {
+                "title": series.title,
+                "sweeps": [_link(sweep) for sweep in series.sweeps],
+                "notes": [
+                    f"{_run_link(entry)}: {_from_above(first, entry.plan)}"
+                    for entry in series.entries
+                    if (first := first_line(entry.notes)) and first not in map(_level_note, series.sweeps)
+                ],
+                "table": table(_HEADS, [_row(entry) for entry in series.entries], len(_FACTS)),
+                "problems": [f"{_run_link(entry)}: {cell(entry.problem)}" for entry in series.entries if entry.problem],
+            }
+            for series in shelf.series
+        ],
+    }
+
+
+def _level_note(sweep: Document) -> str:
+    """Return the note of a run that says no more than that it belongs to the sweep, which stands above it anyway."""
+    return level_note(sweep.name)
+
+
+def _row(entry: Entry) -> list[str]:
+    return [
+        _run_link(entry),
+        cell(verdict_text(entry)),
+        *(cell(text) for text in facts(entry)),
+        *(text for _, text in figures(entry)),
+    ]
+
+
+def facts(entry: Entry) -> list[str]:
+    """Return start, users and profile of a run in print; empty where they are not known."""
+    run = entry.run
+    return [start_text(entry.started_at), users_text(run.load) if run else "", run.profile if run else ""]
+
+
+def figures(entry: Entry) -> list[tuple[float | None, str]]:
+    """Return the figures of a run's TOTAL, each as it is and in print; None and empty where it is not known."""
+    total = entry.result.total if entry.result else None
+    values = [figure.value(total) if total else None for figure in FIGURES]
+    return [(value, figure.text(value)) for figure, value in zip(FIGURES, values, strict=True)]
+
+
+def start_text(started_at: str) -> str:
+    """Return a start for people: 2026-11-21 08:11 out of 2026-11-21T08:11:34Z."""
+    return started_at[:16].replace("T", " ")
+
+
+def users_text(load: LoadRecord) -> str:
+    """Return how many users a load has, or of an open one how many come per second: 50, 5/s."""
+    if load.model == OPEN:
+        return f"{units.number_text(load.rate_per_s or 0)}/s"
+    return str(load.users or 0)
+
+
+def verdict_text(entry: Entry) -> str:
+    """Return the verdict in few words: the state, the first reason, and whether a goal was missed."""
+    if entry.result is None:
+        return "no figures"
+    verdict = entry.result.verdict
+    return f"{verdict.state}{_because(verdict)}" if verdict else "not judged"
+
+
+def _because(verdict: Verdict) -> str:
+    reason = f": {verdict.reasons[0]}" if verdict.reasons else ""
+    return reason + (", goal missed" if verdict.goals_missed else "")
+
+
+def _run_link(entry: Entry) -> str:
+    if entry.has_report:
+        return f"[{entry.name}]({quote(entry.id)}.md)"
+    return entry.name
+
+
+def _link(document: Document) -> str:
+    link = f"[{cell(document.name)}]({quote(document.path)})"
+    return f"{link}: {_from_above(document.headline, document.folder)}" if document.headline else link
+
+
+def _from_above(markdown: str, folder: str) -> str:
+    """Return a line of Markdown with its relative links as they must be one folder further up, and HTML as text."""
+    plain = "`".join(part if place % 2 else _HTML.sub("&lt;", part) for place, part in enumerate(markdown.split("`")))
+    return _RELATIVE.sub(rf"\g<1>{quote(folder)}/", plain)

@@ -1,0 +1,26 @@
+"""Writes SUMMARY.md into the reports folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.history.catalogue import Catalogue
+from harness.history.files import read_catalogue
+from harness.history.summary import overview
+from harness.report.notes import notes_of
+from harness.report.pages import write_page
+
+SUMMARY_NAME = "SUMMARY.md"
+
+
+def write_overview(reports_dir: Path) -> Catalogue:
+    """Write SUMMARY.md of all that is in `reports_dir` and return what that is; what people wrote there is kept."""
+    catalogue = read_catalogue(reports_dir)
+    write_page(reports_dir / SUMMARY_NAME, lambda notes: overview(catalogue, notes))
+    return catalogue
+
+
+def summary_notes(reports_dir: Path) -> str:
+    """Return what people wrote into the notes block of SUMMARY.md; empty without one."""
+    page = reports_dir / SUMMARY_NAME
+    return (notes_of(page.read_text(encoding="utf-8", errors="replace")) if page.is_file() else None) or ""

@@ -1,1 +1,0 @@
-"""Everything that acts: processes, sockets, files of a run, the clock, the machine."""

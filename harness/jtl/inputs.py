@@ -1,0 +1,253 @@
+"""Finds the JTLs that arguments name and opens them: plain, gzip or zstd, CSV or XML, from a file or a pipe."""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.base.units import BYTES_PER_MB
+from harness.jtl.csv import SAMPLES_NAME, samples_number
+from harness.jtl.kind import kind_of
+from harness.jtl.streams import (
+    GZIP_MAGIC,
+    UTF_16_MARKS,
+    ChunkStream,
+    Source,
+    buffered,
+    gunzipped,
+    is_zstd,
+    unzstd,
+    utf_8,
+)
+from harness.storage.layout import SCHEME
+
+if TYPE_CHECKING:
+    from harness.storage.stream import ObjectStream
+
+STANDARD_INPUT = "-"
+_PACKED = ("", ".gz", ".zst")
+_GLOB_CHARACTERS = frozenset("*?[")
+_NAMES_SHOWN = 5
+_HEAD_BYTES = 64 * 1024
+_PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | ./aggregate.py table -), or name a file"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file to be read: `name` is what messages call it; `path` is None for standard input and for an object of S3.
+
+    An object has its `url`, and the `endpoint_url` of a server that is not that of AWS.
+    """
+
+    name: str
+    path: Path | None
+    url: str | None = None
+    endpoint_url: str | None = None
+
+
+def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[Input, ...]:
+    """Return the inputs that the arguments name, in their order; UsageError when one names nothing.
+
+    An argument is a file, `-` for standard input, an object s3://bucket/key, a pattern that the shell left as it is
+    (its matches are sorted), or a folder: of a run its samples.jtl, of any other its *.jtl, each also with .gz or .zst
+    behind. Other names in a folder are not guessed: telemetry.csv is no JTL. The same file under two names is an error:
+    its samples would count twice.
+    """
+    found: list[Input] = []
+    for argument in arguments:
+        if argument == STANDARD_INPUT:
+            found.append(Input("standard input", None))
+        elif argument.startswith(SCHEME):
+            found.append(Input(argument, None, argument, endpoint_url))
+        else:
+            found += map(_input, _paths(argument))
+    seen: dict[object, str] = {}
+    for source in found:
+        key = _identity(source)
+        if key in seen:
+            other = "given" if seen[key] == source.name else f"the same file as {seen[key]}, given"
+            raise UsageError(f"{source.name}: {other} twice", "its samples would count twice: leave one out")
+        seen[key] = source.name
+    return tuple(found)
+
+
+def _input(path: Path) -> Input:
+    return Input(str(path), path)
+
+
+def _identity(source: Input) -> object:
+    if source.path is None:
+        return source.url
+    status = _status(source.path)
+    return (status.st_dev, status.st_ino)
+
+
+def _status(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except OSError as error:
+        raise _unreadable(str(path), error) from None
+
+
+def _paths(argument: str) -> list[Path]:
+    path = Path(argument)
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        if _GLOB_CHARACTERS & set(argument):
+            return _matches(argument)
+        raise _not_found(path) from None
+    except OSError as error:
+        raise _unreadable(argument, error) from None
+    return _in_folder(path) if path.is_dir() else [path]
+
+
+def _matches(pattern: str) -> list[Path]:
+    names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    paths = [Path(name) for name in names]
+    if not paths:
+        raise UsageError(f"{pattern}: matches no file", "see with ls what is there")
+    return [found for path in paths for found in (_in_folder(path) if path.is_dir() else [path])]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise _unreadable(str(folder), error) from None
+    for packed in _PACKED:
+        if SAMPLES_NAME + packed in names:
+            numbered = [(samples_number(name.removesuffix(packed)), name) for name in names if name.endswith(packed)]
+            return [folder / name for _, name in sorted((number, name) for number, name in numbered if number)]
+    found = [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]
+    if found:
+        return found
+    runs = [name for name in names if any((folder / name / (SAMPLES_NAME + packed)).is_file() for packed in _PACKED)]
+    others = [name for name in names if name.endswith((".csv", ".xml", ".csv.gz", ".xml.gz"))]
+    if runs:
+        todo = f"name one of its runs: {_listed(runs)}"
+    elif others:
+        todo = f"name the file that is one: {_listed(others)}"
+    else:
+        todo = "name a JTL, or the folder of a run that has its samples still"
+    raise UsageError(f"{folder}: a folder without samples: neither {SAMPLES_NAME} nor any other *.jtl", todo)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+
+
+def _not_found(path: Path) -> UsageError:
+    try:
+        there = sorted(other.name for other in path.parent.iterdir())
+    except OSError:
+        return UsageError(f"{path}: not found", f"there is no folder {path.parent}")
+    return UsageError(f"{path}: not found", f"{did_you_mean(path.name, there)}see with ls what is there")
+
+
+def _unreadable(name: str, error: OSError) -> UsageError:
+    if isinstance(error, PermissionError):
+        return UsageError(f"{name}: no permission to read it", "see with ls -l who may")
+    return UsageError(f"{name}: cannot be read ({error.strerror})", "name another file")
+
+
+class Opened:
+    """An open JTL: its bytes, decompressed, and what is known about the file."""
+
+    def __init__(self, source: Input, raw: io.FileIO | ObjectStream) -> None:
+        self._name = source.name
+        self._source = Source(raw, source.name)
+        self._file = raw if isinstance(raw, io.FileIO) else None
+        self._before = os.fstat(self._file.fileno()) if self._file else None
+        self.truncated: str | None = None  # why a compressed file ended before its end, once it has been read
+        self.size_bytes = _stored_bytes(raw)
+        self._on_disk = on_disk = stream = buffered(self._source)  # kept: it would close the file with it
+        head = stream.peek()
+        if head.startswith(GZIP_MAGIC) or is_zstd(head):
+            unpacked = gunzipped if head.startswith(GZIP_MAGIC) else unzstd
+            stream = buffered(ChunkStream(unpacked(stream, self._cut)))
+            head = stream.peek()
+            if not head and self.truncated:
+                raise UsageError(f"{source.name}: {self.truncated} at its beginning", "copy or download it once more")
+        if head.startswith(UTF_16_MARKS):  # what PowerShell's > writes
+            stream = buffered(ChunkStream(utf_8(stream)))
+            head = stream.peek()
+        self.stream: BinaryIO = stream
+        self.kind = kind_of(head[:_HEAD_BYTES], source.name)
+        # Whether ranges of the file at the input's path are ranges of the text.
+        self.is_plain = stream is on_disk and self.size_bytes is not None and source.path is not None
+
+    def _cut(self, reason: str) -> None:
+        self.truncated = reason
+
+    def position(self) -> int:
+        """Return how many bytes of the file have been read so far, in its compressed size."""
+        return self._source.position
+
+    def check_unchanged(self) -> None:
+        """Raise a UsageError if the file has changed since it was opened, or is gone: then its run may go on."""
+        if self.size_bytes is None or self._file is None or self._before is None:
+            return
+        now = os.fstat(self._file.fileno())
+        is_removed = now.st_nlink == 0 < self._before.st_nlink  # a here-document has no name to begin with
+        if is_removed or now.st_size < self._before.st_size:
+            what = "was removed" if is_removed else "was cut off"
+            raise UsageError(f"{self._name}: {what} while it was read", "read it once more when nobody writes to it")
+        if (now.st_size, now.st_mtime_ns) == (self._before.st_size, self._before.st_mtime_ns):
+            return
+        what = "was written to"
+        if now.st_size > self._before.st_size:
+            what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
+        raise UsageError(
+            f"{self._name}: {what} while it was read: the run is still going on",
+            "wait for its end, or copy the file first",
+        )
+
+
+def _stored_bytes(raw: io.FileIO | ObjectStream) -> int | None:
+    """Return the size of a file or an object as it is stored, compressed or not; None for a pipe."""
+    if not isinstance(raw, io.FileIO):
+        return raw.size_bytes
+    status = os.fstat(raw.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _size_text(before: int, after: int) -> str:
+    if after - before < BYTES_PER_MB:
+        return f"{before:,} to {after:,} bytes"
+    return f"{before / BYTES_PER_MB:.0f} to {after / BYTES_PER_MB:.0f} MB"
+
+
+@contextmanager
+def opened(source: Input) -> Iterator[Opened]:
+    """Open an input and close it at the end; UsageError when it cannot be read or is not a JTL."""
+    with raw(source) as file:
+        yield Opened(source, file)
+
+
+@contextmanager
+def raw(source: Input) -> Iterator[io.FileIO | ObjectStream]:
+    """Give the bytes of an input as they are, and close it at the end; UsageError when it cannot be read."""
+    if source.url:
+        from harness.storage.stream import open_object  # here, because files do without boto3, which takes time to load
+
+        with open_object(source.url, source.endpoint_url) as stored:
+            yield stored
+        return
+    try:
+        file = io.FileIO(0, closefd=False) if source.path is None else io.FileIO(source.path)
+    except OSError as error:
+        raise _unreadable(source.name, error) from None
+    with file:
+        if file.isatty():
+            raise UsageError(f"{source.name} is a terminal", _PIPE_IN)
+        yield file

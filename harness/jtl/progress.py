@@ -1,0 +1,110 @@
+"""Shows on standard error how far the reading or sending of a file is, when it takes longer than two seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from harness.base.units import duration_text, mb_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+SILENT_S = 2.0
+_PLAIN_PERIOD_S = 2.0
+_BAR_PERIOD_S = 0.1
+
+
+class ReadingProgress:
+    """Silent for two seconds; then a bar in a terminal, which goes at the end, or a line every two seconds elsewhere.
+
+    `total_bytes` is the size of all that is read, None when that is not known (a pipe).
+    """
+
+    def __init__(
+        self,
+        total_bytes: int | None,
+        name: str,
+        stream: TextIO | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
+        verb: str = "reading",
+    ) -> None:
+        self._total_bytes = total_bytes
+        self._title = f"{verb} {name}"
+        self._stream = stream or sys.stderr
+        self._clock_s = clock_s
+        self._begin_s = clock_s()
+        self._next_s = self._begin_s + SILENT_S
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> ReadingProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def update(self, position_bytes: int, row_count: int | None = None) -> None:
+        """Show, if it is time to, that so many bytes of the file have been read, and so many rows come of it.
+
+        Without a number of rows nothing is said of rows.
+        """
+        now_s = self._clock_s()
+        if now_s < self._next_s:
+            return
+        text = reading_text(self._total_bytes, position_bytes, row_count, now_s - self._begin_s)
+        if self._stream.isatty():
+            self._next_s = now_s + _BAR_PERIOD_S
+            self._show(position_bytes, text)
+        else:
+            self._next_s = now_s + _PLAIN_PERIOD_S
+            print(f"{self._title}: {text}", file=self._stream, flush=True)
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._bar:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=self._stream, flush=True)
+
+    def _show(self, position_bytes: int, text: str) -> None:
+        if self._bar is None or self._task is None:
+            self._bar, self._task = _new_bar(self._stream, self._title, self._total_bytes)
+        self._bar.update(self._task, completed=position_bytes, text=text)
+        self._bar.refresh()
+
+
+def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | None, passed_s: float) -> str:
+    """Return how far the reading is: `312 of 1350 MB, 2,310,000 rows, about 6 s left`."""
+    rows = "" if row_count is None else f", {row_count:,} rows"
+    if not total_bytes:
+        return f"{mb_text(position_bytes)} MB{rows}"
+    text = f"{mb_text(position_bytes)} of {mb_text(total_bytes)} MB{rows}"
+    if not 0 < position_bytes < total_bytes:
+        return text
+    left_s = passed_s * (total_bytes - position_bytes) / position_bytes
+    return f"{text}, about {duration_text(round(left_s))} left"
+
+
+def _new_bar(stream: TextIO, title: str, total_bytes: int | None) -> tuple[Progress, TaskID]:
+    # Imported only here: it takes longer than reading a small file.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[text]}", markup=False),
+        console=Console(file=stream),
+        auto_refresh=False,  # no thread beside the processes that read
+        transient=True,
+    )
+    task = bar.add_task(title, total=total_bytes, text="")
+    bar.start()
+    return bar, task

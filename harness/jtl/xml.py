@@ -1,0 +1,249 @@
+"""Reads an XML JTL into samples and counts everything that had to be dropped: never silently wrong.
+
+A sample whose element does not end properly is torn: it is dropped and counted, and reading goes on with the next
+sample that can stand in the same place, by its indentation. The same way leads into a file that was put behind another
+one; where both were whole, nothing is dropped. Bytes that are not of the file's encoding become U+FFFD, and so do
+references to characters that XML forbids, which JMeter writes all the same (`&#x0;`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+from xml.parsers import expat
+
+from harness.base.errors import UsageError
+from harness.jtl.csv import Dropped, Sample
+from harness.jtl.xml_elements import ROOT_TAG, Elements, Open, TornHere
+
+# expat copies what it is given, after a tear the rest of it once more: larger chunks are not faster.
+_CHUNK_BYTES = 64 * 1024
+# The longest tags hold a label and a message; a tag that is longer than this has no end.
+_TAG_BYTES_MAX = 8 * 1024 * 1024
+# Kept before what is parsed next, so that the indentation of a tag is still there after a tear.
+_LOOK_BACK_BYTES = 128
+_INDENT_STEP = 2  # of XStream, which writes JMeter's XML
+_GAP_BYTES_MAX = 4096
+_ENCODING = re.compile(rb"""\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+_ASCII = bytes(range(ord(" "), ord("~") + 1))
+_WIDE_ENCODING = re.compile(r"(?i)(utf|ucs)[-_]?(16|32|2|4)")
+_REFERENCE = re.compile(rb"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
+_SAMPLE_START = re.compile(rb"<(?:sample|httpSample)[\s/>]")
+# What may stand between samples where files were put together: nothing is lost with it.
+_BETWEEN_FILES = re.compile(rb"(?:\s|\xef\xbb\xbf|<\?[^>]*\?>|</?testResults[^<>]*>|</[A-Za-z]*(?=<))*")
+_ENDS_OF_FILE = frozenset(
+    expat.errors.codes[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_PARTIAL_CHAR,
+        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+)
+_CUT_OFF = "torn sample: the file ends in it"
+
+
+def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
+    """Yield the samples of an open XML JTL as their elements end, noting in `dropped` what was left out.
+
+    `name` is what errors call the file; UsageError when it is no XML JTL.
+    """
+    reader = _Reader(Elements(name, dropped))
+    for data in _utf8_chunks(stream, name):
+        reader.feed(data)
+        yield from reader.take()
+    reader.finish()
+    yield from reader.take()
+
+
+def _utf8_chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield the text in UTF-8, with characters that expat accepts."""
+    chunk = stream.read(_CHUNK_BYTES)
+    decoder = codecs.getincrementaldecoder(_encoding(chunk, name))("replace")
+    rest = b""
+    while chunk:
+        data = rest + decoder.decode(chunk).encode()
+        cut = data.rfind(b"&", -16)  # a reference may be cut in two by the end of the chunk
+        rest = data[cut:] if cut >= 0 and b";" not in data[cut:] else b""
+        data = data.removesuffix(rest)
+        yield _REFERENCE.sub(_allowed, data) if b"&#" in data else data
+        chunk = stream.read(_CHUNK_BYTES)
+    yield rest + decoder.decode(b"", final=True).encode()
+
+
+def _encoding(head: bytes, name: str) -> str:
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    declared = _ENCODING.match(head.removeprefix(codecs.BOM_UTF8))
+    if declared is None:
+        return "utf-8"
+    encoding = declared[1].decode()
+    if _WIDE_ENCODING.match(encoding):
+        return "utf-8"  # the declaration can be read byte by byte: it was right before the file was converted
+    try:
+        if _ASCII.decode(encoding) == _ASCII.decode():
+            codecs.getincrementaldecoder(encoding)("replace").decode(_ASCII)
+            return encoding
+    except (LookupError, UnicodeError):
+        pass
+    raise UsageError(f"{name}: its encoding {encoding} is unknown", "correct the file's first line")
+
+
+def _allowed(reference: re.Match[bytes]) -> bytes:
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
+    if number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xDFFF < number < 0xFFFE or 0xFFFF < number < 0x110000:
+        return reference[0]
+    return "\ufffd".encode()
+
+
+class _Reader:
+    """Gives bytes to expat, and goes on behind what is not well-formed."""
+
+    def __init__(self, elements: Elements) -> None:
+        self._elements = elements
+        self._parser: expat.XMLParserType | None = expat.ParserCreate("utf-8")
+        elements.attach(self._parser)
+        # The bytes not parsed for good and a few before them; how many of them the parser has been given, and at which
+        # place the first one stands as it counts.
+        self._window = b""
+        self._given = 0
+        self._parser_index = 0
+        self._first_index = -1  # of the sample that the parser began with, after a tear
+        # While there is no parser, after a tear: where the search goes on, with line and what was passed over.
+        self._place, self._line, self._gap = 0, 0, b""
+        self._torn_line, self._reason = 0, ""
+
+    def take(self) -> list[Sample]:
+        """Return the samples that have come up since the last call."""
+        samples, self._elements.samples = self._elements.samples, []
+        return samples
+
+    def feed(self, data: bytes) -> None:
+        """Parse the next bytes."""
+        self._window += data
+        while self._resumed() and not self._parsed(final=False):
+            pass
+
+    def finish(self) -> None:
+        """Parse what is left, and note what the end of the file has cut off."""
+        while self._resumed() and not self._parsed(final=True):
+            pass
+        if self._parser is None:
+            self._note(self._elements.open, "nothing can be read after it")
+
+    def _parsed(self, *, final: bool) -> bool:
+        """Return whether all bytes are with the parser; if not, there was a tear and the parser is gone."""
+        parser = self._parser
+        assert parser is not None
+        data, self._given = self._window[self._given :], len(self._window)
+        try:
+            parser.Parse(data, False)
+            if final:
+                parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            if final and error.code in _ENDS_OF_FILE:
+                self._cut_off(parser)
+                return True
+            self._tear(parser.ErrorByteIndex, parser.ErrorLineNumber, expat.ErrorString(error.code))
+            return False
+        except TornHere as torn:
+            index, line = torn.args
+            self._tear(index, line, "")
+            return False
+        index = parser.CurrentByteIndex
+        if index >= 0:
+            unparsed = index - self._parser_index
+            if len(self._window) - unparsed > _TAG_BYTES_MAX:
+                self._tear(index + 1, parser.CurrentLineNumber, "a tag without an end")
+                return False
+            self._forget(max(0, unparsed - _LOOK_BACK_BYTES))
+        return True
+
+    def _forget(self, count: int) -> None:
+        self._window = self._window[count:]
+        self._given -= count
+        self._parser_index += count
+
+    def _cut_off(self, parser: expat.XMLParserType) -> None:
+        for torn in self._elements.open:
+            if torn.counts:
+                self._elements.dropped.note(torn.line, _CUT_OFF)
+        rest = self._window[parser.ErrorByteIndex - self._parser_index :]
+        if rest.startswith(b"<") and not rest.startswith(b"</") and self._elements.counts_here():
+            self._elements.dropped.note(parser.ErrorLineNumber + self._elements.lines_before, _CUT_OFF)
+
+    def _tear(self, index: int, line: int, reason: str) -> None:
+        # The place is the end of what was well-formed, or the tag that is not: then the search goes on within it.
+        self._place = index - self._parser_index + (index == self._first_index)
+        self._line = self._torn_line = line + self._elements.lines_before
+        tag = self._window.rfind(b"<", 0, self._place)
+        is_in_tag = tag >= 0 and b">" not in self._window[tag : self._place]
+        self._gap = self._window[tag : self._place][:_GAP_BYTES_MAX] if is_in_tag else b""
+        self._torn_line -= self._gap.count(b"\n")
+        is_lost = self._window.startswith(b"\0", self._place)  # a full disk, or a machine that went down
+        self._reason = "NUL bytes: what was written there is lost" if is_lost else f"not well-formed XML: {reason}"
+        self._parser = None
+
+    def _resumed(self) -> bool:
+        """Return whether there is a parser: after a tear one that stands before the next sample of the place."""
+        if self._parser is not None:
+            return True
+        limit = self._column_limit()
+        for found in _SAMPLE_START.finditer(self._window, self._place):
+            begin = len(self._window[: found.start()].rstrip(b" \t"))
+            column = found.start() - begin
+            if limit is None or column <= limit:
+                self._pass_over(found.start())
+                self._resume(begin, column)
+                return True
+        self._pass_over(max(self._place, len(self._window) - _LOOK_BACK_BYTES))
+        count = max(0, self._place - _LOOK_BACK_BYTES)
+        self._window = self._window[count:]
+        self._place -= count
+        return False
+
+    def _column_limit(self) -> int | None:
+        """Return how far at most the next sample that counts is indented, None when nothing says so."""
+        elements = self._elements
+        if elements.is_one_line:
+            return None
+        inmost = next((sample for sample in reversed(elements.open) if sample.counts), None)
+        if inmost is None:
+            return elements.top_column
+        return inmost.column + (_INDENT_STEP if inmost.opens_up else 0)
+
+    def _pass_over(self, place: int) -> None:
+        passed = self._window[self._place : place]
+        self._line += passed.count(b"\n")
+        self._gap = (self._gap + passed)[: _GAP_BYTES_MAX + 1]
+        self._place = place
+
+    def _resume(self, begin: int, column: int) -> None:
+        elements = self._elements
+        kept = 0
+        if not elements.is_one_line:
+            for sample in elements.open:
+                if sample.column >= column or not sample.opens_up:
+                    break
+                kept += 1
+        torn, elements.open = elements.open[kept:], elements.open[:kept]
+        self._note(torn, f"reading goes on in line {self._line}")
+        self._parser = expat.ParserCreate("utf-8")
+        # The elements that are open still, for their end tags to come.
+        head = f"<{ROOT_TAG}>{''.join(f'<{sample.tag}>' for sample in elements.open)}\n".encode()
+        self._parser.Parse(head, False)
+        self._parser_index = len(head) - begin
+        self._first_index = len(head) + column
+        self._given = begin
+        elements.lines_before = self._line - 2
+        elements.attach(self._parser)
+
+    def _note(self, torn: list[Open], then: str) -> None:
+        counted = [sample for sample in torn if sample.counts]
+        for sample in counted:
+            self._elements.dropped.note(sample.line, f"torn sample: it has no proper end; {then}")
+        is_between = not counted or counted[-1].opens_up
+        if is_between and (len(self._gap) > _GAP_BYTES_MAX or not _BETWEEN_FILES.fullmatch(self._gap)):
+            self._elements.dropped.note(self._torn_line, f"{self._reason}; {then}")

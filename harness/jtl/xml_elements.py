@@ -1,0 +1,223 @@
+"""What the elements of an XML JTL mean: which of them are samples, and what is wrong with those that are not.
+
+A `<sample>` or `<httpSample>` at the top counts. What stands inside one does not (the hops of a redirect, embedded
+resources: the outer sample has their time and bytes in it), except in a Transaction Controller's sample ("generate
+parent sample"): the requests stand in there and nowhere else, so they count as well, and the transaction stays a
+transaction. Samples come out as their elements end: the inner ones before the outer one.
+"""
+
+from __future__ import annotations
+
+from xml.parsers import expat
+
+from harness.base.errors import UsageError
+from harness.jtl.csv import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, TRANSACTION_MESSAGE, Dropped, Sample, whole_number
+
+ROOT_TAG = "testResults"
+SAMPLE_TAGS = frozenset(("sample", "httpSample"))
+_ASSERTION_TEXTS = frozenset(("failure", "error", "failureMessage"))
+_WHOLE_NUMBERS = {
+    "ts": "timeStamp",
+    "t": "elapsed",
+    "by": "bytes",
+    "sby": "sentBytes",
+    "na": "allThreads",
+    "lt": "Latency",
+    "ct": "Connect",
+    "sc": "SampleCount",
+    "ec": "ErrorCount",
+}
+_NEEDED = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success"}
+_SUCCESS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
+
+
+class Open:
+    """A sample whose element has begun and not ended."""
+
+    __slots__ = ("attributes", "column", "counts", "failure", "line", "opens_up", "tag")
+
+    def __init__(self, tag: str, attributes: dict[str, str], place: tuple[int, int], counts: bool, opens_up: bool):
+        self.tag = tag
+        self.attributes = attributes
+        self.line, self.column = place
+        self.counts = counts
+        self.opens_up = opens_up  # whether the samples inside it count
+        self.failure = ""
+
+
+class TornHere(Exception):  # noqa: N818 - not an error: it takes the word from expat
+    """A tag that can stand only where the sample that is open has ended: its place in bytes and its line."""
+
+
+class Elements:
+    """The samples that have come up, those that are open, and what was dropped."""
+
+    def __init__(self, name: str, dropped: Dropped) -> None:
+        self.samples: list[Sample] = []
+        self.open: list[Open] = []
+        self.dropped = dropped
+        self.lines_before = 0  # what to add to the line numbers of the parser in force
+        self.top_column: int | None = None
+        self.is_one_line = False  # then no indentation tells one place from another
+        self._name = name
+        self._root_line = 0
+        self._is_indented: bool | None = None  # as JMeter's files are; None: nothing has shown that this one is not
+        self._is_between_text = False
+        self._in_assertion = self._has_failed = False
+        self._message = ""
+        self._text = ""
+
+    def attach(self, parser: expat.XMLParserType) -> None:
+        """Let `parser` report to this object from now on."""
+        self._parser = parser
+        self._in_assertion = False
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.CharacterDataHandler = None if self.open else self._between
+
+    def counts_here(self) -> bool:
+        """Whether a sample that began now would count."""
+        return self.open[-1].opens_up if self.open else self._root_line > 0
+
+    def _torn_here(self) -> TornHere:
+        return TornHere(self._parser.CurrentByteIndex, self._parser.CurrentLineNumber)
+
+    def _line(self) -> int:
+        return self._parser.CurrentLineNumber + self.lines_before
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag in SAMPLE_TAGS:
+            self._start_sample(tag, attributes)
+        elif not self.open:
+            self._start_outside(tag)
+        elif tag == "assertionResult":
+            # Only of a failed sample that has no reason yet.
+            self._in_assertion = self.open[-1].counts and not self.open[-1].failure
+            self._has_failed, self._message = False, ""
+        elif self._in_assertion and tag in _ASSERTION_TEXTS:
+            self._text = ""
+            self._parser.CharacterDataHandler = self._collect
+        elif tag == ROOT_TAG:
+            raise self._torn_here()  # another file begins
+        elif self._is_indented is None and len(self.open) == 1 and self._line() > self.open[0].line:
+            # Told by what stands in an outermost sample: further in, a hole may have put two lines into one.
+            self._is_indented = self._parser.CurrentColumnNumber > self.open[0].column
+
+    def _start_outside(self, tag: str) -> None:
+        if tag == ROOT_TAG:
+            self._root_line = self._line()
+        elif not self._root_line:
+            raise UsageError(f"{self._name}: XML, but not a JTL: it begins with <{tag}>", "name a JTL")
+        else:
+            self.dropped.note(self._line(), f"<{tag}> is not a sample")
+
+    def _start_sample(self, tag: str, attributes: dict[str, str]) -> None:
+        line, column = self._line(), self._parser.CurrentColumnNumber
+        if self.open:
+            outer = self.open[-1]
+            if line > outer.line and column <= outer.column and self._is_indented is not False:
+                raise self._torn_here()
+            counts = outer.opens_up
+            if counts:
+                attributes = {
+                    key: outer.attributes[key] for key in ("na", "tn") if key in outer.attributes
+                } | attributes
+        else:
+            if self.top_column is None:
+                self.top_column, self.is_one_line = column, line == self._root_line
+            self._root_line = self._root_line or line  # a file whose head is missing
+            counts = True
+            self._parser.CharacterDataHandler = None
+            self._is_between_text = False
+        opens_up = counts and attributes.get("rm", "").startswith(TRANSACTION_MESSAGE)
+        self.open.append(Open(tag, attributes, (line, column), counts, opens_up))
+
+    def _end(self, tag: str) -> None:
+        if tag in SAMPLE_TAGS:
+            ended = self.open.pop()
+            if ended.counts:
+                try:
+                    self.samples.append(_sample(ended.attributes, ended.failure))
+                except ValueError as error:
+                    self.dropped.note(ended.line, str(error))
+            if not self.open:
+                self._parser.CharacterDataHandler = self._between
+        elif self._in_assertion:
+            if tag == "assertionResult":
+                self._in_assertion = False
+                if self._has_failed:
+                    self.open[-1].failure = self._message
+            elif tag in _ASSERTION_TEXTS:
+                self._parser.CharacterDataHandler = None
+                if tag == "failureMessage":
+                    self._message = self._text
+                else:
+                    self._has_failed |= self._text.strip() == "true"
+
+    def _collect(self, text: str) -> None:
+        self._text += text
+
+    def _between(self, text: str) -> None:
+        if not self._is_between_text and not text.isspace():
+            self._is_between_text = True
+            self.dropped.note(self._line(), "text between samples: what stood there is torn")
+
+    def _refuse(self, *_declaration: object) -> None:
+        raise UsageError(
+            f"{self._name}:{self._line()}: a document type declaration, and a JTL has none", "name a JTL of JMeter's"
+        )
+
+
+def _sample(attributes: dict[str, str], failure: str) -> Sample:
+    """Return the sample of an element's attributes; ValueError says which one is bad."""
+    get = attributes.get
+    try:
+        elapsed_ms, success, sample_count = whole_number(attributes["t"]), _SUCCESS[attributes["s"]], 1
+        received, sent, threads, latency, connect = get("by"), get("sby"), get("na"), get("lt"), get("ct")
+        if "sc" in attributes:
+            sample_count = whole_number(attributes["sc"])
+        error_count = 0 if success else sample_count
+        if sample_count > 1 and "ec" in attributes:
+            error_count = whole_number(attributes["ec"])
+        sample = Sample(
+            whole_number(attributes["ts"]),
+            elapsed_ms,
+            attributes["lb"],
+            get("rc", ""),
+            get("rm", ""),
+            get("tn", ""),
+            success,
+            failure,
+            None if received is None else whole_number(received),
+            None if sent is None else whole_number(sent),
+            None if threads is None else whole_number(threads),
+            None if latency is None else whole_number(latency),
+            None if connect is None else whole_number(connect),
+            sample_count,
+            error_count,
+        )
+    except (KeyError, ValueError):
+        raise ValueError(_complaint(attributes)) from None
+    if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
+        raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
+    if not 0 <= sample.start_ms <= START_MAX_MS:
+        raise ValueError(f"timeStamp {sample.start_ms} cannot be")
+    for column in ("received_bytes", "sent_bytes", "all_threads", "latency_ms", "connect_ms"):
+        if not 0 <= (getattr(sample, column) or 0) <= LONG_MAX:
+            raise ValueError(f"{column} {getattr(sample, column)} cannot be")
+    if sample_count < 1:
+        raise ValueError(f"SampleCount {sample_count} cannot be")
+    return sample
+
+
+def _complaint(attributes: dict[str, str]) -> str:
+    for key, column in _NEEDED.items():
+        if key not in attributes:
+            return f"no attribute {key} ({column})"
+    for key, column in _WHOLE_NUMBERS.items():
+        try:
+            whole_number(attributes.get(key, "0"))
+        except ValueError:
+            return f"{column} {attributes[key]!r} is not a whole number"
+    return f"success {attributes['s']!r} is neither true nor false"

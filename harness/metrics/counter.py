@@ -1,0 +1,313 @@
+"""Counts a large CSV JTL: a program of ours on several cores does what is regular, the plain reader all else.
+
+The program in harness/metrics/java stops where only the plain reader can tell what a record is, and is told where to go;
+rows with odd fields it hands over one by one. So the result is that of the plain reader, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import subprocess
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from harness.jtl.csv import NOT_UTF_8, READ_COLUMNS, Dropped, Layout, Records, RowReader
+from harness.metrics.batches import BatchCounts
+from harness.metrics.figures import LabelCounts
+from harness.metrics.histogram import Histogram
+from harness.metrics.tally import LabelKey, SampleTally, Scope, cause_of, group_of
+from harness.metrics.timeline import Pulse, Source
+
+# How much the plain reader does at once where the program got stuck.
+_STRETCH_BYTES = 16 * 1024
+_THREADS_MAX = 4
+# One core counts so much at a time.
+_PART_BYTES = 16 * 1024 * 1024
+# Enough for the buffers and counts of four threads, and for half a million different times.
+_HEAP_MB = 128
+# A small nursery stays in the processor's cache. The compiler takes its cores from the counting, so it is to do little:
+# methods of their own are compiled sooner than one with all others in it.
+_JVM_OPTIONS = ("-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=150")
+_TIME_BITS = 30
+_TIME_MASK = (1 << _TIME_BITS) - 1
+_LOW = (1 << 32) - 1
+_GENERATOR_SHIFT = 40
+_BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
+# The thread groups that the program tells apart.
+_THREADS = ("", "setUp", "tearDown")
+_NO_WINDOW = (-(1 << 62), 1 << 62)
+_NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
+_SUM_COUNT = 8
+# Least and greatest end of no row, as Tally.java begins with them.
+_NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
+# Exit codes of the program.
+_ENDS = {3: "so many different labels and times need more memory than it has", 4: "the file has changed"}
+
+
+class CounterError(Exception):
+    """The program did not run to its end: the file must be read without it."""
+
+
+def count_file(
+    path: Path,
+    size: int,
+    name: str,
+    program: tuple[str, Path],
+    scope: Scope,
+    columns: Sequence[str] | None,
+    report: Callable[[int, int], None],
+    part_bytes: int = _PART_BYTES,
+) -> tuple[SampleTally, Dropped]:
+    """Return the tally of the first `size` bytes of a CSV JTL, and what could not be used of them.
+
+    `program` is the Java to run and the folder of the compiled classes, `part_bytes` how much one core counts at a
+    time; `report` is told bytes and rows read so far. UsageError when the file is no CSV JTL; CounterError when the
+    program does not run to its end.
+    """
+    plain = _PlainReader(path, size, name, scope, columns)
+    plain.read(0, 0)
+    from_ms, to_ms = scope.window_ms or _NO_WINDOW
+    java, classes = program
+    options = ["-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS]
+    threads = min(_THREADS_MAX, os.cpu_count() or 1)
+    command = [
+        java,
+        *options,
+        "-cp",
+        str(classes),
+        "CountJtl",
+        *map(str, (path, size, threads, from_ms, to_ms, part_bytes)),
+        str(scope.with_timeline).lower(),
+        str(scope.batch_count or 1),
+    ]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError as error:
+        raise CounterError(f"{java} does not run ({error.strerror})") from None
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            frames = _Frames(process.stdout)
+            while True:
+                # Past the buffer, whose end would fail once more when the program is gone.
+                os.write(process.stdin.fileno(), plain.order().encode())
+                if _follow(frames, plain, report):
+                    counts = process.stdout.read()
+                    process.wait()  # its memory is free before ours is filled
+                    return _whole(_Frames(io.BytesIO(counts)), plain), plain.dropped
+        except (EOFError, BrokenPipeError):
+            raise CounterError(_ENDS.get(process.wait(), f"it ended with code {process.returncode}")) from None
+        finally:
+            process.kill()
+
+
+def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], None]) -> bool:
+    """Take in what the program tells until it is done, which returns True, or stuck."""
+    while True:
+        kind = frames.read(1)
+        if kind == b"P":
+            report(frames.large(), frames.large() + plain.row_count)
+        elif kind == b"O":
+            plain.take(frames.large(), frames.large(), frames.name())
+        elif kind == b"F":
+            for _ in range(frames.small()):
+                label, code, text = frames.text(), frames.text(), frames.text()
+                cause, example = cause_of(text, "")
+                plain.tally.add_kind((label, code, cause), frames.large(), frames.large(), frames.large(), example)
+        elif kind == b"S":
+            plain.read(frames.large(), frames.large())
+            return False
+        else:
+            return True
+
+
+class _PlainReader:
+    """Reads the stretches and rows that the program leaves to the plain reader; `first` is where labels came up."""
+
+    def __init__(self, path: Path, size: int, name: str, scope: Scope, columns: Sequence[str] | None) -> None:
+        self.tally = scope.tally()
+        self.dropped = Dropped()
+        self.first: dict[LabelKey, int] = {}
+        self.row_count = 0
+        self.back_ms = 0
+        self._path = path
+        self._size = size
+        self._name = name
+        self._layout = Layout.of(columns, f"{name}: --columns") if columns else None
+        self._delimiter = ""
+        self._offset = 0
+        self._line_count = 0
+
+    def order(self) -> str:
+        """Return what the program is told: where to go on and by which format."""
+        layout = self._layout
+        if layout is None:  # the whole file was read, and it has no record
+            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(READ_COLUMNS) + "\n"
+        order = self.tally.order(self.tally.file)
+        ends = _NO_ENDS if order.least_ms is None else f"{order.least_ms} {order.most_ms}"
+        places = " ".join(str(layout.place.get(column, -1)) for column in READ_COLUMNS)
+        return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {places}\n"
+
+    def read(self, offset: int, line_count: int) -> None:
+        """Read a stretch from a record's beginning to another's, at least up to where the columns are known."""
+        self.back_ms = max(self.back_ms, self.tally.back_ms)
+        self.tally.orders.clear()  # the program is told the ends of this chunk alone
+        with self._path.open("rb") as stream:
+            stream.seek(offset)
+            lines = _Lines(stream, self._size - offset)
+            rows = RowReader(self._name, self.dropped, self._layout)
+            records = Records(iter(lines), self.dropped, rows, self._delimiter, line_count)
+            used = 0
+            while rows.layout is None or used < _STRETCH_BYTES:
+                record = records.next()
+                if record is None:
+                    break
+                self._add(rows, offset + used, *record)
+                used = lines.size - len(records.read_ahead)
+            self._offset = offset + lines.size - len(records.read_ahead)
+            self._line_count = records.line_count
+            self._layout, self._delimiter = rows.layout, records.delimiter
+
+    def take(self, offset: int, line: int, row: bytes) -> None:
+        """Read a single row, which begins `line` lines after the first."""
+        rows = RowReader(self._name, self.dropped, self._layout)
+        record = Records(iter(io.BytesIO(row)), self.dropped, rows, self._delimiter, line).next()
+        if record:
+            self._add(rows, offset, *record)
+
+    def _add(self, rows: RowReader, offset: int, line_number: int, fields: list[str]) -> None:
+        sample = rows.sample(line_number, fields)
+        if sample is not None:
+            self.row_count += 1
+            key = self.tally.add(sample)
+            if key:
+                self.first.setdefault(key, offset)
+
+
+class _Lines:
+    """The lines of a stream up to a size; `size` is that of the lines given out so far."""
+
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._stream.readline(self._limit - self.size):
+            self.size += len(line)
+            yield line
+
+
+class _Frames:
+    """Reads what the program writes; EOFError when it ends too early."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes."""
+        found = self._stream.read(size)
+        if len(found) < size:
+            raise EOFError
+        return found
+
+    def small(self) -> int:
+        """Return a number of four bytes."""
+        value: int = struct.unpack(">i", self.read(4))[0]
+        return value
+
+    def large(self) -> int:
+        """Return a number of eight bytes."""
+        value: int = struct.unpack(">q", self.read(8))[0]
+        return value
+
+    def name(self) -> bytes:
+        """Return bytes that have their number before them."""
+        return self.read(self.small())
+
+    def text(self) -> str:
+        """Return a text; what is not UTF-8 is written as the plain reader does it."""
+        return self.name().decode("utf-8", errors=NOT_UTF_8)
+
+    def texts(self) -> list[str]:
+        """Return a list of texts."""
+        return [self.text() for _ in range(self.small())]
+
+    def table(self, column_count: int) -> list[array[int]]:
+        """Return the columns of a table, the keys first."""
+        width = column_count + 1
+        numbers = array("q", self.read(self.small() * width * 8))
+        numbers.byteswap()
+        return [numbers[column::width] for column in range(width)]
+
+
+def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
+    """Return the tally of what the program counted and of what the plain reader did, labels in order."""
+    tally, first = plain.tally, plain.first
+    first_ms, back_ms = frames.large(), frames.large()
+    labels, codes = frames.texts(), frames.texts()
+    sources = [Source(tally.file, generator) for generator in frames.texts()]
+    keys, *columns = frames.table(_SUM_COUNT + 2)
+    entries = []
+    for key, *sums, offset, missing in zip(keys, *columns, strict=True):
+        source = sources[key >> _GENERATOR_SHIFT]
+        place, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
+        label = labels[place]
+        entry = (group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
+        entries.append((entry, source, batch))
+        first[entry] = min(offset, first.get(entry, offset))
+        counts = _label_counts(sums, missing)
+        tally.counts(entry, source).merge(counts)
+        if tally.batch_count:
+            tally.batch(entry, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+        tally.note_start(first_ms)
+    order = tally.order(tally.file)
+    order.back_ms = max(order.back_ms, back_ms, plain.back_ms)
+    for number, histogram in _histograms(*frames.table(1)):
+        entry, source, batch = entries[number]
+        tally.counts(entry, source).histogram.merge(histogram.counts)
+        if tally.batch_count:
+            tally.batch(entry, batch).histogram.merge(histogram.counts)
+    for key, sample_count, error_count in zip(*frames.table(2), strict=True):
+        tally.add_code(labels[key >> 32], codes[key & _LOW], sample_count, error_count)
+    for pulse in (tally.requests, tally.transactions):
+        for key, sample_count, error_count, elapsed_ms, users in zip(*frames.table(4), strict=True):
+            second = key & _BELOW_GENERATOR
+            pulse.add_second(second, sample_count, error_count, elapsed_ms)
+            if users >= 0:
+                pulse.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
+        pulse.merge(Pulse(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
+    tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
+    return tally
+
+
+def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:
+    """Return the counts of a label, without its times; the bits of `missing` say which columns the file lacks."""
+    elapsed_sum_ms, error_count, received_bytes, sent_bytes, latency_sum_ms, connect_sum_ms, first_ms, last_ms = sums
+    return LabelCounts(
+        Histogram(),
+        elapsed_sum_ms,
+        error_count,
+        None if missing & _NO_RECEIVED else received_bytes,
+        None if missing & _NO_SENT else sent_bytes,
+        None if missing & _NO_LATENCY else latency_sum_ms,
+        None if missing & _NO_CONNECT else connect_sum_ms,
+        first_ms,
+        last_ms,
+    )
+
+
+def _histograms(keys: array[int], counts: array[int]) -> Iterator[tuple[int, Histogram]]:
+    """Yield number and histogram of counts whose sorted keys have the number above the elapsed time."""
+    start = 0
+    while start < len(keys):
+        number = keys[start] >> _TIME_BITS
+        stop = bisect_left(keys, (number + 1) << _TIME_BITS, start)
+        times = [key & _TIME_MASK for key in keys[start:stop]]
+        yield number, Histogram(dict(zip(times, counts[start:stop], strict=True)))
+        start = stop

@@ -1,0 +1,256 @@
+"""What is counted and printed of samples: exact counts per label, the figures made of them, codes, kinds of error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.base.units import MS_PER_S
+from harness.metrics.batches import Batches
+from harness.metrics.histogram import Histogram
+
+TOTAL = "TOTAL"
+LOAD, ONCE, SETUP, TEARDOWN = "load", "once", "setUp", "tearDown"
+GROUPS = (LOAD, ONCE, SETUP, TEARDOWN)
+# As written: the text names the percentile in JSON and in the head of a column.
+PERCENTILES = ("50", "75", "90", "95", "99", "99.9")
+
+
+@dataclass
+class LabelCounts:
+    """All that is kept of a label's samples; two of them merge exactly into that of both, without the samples.
+
+    A sum is None where a JTL has no such column. `elapsed_sum_ms` is the histogram's sum, but for rows that stand for
+    several samples: there the histogram holds the whole milliseconds of each, as JMeter does.
+    """
+
+    histogram: Histogram = field(default_factory=Histogram)
+    elapsed_sum_ms: int = 0
+    error_count: int = 0
+    received_bytes: int | None = 0
+    sent_bytes: int | None = 0
+    latency_sum_ms: int | None = 0
+    connect_sum_ms: int | None = 0
+    first_ms: int | None = None
+    last_ms: int = 0
+
+    def merge(self, other: LabelCounts) -> None:
+        """Add another label's counts, or the same label's of another part."""
+        self.histogram.merge(other.histogram.counts)
+        self.elapsed_sum_ms += other.elapsed_sum_ms
+        self.error_count += other.error_count
+        self.received_bytes = plus(self.received_bytes, other.received_bytes)
+        self.sent_bytes = plus(self.sent_bytes, other.sent_bytes)
+        self.latency_sum_ms = plus(self.latency_sum_ms, other.latency_sum_ms)
+        self.connect_sum_ms = plus(self.connect_sum_ms, other.connect_sum_ms)
+        if other.first_ms is not None:
+            self.first_ms = other.first_ms if self.first_ms is None else min(self.first_ms, other.first_ms)
+            self.last_ms = max(self.last_ms, other.last_ms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, the histogram as one line of text."""
+        return {**vars(self), "histogram": self.histogram.to_text()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> LabelCounts:
+        """Return the counts that `to_json` wrote; UsageError when they are none."""
+        try:
+            return cls(**{**data, "histogram": Histogram.from_text(data["histogram"], where)})
+        except (TypeError, KeyError) as error:
+            raise UsageError(f"{where}: not the counts of a label ({error})", "use the harness that wrote it") from None
+
+
+def plus(total: int | None, value: int | None) -> int | None:
+    """Return the sum; None, which is not known, when either is."""
+    return None if total is None or value is None else total + value
+
+
+@dataclass(frozen=True)
+class LabelFigures:
+    """The figures of one label, or of a group's TOTAL, made of its `counts`.
+
+    Rates count from the first start to the last end; percentiles follow JMeter's rule (see Histogram), by the text
+    of the percentile. A transaction is the row of a Transaction Controller. `batches` are there for a window that is
+    long enough, of labels with enough samples.
+    """
+
+    label: str
+    is_transaction: bool
+    sample_count: int
+    average_ms: float
+    stddev_ms: float
+    percentiles_ms: Mapping[str, int]
+    min_ms: int
+    max_ms: int
+    error_count: int
+    error_ratio: float
+    rate_per_s: float | None
+    success_rate_per_s: float | None
+    received_bytes_per_s: float | None
+    sent_bytes_per_s: float | None
+    received_bytes_mean: float | None
+    latency_ms: float | None
+    connect_ms: float | None
+    counts: LabelCounts
+    batches: Batches | None = None
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        is_transaction: bool,
+        counts: LabelCounts,
+        percentiles: Sequence[str] = PERCENTILES,
+        batches: Batches | None = None,
+    ) -> LabelFigures:
+        """Return the figures of counts that have at least one sample."""
+        histogram, count = counts.histogram, counts.histogram.count
+        low, high, stddev = histogram.min_ms, histogram.max_ms, histogram.stddev_ms
+        assert low is not None and high is not None and stddev is not None
+        passed_ms = counts.last_ms - (counts.first_ms or 0)
+        values = histogram.quantiles_ms([float(text) / 100 for text in percentiles])
+        return cls(
+            label=label,
+            is_transaction=is_transaction,
+            sample_count=count,
+            average_ms=counts.elapsed_sum_ms / count,
+            stddev_ms=stddev,
+            percentiles_ms=dict(zip(percentiles, values, strict=True)),
+            min_ms=low,
+            max_ms=high,
+            error_count=counts.error_count,
+            error_ratio=counts.error_count / count,
+            rate_per_s=_per_s(count, passed_ms),
+            success_rate_per_s=_per_s(count - counts.error_count, passed_ms),
+            received_bytes_per_s=_per_s(counts.received_bytes, passed_ms),
+            sent_bytes_per_s=_per_s(counts.sent_bytes, passed_ms),
+            received_bytes_mean=_mean(counts.received_bytes, count),
+            latency_ms=_mean(counts.latency_sum_ms, count),
+            connect_ms=_mean(counts.connect_sum_ms, count),
+            counts=counts,
+            batches=batches,
+        )
+
+    @property
+    def median_ms(self) -> int:
+        """The 50 % line; one of the standing percentiles."""
+        return self.percentiles_ms["50"]
+
+    @property
+    def p90_ms(self) -> int:
+        """The 90 % line; one of the standing percentiles."""
+        return self.percentiles_ms["90"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data: the figures for readers, and the counts that they can be made of again."""
+        batches = asdict(self.batches) if self.batches else None
+        return {**vars(self), "counts": self.counts.to_json(), "batches": batches}
+
+
+def _per_s(amount: int | None, passed_ms: int) -> float | None:
+    return None if amount is None or passed_ms <= 0 else amount * MS_PER_S / passed_ms
+
+
+def _mean(amount: int | None, count: int) -> float | None:
+    return None if amount is None else amount / count
+
+
+@dataclass(frozen=True)
+class Group:
+    """Labels that are added up together: the load itself, the steps once per user, setUp or tearDown.
+
+    TOTAL leaves Transaction Controllers' rows out, for they sum up samples that have rows of their own; a group of
+    nothing else has the TOTAL of all.
+    """
+
+    name: str
+    labels: tuple[LabelFigures, ...]
+    total: LabelFigures
+    counts_transactions: bool
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        labels: Iterable[LabelFigures],
+        with_transactions: bool = False,
+        batches: Batches | None = None,
+    ) -> Group:
+        """Return the group of one label or more, TOTAL added up; `batches` are those of TOTAL."""
+        labels = tuple(labels)
+        counts_transactions = with_transactions or all(label.is_transaction for label in labels)
+        counts = LabelCounts()
+        for label in _counted(labels, counts_transactions):
+            counts.merge(label.counts)
+        percentiles = tuple(labels[0].percentiles_ms)
+        total = LabelFigures.of(TOTAL, False, counts, percentiles, batches)
+        return cls(name, labels, total, counts_transactions)
+
+    @property
+    def counted(self) -> tuple[LabelFigures, ...]:
+        """The labels that TOTAL adds up."""
+        return _counted(self.labels, self.counts_transactions)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data; the counts of TOTAL are those of the labels."""
+        total = {key: value for key, value in self.total.to_json().items() if key != "counts"}
+        return {**vars(self), "labels": [label.to_json() for label in self.labels], "total": total}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> Group:
+        """Return the group that `to_json` wrote, every figure made again of its counts."""
+        percentiles = tuple(data["total"]["percentiles_ms"])
+        labels = [
+            LabelFigures.of(
+                label["label"],
+                label["is_transaction"],
+                LabelCounts.from_json(label["counts"], where),
+                percentiles,
+                _batches(label),
+            )
+            for label in data["labels"]
+        ]
+        return cls.of(data["name"], labels, data["counts_transactions"], _batches(data["total"]))
+
+
+def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple[LabelFigures, ...]:
+    return tuple(label for label in labels if counts_transactions or not label.is_transaction)
+
+
+def _batches(figures: Mapping[str, Any]) -> Batches | None:
+    batches = figures["batches"]
+    return Batches.from_json(batches) if batches else None
+
+
+def driven_labels(groups: Iterable[Group]) -> frozenset[str]:
+    """Return the labels of the load and of the steps once per user: what setUp and tearDown are not."""
+    return frozenset(figures.label for group in groups if group.name in (LOAD, ONCE) for figures in group.labels)
+
+
+@dataclass(frozen=True)
+class CodeCount:
+    """How often a label was answered with a response code, and how many of those count as errors."""
+
+    label: str
+    code: str
+    sample_count: int
+    error_count: int
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """Errors of one label, code and cause: how many, and when the first and last began.
+
+    `first_s` and `last_s` are s after the first sample, and in a summary after the load began, as all seconds there.
+    In a cause, numbers of four digits and more and ids are put into one; `example` is one of its messages.
+    """
+
+    label: str
+    code: str
+    cause: str
+    count: int
+    first_s: float
+    last_s: float
+    example: str

@@ -1,0 +1,106 @@
+"""Finds gaps: intervals in which no sample ended although samples ended before and after them.
+
+A gap is reported only where it is long against what is usual in the same run: twice as long as the usual gap and more,
+and so long that chance cannot explain it at the rate of samples per active user (Poisson arrivals, one in a thousand
+runs). One user whose requests take ten seconds has no gaps, nor have users that think in step.
+
+Samples that end after a gap either waited through it, so that the system stood still, or nothing accounts for the
+time: then rows are missing, the clock was set, or the file holds several runs. The sum of response times decides which:
+it goes on through a stall, and not through a hole in the file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.metrics.window import SecondFigures
+
+# Shorter gaps are garbage collections and the like: part of what is measured.
+GAP_LEAST_S = 2.0
+# So many gaps of a run, or one interval between seconds with samples in so many, may be unusual; more are usual.
+_UNUSUAL_COUNT = 2
+_UNUSUAL_ONE_IN = 20
+_USUAL_RATIO = 3
+# -ln of how often chance may produce a gap in a run: once in a thousand.
+_CHANCE_LOG = 7.0
+# At fewer samples per second a second with few of them tells nothing about part of it being a gap.
+_RATE_FOR_PARTS = 4.0
+# This share of a gap must be accounted for by the response times of the samples that end after it.
+_WAITED_RATIO = 0.5
+_SETTLE_LEAST_S = 3
+# All users have their answer when so many samples per user have ended: some have a second one by then.
+_ANSWERS_PER_USER = 2
+# A single user's slow request is a slow request.
+_USERS_LEAST = 2
+
+
+@dataclass(frozen=True)
+class Gap:
+    """No sample ended in from_s <= t < to_s, whole seconds after the load began.
+
+    `length_s` also counts the empty part of the two neighbouring seconds. `is_waited` says that the samples after it
+    waited through it: a stall. `user_count` is how many users were active, None where the JTL does not say.
+    """
+
+    from_s: int
+    to_s: int
+    length_s: float
+    is_waited: bool
+    user_count: int | None
+
+
+def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
+    """Return the gaps of a run, one entry of `seconds` per second since the first start of the load."""
+    filled = [second for second, figures in enumerate(seconds) if figures.sample_count]
+    empty = [later - earlier - 1 for earlier, later in pairwise(filled)]
+    if len(empty) < _UNUSUAL_COUNT + 1 or not any(empty):
+        return ()
+    unusual_count = max(_UNUSUAL_COUNT, len(empty) // _UNUSUAL_ONE_IN)
+    usual_s = sorted(empty, reverse=True)[min(unusual_count, len(empty) - 1)]
+    regular_s = len(filled) + sum(length for length in empty if length <= usual_s)
+    rate_per_s = sum(seconds[second].sample_count for second in filled) / regular_s
+    busy_ms = median(seconds[second].elapsed_sum_ms for second in filled) * len(filled) / regular_s
+    most_users = max((figures.active_users or 0 for figures in seconds), default=0)
+    found = []
+    for before, after in pairwise(filled):
+        if after - before - 1 <= usual_s:
+            continue
+        users = seconds[before].active_users
+        share = users / most_users if users and most_users else 1.0
+        local_per_s = rate_per_s * share
+        length_s = after - before - 1 + _empty_parts(seconds, before, after, local_per_s)
+        by_chance_s = (math.log(max(1.0, rate_per_s * regular_s)) + _CHANCE_LOG) / local_per_s
+        if length_s < max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1, by_chance_s):
+            continue
+        is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
+        if not is_waited or users is None or users >= _USERS_LEAST:
+            found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
+    return tuple(found)
+
+
+def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate_per_s: float) -> float:
+    """Return how much of the two seconds beside a gap belongs to it, by how few samples they have."""
+    if rate_per_s < _RATE_FOR_PARTS:
+        return 0.0
+    return sum(max(0.0, 1 - seconds[second].sample_count / rate_per_s) for second in (before, after))
+
+
+def _is_waited(seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float, user_count: int) -> bool:
+    """Return whether the response times of the samples that end after a gap account for its time.
+
+    Every user who waited must have had the answer: a single sample may end in the middle of a stall.
+    """
+    end = min(len(seconds), after + max(_SETTLE_LEAST_S, math.ceil(length_s)))
+    ended_count = sum(figures.sample_count for figures in seconds[after:end])
+    while end < len(seconds) and ended_count < _ANSWERS_PER_USER * user_count:
+        ended_count += seconds[end].sample_count
+        end += 1
+    waited_ms = sum(figures.elapsed_sum_ms for figures in seconds[after:end])
+    usual_ms = busy_ms * (end - after)
+    return waited_ms - usual_ms >= _WAITED_RATIO * busy_ms * length_s

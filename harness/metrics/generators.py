@@ -1,0 +1,106 @@
+"""What each of several generators did: one that is overloaded, or was gone for a while, must not hide in an average."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from harness.base.units import MS_PER_S
+from harness.metrics.figures import LabelCounts, LabelFigures
+from harness.metrics.tally import SampleTally
+from harness.metrics.timeline import Source
+
+
+@dataclass(frozen=True)
+class GeneratorFigures:
+    """The figures of one generator's samples of the load in the seconds that are counted, as those of a label.
+
+    They are None where none of its samples ended then. `most_users`, and first start and last end in seconds after the
+    load began, are of the whole run.
+    """
+
+    name: str
+    sample_count: int
+    error_count: int
+    error_ratio: float | None
+    average_ms: float | None
+    p90_ms: int | None
+    rate_per_s: float | None
+    most_users: int | None
+    first_s: float
+    last_s: float
+
+
+def generator_figures(
+    whole: SampleTally,
+    counted: SampleTally | None,
+    origin_s: int,
+    file_names: Sequence[str],
+    with_transactions: bool = False,
+) -> tuple[GeneratorFigures, ...]:
+    """Return the figures of each generator, in the order of files and names; nothing where there is but one.
+
+    `counted` is the tally of the seconds that are counted, None when those are all; the files are called `file_names`.
+    """
+    sources = whole.by_source(with_transactions)
+    if len(sources) < 2:
+        return ()
+    within = sources if counted is None else counted.by_source(with_transactions)
+    names = _names(list(sources), file_names)
+    return tuple(
+        _figures(names[source], sources[source], within.get(source), _most_users(whole, source), origin_s)
+        for source in sorted(sources)
+    )
+
+
+def _figures(
+    name: str, whole: LabelCounts, counted: LabelCounts | None, most_users: int | None, origin_s: int
+) -> GeneratorFigures:
+    figures = LabelFigures.of(name, False, counted) if counted else None
+    return GeneratorFigures(
+        name=name,
+        sample_count=figures.sample_count if figures else 0,
+        error_count=figures.error_count if figures else 0,
+        error_ratio=figures.error_ratio if figures else None,
+        average_ms=figures.average_ms if figures else None,
+        p90_ms=figures.p90_ms if figures else None,
+        rate_per_s=figures.rate_per_s if figures else None,
+        most_users=most_users,
+        first_s=round((whole.first_ms or 0) / MS_PER_S - origin_s, 3),
+        last_s=round(whole.last_ms / MS_PER_S - origin_s, 3),
+    )
+
+
+def _most_users(tally: SampleTally, source: Source) -> int | None:
+    return max(tally.pulse.users.get(source, {}).values(), default=None)
+
+
+def _names(sources: Sequence[Source], file_names: Sequence[str]) -> dict[Source, str]:
+    """Return what each source is called: by its file where that has no other, else by its address, else by both."""
+    per_file = Counter(source.file for source in sources)
+    per_address = Counter(source.generator for source in sources)
+    names = {}
+    for source in sources:
+        file_name = file_names[source.file] if source.file < len(file_names) else f"file {source.file + 1}"
+        if not source.generator or (per_file[source.file] == 1 and len(per_file) > 1):
+            names[source] = file_name
+        else:
+            names[source] = (
+                source.generator if per_address[source.generator] == 1 else f"{file_name} {source.generator}"
+            )
+    return names
+
+
+def short_names(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return paths without the folders and names at their beginnings and ends that all of them share.
+
+    Of gen1/run-01_1 and gen2/run-01_1 that is gen1 and gen2.
+    """
+    parts = [PurePath(path).parts for path in paths]
+    least = min(map(len, parts))
+    end = next((place for place in range(least) if len({part[-1 - place] for part in parts}) > 1), least)
+    begin = next((place for place in range(least - end) if len({part[place] for part in parts}) > 1), 0)
+    short = tuple("/".join(part[begin : len(part) - end]) for part in parts)
+    return short if all(short) else tuple(paths)

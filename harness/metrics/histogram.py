@@ -1,0 +1,110 @@
+"""Exact counts per whole millisecond: any percentile, average and deviation, mergeable without the samples."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.base.errors import UsageError
+
+
+def _single_precision(value: float) -> float:
+    """Return the value as a 32-bit float holds it: JMeter keeps percentiles so (0.9 is 0.8999999761581421)."""
+    single: float = struct.unpack("f", struct.pack("f", value))[0]
+    return single
+
+
+@dataclass
+class Histogram:
+    """How many samples took each whole number of milliseconds; counts by elapsed_ms."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values_ms: Iterable[int]) -> Histogram:
+        """Return the histogram of single values."""
+        histogram = cls()
+        for value_ms in values_ms:
+            histogram.add(value_ms)
+        return histogram
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> Histogram:
+        """Return the histogram that `to_text` wrote; UsageError when the text is none, `where` names its place."""
+        try:
+            pairs = (pair.split(":") for pair in text.split())
+            return cls({int(value): int(count) for value, count in pairs})
+        except ValueError:
+            raise UsageError(f"{where}: not a histogram", "render the report again from the samples") from None
+
+    def to_text(self) -> str:
+        """Return `elapsed_ms:count` pairs by rising elapsed, a space between: one line in a JSON file."""
+        return " ".join(f"{value_ms}:{self.counts[value_ms]}" for value_ms in sorted(self.counts))
+
+    def add(self, value_ms: int, count: int = 1) -> None:
+        """Count a value, `count` times."""
+        self.counts[value_ms] = self.counts.get(value_ms, 0) + count
+
+    def merge(self, counts: Mapping[int, int]) -> None:
+        """Add another histogram's counts; the result is that of all samples together."""
+        if not self.counts:
+            self.counts.update(counts)
+            return
+        for value_ms, count in counts.items():
+            self.add(value_ms, count)
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return sum(self.counts.values())
+
+    @property
+    def sum_ms(self) -> int:
+        """The sum of all values in milliseconds."""
+        return sum(value_ms * count for value_ms, count in self.counts.items())
+
+    @property
+    def min_ms(self) -> int | None:
+        """The least value; None without values."""
+        return min(self.counts, default=None)
+
+    @property
+    def max_ms(self) -> int | None:
+        """The greatest value; None without values."""
+        return max(self.counts, default=None)
+
+    @property
+    def mean_ms(self) -> float | None:
+        """The average in milliseconds, not truncated; None without values."""
+        return self.sum_ms / self.count if self.counts else None
+
+    @property
+    def stddev_ms(self) -> float | None:
+        """The standard deviation of the population in milliseconds; None without values."""
+        mean = self.mean_ms
+        if mean is None:
+            return None
+        square_sum = sum(count * (value_ms - mean) ** 2 for value_ms, count in self.counts.items())
+        return math.sqrt(square_sum / self.count)
+
+    def quantile_ms(self, ratio: float) -> int | None:
+        """Return the value of rank max(1, floor(n * p + 0.5)), p in single precision; None without values.
+
+        This is the rule of JMeter's Aggregate Report, so our 90 % column and JMeter's agree to the millisecond.
+        """
+        return self.quantiles_ms((ratio,))[0] if self.counts else None
+
+    def quantiles_ms(self, ratios: Sequence[float]) -> list[int]:
+        """Return the quantile of every ratio, in the order given, in one pass; there must be values."""
+        count = self.count
+        ranks = [max(1, math.floor(count * _single_precision(ratio) + 0.5)) for ratio in ratios]
+        found = dict.fromkeys(ranks, 0)
+        waiting = sorted(found, reverse=True)
+        seen = 0
+        for value_ms in sorted(self.counts):
+            seen += self.counts[value_ms]
+            while waiting and seen >= waiting[-1]:
+                found[waiting.pop()] = value_ms
+        return [found[rank] for rank in ranks]

@@ -1,0 +1,39 @@
+"""Little's law as a check of the generator: users must equal throughput times the time a user spends per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.base.units import MS_PER_S
+from harness.metrics.window import SecondFigures
+
+
+@dataclass(frozen=True)
+class LittlesLaw:
+    """Average users that JMeter says were active, against throughput x (mean response + think time) then.
+
+    `ratio` is the second over the first: 1.0 when every active user was always waiting or thinking.
+    Source: J. D. C. Little, "A Proof for the Queuing Formula L = λW", 1961.
+    """
+
+    active_users: float
+    peak_users: int
+    busy_users: float
+    ratio: float
+    over_s: float
+
+
+def littles_law(seconds: Sequence[SecondFigures], span_ms: int, think_time_s: float = 0.0) -> LittlesLaw | None:
+    """Return the check over seconds that together last `span_ms`, with the pause before a request.
+
+    None without users: a JTL without allThreads, or no sample.
+    """
+    users = [second.active_users for second in seconds if second.active_users is not None]
+    if not users or not sum(users) or span_ms <= 0:
+        return None
+    active = sum(users) / len(users)
+    elapsed_ms = sum(second.elapsed_sum_ms for second in seconds)
+    sample_count = sum(second.sample_count for second in seconds)
+    busy = (elapsed_ms + sample_count * think_time_s * MS_PER_S) / span_ms
+    return LittlesLaw(active, max(users), busy, busy / active, span_ms / MS_PER_S)

@@ -1,0 +1,72 @@
+"""What is known of a run while it goes on: totals since the start, rates and times over the last seconds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.jtl.csv import Sample, generator_of
+from harness.metrics.histogram import Histogram
+
+WINDOW_S = 10
+
+
+@dataclass(frozen=True)
+class LiveFigures:
+    """One line of progress; times are None until a sample ended in the last seconds.
+
+    With `is_estimate` errors and times are those of a part of the samples, scaled up.
+    """
+
+    sample_count: int
+    error_count: int
+    users: int
+    rate_per_s: float
+    average_ms: float | None
+    p90_ms: int | None
+    is_estimate: bool = False
+
+
+class LiveTally:
+    """Adds up samples as they arrive; `tick` is called about once a second."""
+
+    def __init__(self) -> None:
+        self._sample_count = 0
+        self._error_count = 0.0
+        self._users: dict[str, int] = {}
+        self._is_estimate = False
+        self._recent: deque[tuple[float, int, Histogram]] = deque()
+
+    def tick(self, now_s: float, samples: Sequence[Sample], row_count: int) -> LiveFigures:
+        """Count the rows that arrived since the last tick, of which `samples` are all or a part; return the figures."""
+        histogram, failures = Histogram(), 0
+        for sample in samples:
+            failures += not sample.success
+            histogram.add(sample.elapsed_ms)
+            if sample.all_threads is not None:
+                # Each of several generators counts its own.
+                self._users[generator_of(sample.thread_name)] = sample.all_threads
+        if samples:
+            self._error_count += failures * row_count / len(samples)
+            self._is_estimate |= row_count > len(samples)
+        self._sample_count += row_count
+        self._recent.append((now_s, row_count, histogram))
+        while len(self._recent) > WINDOW_S + 1:
+            self._recent.popleft()
+        oldest_s = self._recent[0][0]
+        window, recent_count = Histogram(), 0
+        for at_s, count, part in self._recent:
+            if at_s > oldest_s:
+                window.merge(part.counts)
+                recent_count += count
+        passed_s = now_s - oldest_s
+        return LiveFigures(
+            sample_count=self._sample_count,
+            error_count=round(self._error_count),
+            users=sum(self._users.values()),
+            rate_per_s=recent_count / passed_s if passed_s > 0 else 0.0,
+            average_ms=window.mean_ms,
+            p90_ms=window.quantile_ms(0.9),
+            is_estimate=self._is_estimate,
+        )

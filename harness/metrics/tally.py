@@ -1,0 +1,328 @@
+"""Adds samples up, one by one or part by part, into counts per label, codes, kinds of error and per second."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.base.units import MS_PER_S
+from harness.jtl.csv import Sample, generator_of
+from harness.metrics.batches import BatchCounts, Batches, merge_batches
+from harness.metrics.figures import (
+    GROUPS,
+    LOAD,
+    ONCE,
+    PERCENTILES,
+    SETUP,
+    TEARDOWN,
+    CodeCount,
+    ErrorKind,
+    Group,
+    LabelCounts,
+    LabelFigures,
+    plus,
+)
+from harness.metrics.timeline import Pulse, Source
+
+# Group, label, and whether it is a transaction.
+LabelKey = tuple[str, str, bool]
+CAUSE_MAX = 200
+# Beyond this many kinds of error a new one joins those of its label and code: causes that never repeat are no causes.
+KINDS_MAX = 5000
+OTHER_CAUSES = "(other causes)"
+# What differs from one error to the next of the same cause: ids, addresses in memory, ports, times.
+_ID = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
+)
+
+
+def cause_of(failure: str, message: str) -> tuple[str, str]:
+    """Return (cause, the text it was made of): the assertion's message, else the response's, on one line."""
+    text = " ".join((failure or message).split())[:CAUSE_MAX]
+    return _ID.sub("…", text), text
+
+
+def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
+    """Return the group of a sample; `once` are the labels of the steps once per user."""
+    # JMeter names a thread after its thread group; in a distributed run the generator's name stands before it.
+    if "setUp" in thread_name:
+        return SETUP
+    if "tearDown" in thread_name:
+        return TEARDOWN
+    return ONCE if label in once else LOAD
+
+
+def together(parts: Collection[LabelCounts]) -> LabelCounts:
+    """Return the counts of all parts, of one part itself."""
+    if len(parts) == 1:
+        return next(iter(parts))
+    whole = LabelCounts()
+    for part in parts:
+        whole.merge(part)
+    return whole
+
+
+@dataclass
+class _Kind:
+    """Errors of one label, code and cause."""
+
+    count: int
+    first_ms: int
+    last_ms: int
+    example: str
+
+
+@dataclass
+class Order:
+    """How far the ends of rows go back in the order of the file, at most: `back_ms` before that of an earlier row."""
+
+    least_ms: int | None = None
+    most_ms: int | None = None
+    back_ms: int = 0
+
+    def add(self, end_ms: int) -> None:
+        """Take in the end of the next row."""
+        self.follow(end_ms, end_ms, 0)
+
+    def follow(self, least_ms: int, most_ms: int, back_ms: int) -> None:
+        """Take in the rows that come next, by their least and greatest end and how far they go back themselves."""
+        before_ms = most_ms if self.most_ms is None else self.most_ms
+        self.back_ms = max(self.back_ms, back_ms, before_ms - least_ms)
+        self.least_ms = least_ms if self.least_ms is None else min(self.least_ms, least_ms)
+        self.most_ms = max(before_ms, most_ms)
+
+    def merge(self, other: Order) -> None:
+        """Take in the rows of the part that comes next."""
+        if other.least_ms is not None and other.most_ms is not None:
+            self.follow(other.least_ms, other.most_ms, other.back_ms)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which samples of a file are counted, and how: the arguments of SampleTally.
+
+    `with_timeline` says whether anybody asks for the timeline: times per stretch need not be counted when nobody does.
+    """
+
+    once_labels: tuple[str, ...] = ()
+    file: int = 0
+    window_ms: tuple[int, int] | None = None
+    batch_count: int = 0
+    with_timeline: bool = True
+
+    def tally(self) -> SampleTally:
+        """Return an empty tally."""
+        return SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count)
+
+
+class SampleTally:
+    """Adds samples up; two tallies of parts merge exactly into that of the whole.
+
+    `file` numbers the file that the samples come from, and `labels` are counted for each source apart: the users of
+    several generators add up. With `window_ms` only samples that end from its first millisecond to before its last are
+    counted, and with `batch_count` also those of each batch: of so many parts of the window of equal length.
+    """
+
+    def __init__(
+        self,
+        once_labels: Iterable[str] = (),
+        file: int = 0,
+        window_ms: tuple[int, int] | None = None,
+        batch_count: int = 0,
+    ) -> None:
+        self.once = frozenset(once_labels)
+        self.file = file
+        self.window_ms = window_ms
+        self.batch_count = batch_count
+        self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
+        self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
+        self.codes: dict[tuple[str, str], list[int]] = {}
+        self.kinds: dict[tuple[str, str, str], _Kind] = {}
+        self.requests = Pulse()
+        self.transactions = Pulse()
+        self.first_ms: int | None = None
+        # Of requests of the load by file; what several generators sent to a controller is in no order.
+        self.orders: dict[int, Order] = {}
+
+    def add(self, sample: Sample) -> LabelKey | None:
+        """Count one sample; return what it counts for in `labels`, None when it ended outside of the window."""
+        end_ms = sample.end_ms
+        if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
+            return None
+        group = group_of(sample.thread_name, sample.label, self.once)
+        is_transaction = sample.is_transaction
+        key = (group, sample.label, is_transaction)
+        source = Source(self.file, generator_of(sample.thread_name))
+        counts = self.counts(key, source)
+        counts.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+        if self.window_ms and self.batch_count:
+            from_ms, to_ms = self.window_ms
+            number = (end_ms - from_ms) * self.batch_count // (to_ms - from_ms)
+            batch = self.batch(key, number)
+            batch.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+            batch.elapsed_sum_ms += sample.elapsed_ms
+            batch.error_count += sample.error_count
+        counts.elapsed_sum_ms += sample.elapsed_ms
+        counts.error_count += sample.error_count
+        counts.received_bytes = plus(counts.received_bytes, sample.received_bytes)
+        counts.sent_bytes = plus(counts.sent_bytes, sample.sent_bytes)
+        counts.latency_sum_ms = plus(counts.latency_sum_ms, sample.latency_ms)
+        counts.connect_sum_ms = plus(counts.connect_sum_ms, sample.connect_ms)
+        counts.first_ms = sample.start_ms if counts.first_ms is None else min(counts.first_ms, sample.start_ms)
+        counts.last_ms = max(counts.last_ms, end_ms)
+        self.add_code(sample.label, sample.code, sample.sample_count, sample.error_count)
+        if sample.error_count:
+            cause, example = cause_of(sample.failure, sample.message)
+            first_ms = sample.start_ms
+            self.add_kind((sample.label, sample.code, cause), sample.error_count, first_ms, first_ms, example)
+        self.note_start(sample.start_ms)
+        if group in (LOAD, ONCE):
+            pulse = self.transactions if is_transaction else self.requests
+            pulse.add(end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, source)
+            if not is_transaction and not source.generator:
+                self.order(self.file).add(end_ms)
+        return key
+
+    def counts(self, key: LabelKey, source: Source) -> LabelCounts:
+        """Return the counts of a label from one source, new and empty ones when there are none yet."""
+        by_source = self.labels.get(key)
+        if by_source is None:
+            by_source = self.labels[key] = {}
+        counts = by_source.get(source)
+        if counts is None:
+            counts = by_source[source] = LabelCounts()
+        return counts
+
+    def order(self, file: int) -> Order:
+        """Return the order of a file's rows, new when there is none yet."""
+        return self.orders.setdefault(file, Order())
+
+    @property
+    def back_ms(self) -> int:
+        """How far the ends of rows go back at most, in any of the files."""
+        return max((order.back_ms for order in self.orders.values()), default=0)
+
+    def batch(self, key: LabelKey, number: int) -> BatchCounts:
+        """Return the counts of a label in a batch, new and empty ones when there are none yet."""
+        return self.batches.setdefault(key, {}).setdefault(number, BatchCounts())
+
+    def add_code(self, label: str, code: str, sample_count: int, error_count: int) -> None:
+        """Count answers with a response code."""
+        counts = self.codes.setdefault((label, code), [0, 0])
+        counts[0] += sample_count
+        counts[1] += error_count
+
+    def add_kind(self, key: tuple[str, str, str], count: int, first_ms: int, last_ms: int, example: str) -> None:
+        """Count errors of one (label, code, cause), the first and last of which began then."""
+        if key not in self.kinds and len(self.kinds) >= KINDS_MAX:
+            key = (key[0], key[1], OTHER_CAUSES)
+        kind = self.kinds.get(key)
+        if kind is None:
+            self.kinds[key] = _Kind(count, first_ms, last_ms, example)
+            return
+        kind.count += count
+        kind.first_ms = min(kind.first_ms, first_ms)
+        kind.last_ms = max(kind.last_ms, last_ms)
+        kind.example = min(kind.example, example)  # the same one, in whatever order parts are added
+
+    def note_start(self, start_ms: int) -> None:
+        """Note when a sample began."""
+        self.first_ms = start_ms if self.first_ms is None else min(self.first_ms, start_ms)
+
+    def merge(self, other: SampleTally) -> None:
+        """Add the tally of a later part of the samples."""
+        for key, by_source in other.labels.items():
+            for source, counts in by_source.items():
+                self.counts(key, source).merge(counts)
+        for key, batches in other.batches.items():
+            merge_batches(self.batches.setdefault(key, {}), batches)
+        for (label, code), (sample_count, error_count) in other.codes.items():
+            self.add_code(label, code, sample_count, error_count)
+        for kind_key, kind in other.kinds.items():
+            self.add_kind(kind_key, kind.count, kind.first_ms, kind.last_ms, kind.example)
+        if other.first_ms is not None:
+            self.note_start(other.first_ms)
+        for file, order in other.orders.items():
+            self.order(file).merge(order)
+        self.requests.merge(other.requests)
+        self.transactions.merge(other.transactions)
+
+    @property
+    def pulse(self) -> Pulse:
+        """The load second by second: its requests, or its transactions when the file has nothing else."""
+        return self.requests if self.requests.seconds else self.transactions
+
+    def span_ms(self) -> tuple[int, int] | None:
+        """The first start and the last end of the load's own samples; None without any."""
+        spans = [
+            counts
+            for (group, _, _), by_source in self.labels.items()
+            if group in (LOAD, ONCE)
+            for counts in by_source.values()
+        ]
+        starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
+        return (min(starts), max(counts.last_ms for counts in spans)) if starts else None
+
+    def whole_span_ms(self) -> tuple[int, int] | None:
+        """The first start and the last end of all samples, setUp and tearDown included; None without any."""
+        counts = [counts for by_source in self.labels.values() for counts in by_source.values()]
+        starts = [one.first_ms for one in counts if one.first_ms is not None]
+        return (min(starts), max(one.last_ms for one in counts)) if starts else None
+
+    def groups(self, percentiles: Sequence[str] = PERCENTILES, with_transactions: bool = False) -> tuple[Group, ...]:
+        """The groups that have samples; labels in order of first appearance."""
+        found = []
+        for name in GROUPS:
+            labels = [
+                LabelFigures.of(key[1], key[2], together(by_source.values()), percentiles, self._batches([key]))
+                for key, by_source in self.labels.items()
+                if key[0] == name
+            ]
+            if labels:
+                group = Group.of(name, labels, with_transactions)
+                keys = [(name, label.label, label.is_transaction) for label in group.counted]
+                found.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
+        return tuple(found)
+
+    def by_source(self, with_transactions: bool = False) -> dict[Source, LabelCounts]:
+        """Return what each source's samples of the load come to: its share of TOTAL."""
+        load = {key: by_source for key, by_source in self.labels.items() if key[0] == LOAD}
+        counts_transactions = with_transactions or all(is_transaction for _, _, is_transaction in load)
+        found: dict[Source, LabelCounts] = {}
+        for (_, _, is_transaction), by_source in load.items():
+            if counts_transactions or not is_transaction:
+                for source, counts in by_source.items():
+                    found.setdefault(source, LabelCounts()).merge(counts)
+        return found
+
+    def _batches(self, keys: Sequence[LabelKey]) -> Batches | None:
+        """Return the figures of labels together, batch by batch; None where none were counted, or too few samples."""
+        if self.window_ms is None or not self.batch_count:
+            return None
+        together: dict[int, BatchCounts] = {}
+        for key in keys:
+            merge_batches(together, self.batches.get(key, {}))
+        from_ms, to_ms = self.window_ms
+        return Batches.of(together, self.batch_count, (to_ms - from_ms) / MS_PER_S / self.batch_count)
+
+    def code_counts(self) -> tuple[CodeCount, ...]:
+        """Response codes by label, in order of first appearance of the label, then by code."""
+        order = {label: place for place, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
+        keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1]))
+        return tuple(CodeCount(label, code, *self.codes[label, code]) for label, code in keys)
+
+    def error_kinds(self) -> tuple[ErrorKind, ...]:
+        """Every kind of error, the most frequent first."""
+        first_ms = self.first_ms or 0
+        kinds = (
+            ErrorKind(
+                *key,
+                kind.count,
+                (kind.first_ms - first_ms) / MS_PER_S,
+                (kind.last_ms - first_ms) / MS_PER_S,
+                kind.example,
+            )
+            for key, kind in self.kinds.items()
+        )
+        return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.first_s, kind.label, kind.cause)))

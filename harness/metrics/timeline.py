@@ -1,0 +1,186 @@
+"""What happened when: samples, errors, times and users per second, kept small however long the run was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from harness.base.units import MS_PER_S
+from harness.metrics.histogram import Histogram
+from harness.metrics.window import SecondFigures
+
+# A chart shows no more points than this; longer runs have wider buckets, and so have those with times beyond count.
+_BUCKETS_MAX = 600
+_PAIRS_MAX = 500_000
+# A span beyond any run comes from a clock that was set: a line over it would show nothing.
+SPAN_MAX_S = 31 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Figures per `bucket_s` seconds from `start_s` (s since 1970) on, samples counted where they ended.
+
+    A bucket in which no sample ended has None for times, and for users while none were ever seen.
+    """
+
+    start_s: int
+    bucket_s: int
+    sample_count: tuple[int, ...]
+    error_count: tuple[int, ...]
+    average_ms: tuple[float | None, ...]
+    p90_ms: tuple[int | None, ...]
+    active_users: tuple[int | None, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Timeline:
+        """Return the timeline as the summary's JSON holds it."""
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**values)
+
+
+class Source(NamedTuple):
+    """Where a sample comes from: the number of its file, and the generator that its thread's name tells of ("": none).
+
+    Each is a generator of its own, with users of its own.
+    """
+
+    file: int
+    generator: str
+
+
+@dataclass
+class Pulse:
+    """Counts per second of the samples' ends; exact, and mergeable part by part and file by file.
+
+    `seconds` holds [samples, errors, sum of elapsed ms]; `users` the most active users by source and second; `buckets`
+    the counts per elapsed ms in stretches of `bucket_s` seconds, a power of two.
+    """
+
+    seconds: dict[int, list[int]] = field(default_factory=dict)
+    users: dict[Source, dict[int, int]] = field(default_factory=dict)
+    bucket_s: int = 1
+    buckets: dict[int, Histogram] = field(default_factory=dict)
+
+    def add(
+        self, end_ms: int, elapsed_ms: int, sample_count: int, error_count: int, all_threads: int | None, source: Source
+    ) -> None:
+        """Count a row; `all_threads` are the users of its generator that were active when it ended."""
+        second = end_ms // MS_PER_S
+        self.add_second(second, sample_count, error_count, elapsed_ms)
+        self.add_time(second, elapsed_ms // sample_count, sample_count)
+        if all_threads is not None:
+            self.add_users(source, second, all_threads)
+
+    def add_second(self, second: int, sample_count: int, error_count: int, elapsed_sum_ms: int) -> None:
+        """Count samples that ended in a second."""
+        figures = self.seconds.setdefault(second, [0, 0, 0])
+        figures[0] += sample_count
+        figures[1] += error_count
+        figures[2] += elapsed_sum_ms
+
+    def add_users(self, source: Source, second: int, users: int) -> None:
+        """Note the users active in a second."""
+        by_second = self.users.setdefault(source, {})
+        by_second[second] = max(users, by_second.get(second, users))
+
+    def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
+        """Count samples of one elapsed time that ended in a second."""
+        bucket = second // self.bucket_s
+        histogram = self.buckets.get(bucket)
+        if histogram is None:
+            self._settle()
+            histogram = self.buckets.setdefault(second // self.bucket_s, Histogram())
+        histogram.add(elapsed_ms, count)
+
+    def _settle(self) -> None:
+        """Double the width of the buckets until they are few enough; what is there already fits in wider ones."""
+        while len(self.buckets) > _BUCKETS_MAX or sum(len(part.counts) for part in self.buckets.values()) > _PAIRS_MAX:
+            self._widen(2 * self.bucket_s)
+
+    def _widen(self, bucket_s: int) -> None:
+        buckets: dict[int, Histogram] = {}
+        factor = bucket_s // self.bucket_s
+        for bucket, histogram in self.buckets.items():
+            buckets.setdefault(bucket // factor, Histogram()).merge(histogram.counts)
+        self.bucket_s, self.buckets = bucket_s, buckets
+
+    def merge(self, other: Pulse) -> None:
+        """Add what another part of the samples counted."""
+        for second, (sample_count, error_count, elapsed_sum_ms) in other.seconds.items():
+            self.add_second(second, sample_count, error_count, elapsed_sum_ms)
+        for source, by_second in other.users.items():
+            for second, users in by_second.items():
+                self.add_users(source, second, users)
+        if other.bucket_s > self.bucket_s:
+            self._widen(other.bucket_s)
+        factor = self.bucket_s // other.bucket_s
+        for bucket, histogram in other.buckets.items():
+            self.buckets.setdefault(bucket // factor, Histogram()).merge(histogram.counts)
+        self._settle()
+
+    @property
+    def span_s(self) -> tuple[int, int] | None:
+        """The first and the last second in which a sample ended; None without samples or beyond any run's length."""
+        if not self.seconds:
+            return None
+        first, last = min(self.seconds), max(self.seconds)
+        return (first, last) if last - first <= SPAN_MAX_S else None
+
+    def active_users(self, first_s: int, last_s: int) -> list[int | None]:
+        """Return the active users of each second: the last known number of every generator, added up.
+
+        A generator counts from its first to its last sample; None where none has been seen.
+        """
+        total: list[int | None] = [None] * (last_s - first_s + 1)
+        for by_second in self.users.values():
+            users = 0
+            for second in range(max(first_s, min(by_second)), min(last_s, max(by_second)) + 1):
+                users = by_second.get(second, users)
+                total[second - first_s] = (total[second - first_s] or 0) + users
+        return total
+
+    def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
+        """Return the figures of each second from the first to the last, both included."""
+        users = self.active_users(first_s, last_s)
+        figures = (self.seconds.get(second, (0, 0, 0)) for second in range(first_s, last_s + 1))
+        return [
+            SecondFigures(sample_count, elapsed_sum_ms, active)
+            for (sample_count, _, elapsed_sum_ms), active in zip(figures, users, strict=True)
+        ]
+
+    def timeline(self) -> Timeline | None:
+        """Return the timeline; None when `span_s` is."""
+        span = self.span_s
+        if span is None:
+            return None
+        self._settle()
+        first, last = span[0] // self.bucket_s, span[1] // self.bucket_s
+        users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
+        buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]
+        sums = self._by_bucket()
+        return Timeline(
+            start_s=first * self.bucket_s,
+            bucket_s=self.bucket_s,
+            sample_count=tuple(sums.get(bucket, (0, 0, 0))[0] for bucket in range(first, last + 1)),
+            error_count=tuple(sums.get(bucket, (0, 0, 0))[1] for bucket in range(first, last + 1)),
+            average_ms=tuple(
+                round(sums[bucket][2] / sums[bucket][0], 1) if bucket in sums else None
+                for bucket in range(first, last + 1)
+            ),
+            p90_ms=tuple(histogram.quantile_ms(0.9) for histogram in buckets),
+            active_users=tuple(
+                max((value for value in users[place : place + self.bucket_s] if value is not None), default=None)
+                for place in range(0, len(users), self.bucket_s)
+            ),
+        )
+
+    def _by_bucket(self) -> Mapping[int, tuple[int, int, int]]:
+        sums: dict[int, tuple[int, int, int]] = {}
+        for second, (samples, errors, elapsed_ms) in self.seconds.items():
+            bucket = second // self.bucket_s
+            so_far = sums.get(bucket, (0, 0, 0))
+            sums[bucket] = (so_far[0] + samples, so_far[1] + errors, so_far[2] + elapsed_ms)
+        return sums

@@ -1,0 +1,300 @@
+"""Which seconds of a run are counted: all of them, a stretch that was asked for, or the steady state.
+
+A sample belongs to the second in which it ended, counted from the first start of the load. The steady state is found
+in three steps:
+
+1. Ramp and tail. The load is full from the second after the one in which the active users first reach their target
+   until they are last seen there. With an open load, or a JTL without that column, users say nothing: then the ramp and
+   the end of the arrivals are what the plan says of them, and the tail is also where, at the very end, fewer than half
+   as many samples end per second as usual. The first and the last second are never counted: the run covers only a part
+   of them, and in the first only fast samples can end.
+2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`.
+3. A check that MSER-5 cannot make: it looks for a start that differs, and is content with a run that breaks down near
+   its end. Neither response times nor throughput may change within what is left, `steadiness`. A cut of half, MSER-5's
+   cap, is no warm-up: then nothing is cut, and all of it must pass.
+
+A run that fails the check, or is too short for it, is not steady: all of it but ramp and tail is counted then.
+
+Sources: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
+1997 (MSER); S. C. Spratt, "Heuristics for the startup problem", University of Virginia, 1998 (MSER-5);
+`steadiness` names its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.base.errors import UsageError
+from harness.base.units import ms_text, parse_duration_s
+from harness.metrics.gaps import find_gaps
+from harness.metrics.steadiness import BATCH_S, Change, find_change
+
+ALL, STEADY, GIVEN = "all", "steady", "given"
+BATCHES_NEEDED = 10
+# Fewer are no ground for an average and its spread.
+_BATCHES_LEFT = 5
+# A number of users is held from three seconds on.
+_SECONDS_HELD = 3
+# The users of a system that stood still leave within so many seconds of its next answers.
+_LEAVING_S = 2
+
+
+class SecondFigures(NamedTuple):
+    """The samples that ended within one second; `active_users` is the most seen then, None without samples."""
+
+    sample_count: int
+    elapsed_sum_ms: int
+    active_users: int | None
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """What was asked for; `from_s` and `to_s` are seconds after the load began, the end of the run where None."""
+
+    kind: str
+    from_s: int = 0
+    to_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The samples that end in from_s <= t < to_s, whole seconds after the load began, are counted.
+
+    `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady. `is_steady` is None where
+    nobody looked, because the window was not looked for; `reason` says why it is False.
+    """
+
+    kind: str
+    from_s: int
+    to_s: int
+    length_s: int
+    run_s: int
+    ramp_cut_s: int = 0
+    warm_up_cut_s: int = 0
+    tail_cut_s: int = 0
+    is_steady: bool | None = None
+    reason: str = ""
+
+
+def parse_window(text: str) -> WindowSpec:
+    """Return the window that `all`, `steady` or `FROM..TO` (30s..2m, ..90, 10..) asks for; UsageError for the rest."""
+    asked = text.strip().lower()
+    if asked in (ALL, STEADY):
+        return WindowSpec(asked)
+    first, dots, last = (part.strip() for part in asked.partition(".."))
+    if not dots or not (first or last):
+        raise UsageError(
+            f"--window {text}: not a window", "give all, steady, or FROM..TO such as 30s..2m, 10.. or ..90"
+        )
+    from_s = _whole_seconds(first, "--window FROM") if first else 0
+    to_s = _whole_seconds(last, "--window TO") if last else None
+    if to_s is not None and to_s <= from_s:
+        raise UsageError(f"--window {text}: TO is not after FROM", "give a TO that is later, or none for the end")
+    return WindowSpec(GIVEN, from_s, to_s)
+
+
+def _whole_seconds(text: str, name: str) -> int:
+    seconds = parse_duration_s(text, name)
+    if not seconds.is_integer():
+        raise UsageError(f"{name}={text}: not whole seconds", "a run is cut at whole seconds: give 2s or 3s, not 2.5s")
+    return int(seconds)
+
+
+def find_window(
+    spec: WindowSpec,
+    seconds: Sequence[SecondFigures],
+    target_users: int | None = None,
+    users_are_driven: bool = True,
+    ramp_s: float = 0.0,
+    duration_s: float | None = None,
+) -> Window:
+    """Return the window of a run, one entry of `seconds` per second since the first start of the load.
+
+    `target_users` is how many users were asked for. Where users say nothing (`users_are_driven` false: an open load; or
+    none in `seconds`) the plan's ramp and duration are used. UsageError when a given window begins after the run's end.
+    """
+    run_s = len(seconds)
+    if spec.kind == ALL:
+        return Window(ALL, 0, run_s, run_s, run_s)
+    if spec.kind == GIVEN:
+        if spec.from_s >= run_s:
+            raise UsageError(f"--window begins at {spec.from_s} s, and the run ends at {run_s} s", "begin earlier")
+        to_s = run_s if spec.to_s is None else min(spec.to_s, run_s)
+        return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
+    full_load = _full_load_by_users(seconds, target_users) if users_are_driven else None
+    if full_load is None:
+        full_load = _full_load_by_arrivals(seconds, ramp_s, duration_s)
+    return _steady_window(seconds, full_load[0], _with_stall(seconds, full_load[1]))
+
+
+def describe(window: Window) -> str:
+    """Return one line for the report: which seconds count, whether they are steady (not why), what is left out."""
+    if window.length_s == window.run_s:
+        counted = f"Counted: the whole run, {window.run_s} s"
+    else:
+        counted = f"Counted: {window.from_s} s to {window.to_s} s of {window.run_s} s"
+    if window.is_steady is not None:
+        counted += " (steady)" if window.is_steady else " (not steady)"
+    cuts = []
+    if window.ramp_cut_s:
+        cuts.append("first second" if window.ramp_cut_s == 1 else f"ramp of {window.ramp_cut_s} s")
+    if window.warm_up_cut_s:
+        cuts.append(f"warm-up of {window.warm_up_cut_s} s")
+    if window.tail_cut_s:
+        cuts.append("last second" if window.tail_cut_s == 1 else f"tail of {window.tail_cut_s} s")
+    if not cuts:
+        return f"{counted}."
+    listed = " and ".join(filter(None, (", ".join(cuts[:-1]), cuts[-1])))
+    return f"{counted}: {listed} {'is' if len(cuts) == 1 else 'are'} left out."
+
+
+def warm_up_batches(batch_means: Sequence[float | None]) -> int:
+    """Return how many leading batches MSER cuts: 0 to half of them.
+
+    That is the cut with the least sum of squared deviations of the remaining means ÷ (their number)²; of equal ones the
+    shortest. A batch without samples (None) is no information: it counts in the half, not in the sum.
+    """
+    best_cut, best = 0, math.inf
+    # Welford's running mean from the end on: one pass, and exact for equal values.
+    count, mean, square_sum = 0, 0.0, 0.0
+    for cut in range(len(batch_means) - 1, -1, -1):
+        value = batch_means[cut]
+        if value is None:
+            continue
+        count += 1
+        deviation = value - mean
+        mean += deviation / count
+        square_sum += deviation * (value - mean)
+        if cut <= len(batch_means) // 2 and count >= _BATCHES_LEFT and square_sum / count**2 <= best:
+            best_cut, best = cut, square_sum / count**2
+    return best_cut
+
+
+def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> Window:
+    """Return the steady part of the stretch of full load."""
+    run_s = len(seconds)
+    length_s = to_s - from_s
+    if length_s < BATCH_S:
+        return Window(STEADY, 0, run_s, run_s, run_s, is_steady=False, reason=_too_short(length_s))
+    means = [_average_ms(seconds[start : start + BATCH_S]) for start in range(from_s, to_s - BATCH_S + 1, BATCH_S)]
+    known_count = sum(mean is not None for mean in means)
+    cut = 0
+    if len(means) < BATCHES_NEEDED:
+        reason = _too_short(length_s)
+    elif known_count < BATCHES_NEEDED:
+        reason = f"samples end in only {known_count} of {len(means)} batches of {BATCH_S} s, too few to tell"
+    else:
+        cut = warm_up_batches(means)
+        is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
+        cut = 0 if is_capped else cut
+        reason = _change(seconds[from_s + cut * BATCH_S : to_s], from_s + cut * BATCH_S)
+    warm_up_s = 0 if reason else cut * BATCH_S
+    return Window(
+        kind=STEADY,
+        from_s=from_s + warm_up_s,
+        to_s=to_s,
+        length_s=length_s - warm_up_s,
+        run_s=run_s,
+        ramp_cut_s=from_s,
+        warm_up_cut_s=warm_up_s,
+        tail_cut_s=run_s - to_s,
+        is_steady=not reason,
+        reason=reason,
+    )
+
+
+def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
+    """Return the end of the run where the system stood still until shortly before `to_s`, else `to_s`.
+
+    What waited through a stall ends while users leave: cut off as tail, nothing of the stall would be counted.
+    """
+    reaches = any(gap.is_waited and gap.from_s < to_s <= gap.to_s + _LEAVING_S for gap in find_gaps(seconds))
+    return len(seconds) if reaches else to_s
+
+
+def _too_short(length_s: int) -> str:
+    return f"{max(0, length_s)} s between ramp and tail are too few to tell, it takes {BATCHES_NEEDED * BATCH_S} s"
+
+
+def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
+    """Return the average of the seconds' average response times; None where no sample ended."""
+    means = [second.elapsed_sum_ms / second.sample_count for second in batch if second.sample_count]
+    return _mean(means) if means else None
+
+
+def _change(seconds: Sequence[SecondFigures], from_s: int) -> str:
+    """Return in words how response times, else throughput, change within seconds from `from_s` on; "" when steady."""
+    per_second = sum(second.sample_count for second in seconds) / len(seconds)
+    averages = [second.elapsed_sum_ms / second.sample_count if second.sample_count else None for second in seconds]
+    change = find_change(averages, per_second)
+    if change:
+        before, after = f"{ms_text(change.before)} ms", f"{ms_text(change.after)} ms"
+        return _change_text("response times", change, before, after, from_s)
+    change = find_change([float(second.sample_count) for second in seconds], per_second, are_counts=True)
+    if change:
+        before, after = f"{change.before:.1f}/s", f"{change.after:.1f}/s"
+        return _change_text("throughput", change, before, after, from_s)
+    return ""
+
+
+def _change_text(what: str, change: Change, before: str, after: str, from_s: int) -> str:
+    if change.is_gradual:
+        return f"{what} kept changing, {before} in the first third and {after} in the last"
+    at_s = from_s + change.at_s
+    return f"{what} changed at {at_s} s, {before} on average from {from_s} s to {at_s} s and {after} after"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | None) -> tuple[int, int] | None:
+    """Return from and to of the seconds in which the target, or else the most users held, is active; None if unknown.
+
+    Users are held there until a sample shows fewer for good: a system that stalls at the end is no tail.
+    """
+    held = _most_users_held(seconds)
+    if held is None:
+        return None
+    target = held if target_users is None else min(held, target_users)
+    seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
+    full = [second for second in seen if (seconds[second].active_users or 0) >= target]
+    # Within the last full second users may have left already: it is only whole when the next sample is further off.
+    left_s = next((second for second in seen if second > full[-1]), len(seconds))
+    return full[0] + 1, left_s - 1
+
+
+def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
+    """Return the greatest number of users that is no odd second; None where there is none.
+
+    It is there in three seconds or more, and in half of those with samples between the first and the last of them.
+    Where users come and go, as with an open load, that is their usual number, not their peak.
+    """
+    seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
+    by_users: dict[int, list[int]] = {}
+    for place, second in enumerate(seen):
+        by_users.setdefault(seconds[second].active_users or 0, []).append(place)
+    count, first, last = 0, len(seen), -1
+    for users in sorted(by_users, reverse=True):
+        places = by_users[users]
+        count, first, last = count + len(places), min(first, places[0]), max(last, places[-1])
+        if count >= _SECONDS_HELD and 2 * count >= last - first + 1:
+            return users
+    return None
+
+
+def _full_load_by_arrivals(
+    seconds: Sequence[SecondFigures], ramp_s: float, duration_s: float | None
+) -> tuple[int, int]:
+    """Return from and to of the seconds in which users arrive at the full rate."""
+    from_s = max(1, math.ceil(ramp_s))
+    if duration_s is not None:
+        return from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s)))
+    to_s = len(seconds) - 1
+    counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
+    while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
+        to_s -= 1
+    return from_s, to_s

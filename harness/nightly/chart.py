@@ -1,0 +1,98 @@
+"""The chart of a check: the nights of a figure, what is normal, the limit, where it changed, and tonight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from harness.base import units
+from harness.compare.comparison import ERRORS
+from harness.history.change_marks import change_marks
+from harness.history.render import metric_title, name_axis
+from harness.nightly.gate import REGRESSED, WARNED, Check
+from harness.report.charts import svg
+from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between
+from harness.report.charts.gallery import Picture
+from harness.report.charts.svg import Plot
+
+_DOT_PX = 3.5
+_TONIGHT_PX = 5.5
+
+
+def check_picture(check: Check, name: str) -> Picture:
+    """Return the chart of a check with two nights or more; `name` is that of its file."""
+    return Picture(name, _chart(check))
+
+
+def _chart(check: Check) -> str:
+    scale = 100 if check.metric == ERRORS else 1
+    values = [(float(place), value * scale) for place, (_, value) in enumerate(check.course)]
+    limits = [limit * scale for limit in _limits(check)]
+    title = metric_title(check.metric)
+    unit = title.rpartition(" ")[2] if " " in title else ""
+    keys = [svg.line_key(f"{check.label}, night by night", svg.MAIN, "")]
+    if check.baseline is not None:
+        keys.append(svg.line_key("median of the nights before", svg.CONTEXT, svg.DASHES[1]))
+    if limits:
+        keys.append(svg.box_key("within the limit", "band"))
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    axis = _near_axis([value for _, value in values] + limits)
+    plot = Plot(name_axis([night for night, _ in check.course]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    places = {night: place for place, (night, _) in enumerate(check.course)}
+    accepted = [places[night] for night in check.accepted_nights]
+    first = min((places[night] for night in check.baseline_nights), default=0)
+    ends = (first - 0.4, len(values) - 0.6)
+    body = [
+        rows,
+        *([_band(plot, ends, limits)] if limits else []),
+        plot.axes(f"nights from {check.course[0][0]} to {check.course[-1][0]}"),
+        *([plot.line([(end, check.baseline * scale) for end in ends], svg.CONTEXT, svg.DASHES[1])]
+          if check.baseline is not None else []),
+        *change_marks(plot, check.change_points, accepted, check.metric, len(values)),
+        plot.line(values, svg.MAIN, ""),
+        *(_dot(plot, place, value, check) for place, value in values),
+    ]  # fmt: skip
+    words = f"{units.plural(len(values), 'night')}, tonight {svg.figure(values[-1][1])}: {check.state}."
+    if limits:
+        words += f" Normal is {svg.figure((check.baseline or 0) * scale)}, the limit {svg.figure(limits[0])}."
+    load = check.conditions.load
+    users = units.plural(load.users, "user") if load.users else f"{units.number_text(load.rate_per_s or 0)} users/s"
+    heading = f"{title.removesuffix(' ' + unit)} of {check.label}, {check.plan}, {users}"
+    return svg.document(heading, unit, words, svg.HEIGHT, body)
+
+
+def _limits(check: Check) -> tuple[float, ...]:
+    """Return the value beyond which a night is worse, and the one as far on the other side; none where not known."""
+    if check.baseline is None or check.limit_ratio is None:
+        return ()
+    if check.metric == ERRORS:
+        return check.baseline + check.limit_ratio, max(0.0, check.baseline - check.limit_ratio)
+    return check.baseline * (1 + check.limit_ratio), check.baseline / (1 + check.limit_ratio)
+
+
+def _band(plot: Plot, ends: tuple[float, float], limits: Sequence[float]) -> str:
+    left, right = (plot.x_px(end) for end in ends)
+    top, bottom = plot.y_px(max(limits)), plot.y_px(min(limits))
+    return svg.rectangle(left, top, right - left, bottom - top, "band")
+
+
+def _dot(plot: Plot, place: float, value: float, check: Check) -> str:
+    night = check.course[int(place)][0]
+    is_tonight = place == len(check.course) - 1
+    is_worse = check.since is not None and night >= check.since and check.state in (WARNED, REGRESSED)
+    at = f'cx="{svg.number(plot.x_px(place))}" cy="{svg.number(plot.y_px(value))}"'
+    radius = _TONIGHT_PX if is_tonight else _DOT_PX
+    words = svg.plain(f"{night}: {svg.figure(value)}")
+    colour = svg.WARNING if is_worse else svg.MAIN
+    return f'<circle {at} r="{radius}" class="bar c{colour}"><title>{words}</title></circle>'
+
+
+def _near_axis(values: Iterable[float], most: int = 5) -> Axis:
+    """Return an axis about the values: from 0 a change of a tenth would be a hair's breadth."""
+    known = list(values)
+    low, high = min(known), max(known)
+    span = (high - low) or abs(high) * 0.1 or 1.0
+    step = nice_step(span * 1.1, most)
+    low, high = math.floor((low - span * 0.05) / step) * step, math.ceil((high + span * 0.15) / step) * step
+    low = max(0.0, low)
+    return Axis(low, high, tuple((value, number_tick(value, step, high)) for value in ticks_between(low, high, step)))

@@ -1,0 +1,88 @@
+"""Runs a harness as a child process for a limited time: it is asked to stop, then told to, and nothing of it stays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psutil
+
+from harness.base.interrupts import Interrupts
+from harness.base.process import Launch, start
+from harness.run.drive import GRACEFUL_S
+
+IN_TIME, TOO_LONG, INTERRUPTED = "in time", "too long", "interrupted"
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a child has after each wish to stop: JMeter's running samples and the report come first.
+
+    What a killed harness leaves is ended by its guardian, which gives the processes some seconds.
+    """
+
+    after_int_s: float = GRACEFUL_S + 55.0
+    after_term_s: float = 20.0
+    after_kill_s: float = 20.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: by itself in time, or stopped because it took too long or we were interrupted."""
+
+    exit_code: int
+    took_s: float
+    how: str
+
+
+def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, patience: Patience | None = None) -> Ended:
+    """Return how the child ended, stopped after `limit_s` or when we are interrupted. `interrupts` must be held."""
+    patience = patience or Patience()
+    started_s = time.monotonic()
+    before = interrupts.count
+    process = start(launch)
+    how = IN_TIME
+    try:
+        if not _ends_within(process, limit_s, lambda: interrupts.count > before):
+            how = INTERRUPTED if interrupts.count > before else TOO_LONG
+            _stop(process, interrupts, patience)
+    finally:
+        _kill(process, patience.after_kill_s)
+    return Ended(process.returncode, time.monotonic() - started_s, how)
+
+
+def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Patience) -> None:
+    """Ask the child to stop, and tell it when it does not; a further interrupt is passed on: it hurries."""
+    for number, patience_s in ((signal.SIGINT, patience.after_int_s), (signal.SIGTERM, patience.after_term_s)):
+        asked = interrupts.count
+        process.send_signal(number)
+        if _ends_within(process, patience_s, lambda asked=asked: interrupts.count > asked):  # type: ignore[misc]
+            return
+
+
+def _kill(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Kill a child that runs still, and wait for the end of all that it had started."""
+    if process.poll() is not None:
+        return
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    _, left = psutil.wait_procs(started, timeout=patience_s)
+    for one in left:
+        one.kill()
+
+
+def _ends_within(process: subprocess.Popen[bytes], seconds: float, is_over: Callable[[], bool]) -> bool:
+    """Return whether the child ended in that time, before it was over for another reason."""
+    until_s = time.monotonic() + seconds
+    while True:
+        try:
+            process.wait(timeout=_POLL_S)
+            return True
+        except subprocess.TimeoutExpired:
+            if is_over() or time.monotonic() > until_s:
+                return False

@@ -1,0 +1,311 @@
+"""The page of a night: its verdict, what is to be looked at, what changed, the figures, the runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from harness.base import units
+from harness.compare.comparison import ERRORS, THROUGHPUT
+from harness.history.render import change_text, metric_title
+from harness.history.summary import start_text
+from harness.nightly.chart import check_picture
+from harness.nightly.gate import (
+    GONE_LABEL,
+    IMPROVED,
+    LEARNING,
+    NEW_ENVIRONMENT,
+    NEW_LABEL,
+    NO_VALUE,
+    OK,
+    REGRESSED,
+    WARNED,
+    Check,
+)
+from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
+from harness.nightly.record import RUNNING, NightlyRecord
+from harness.report.charts.gallery import Picture
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+
+# What is told of the gate above the tables, the worst first; of the rest the tables are enough.
+_TOLD = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
+_DRAWN = (REGRESSED, WARNED, IMPROVED)
+# What a page may have written beside it: an earlier one's that this one does not have is stale.
+FILE_NAME = re.compile(r"\d+-\d+\.svg")
+_RUN_HEADS = ("run", "load", "round", "verdict", "started UTC", "req/s", "average ms", "90 % ms", "errors %", "took")
+_CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
+_TEXT_COLUMNS = 4
+# Of so few ms a change of a tenth is not seen in whole ones.
+
+
+def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
+    """Return the page as Markdown; `pictures` are the charts of each load by its place, kept in the night's folder."""
+    record = result.record
+    return filled(
+        "nightly.md.j2",
+        command=f"./aggregate.py nightly {record.name}",
+        made_by=one_line(record.command).replace("-->", "->"),
+        title=cell(record.title),
+        night=record.name,
+        headline=cell(headline(result)),
+        findings=list(_findings(result)),
+        time_line=_time_line(result),
+        changes=list(_changes(result)),
+        loads=[
+            {
+                "title": cell(load.load.title) + f", profile {cell(load.load.profile)}",
+                "table": _check_table(load.checks),
+                "too_few": cell(", ".join(f"{label} {metric_title(metric)}" for label, metric in load.too_few)),
+                "notes": [cell(words) for words in _notes(load.checks)],
+                "images": [
+                    f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
+                    for picture in pictures.get(place, ())
+                ],
+            }
+            for place, load in enumerate(result.loads)
+        ],
+        run_table=table(_RUN_HEADS, [_run_row(outcome) for outcome in result.outcomes], _TEXT_COLUMNS + 1),
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def night_pictures(result: NightlyResult) -> dict[int, list[Picture]]:
+    """Return the charts of the figures that changed, by the place of their load."""
+    return {
+        place: [
+            check_picture(check, f"{place + 1:02d}-{number:02d}.svg")
+            for number, check in enumerate((one for one in load.checks if one.state in _DRAWN), start=1)
+        ]
+        for place, load in enumerate(result.loads)
+    }
+
+
+def headline(result: NightlyResult) -> str:
+    """Return the verdict and what it is made of, in one line."""
+    counts = [
+        (sum(check.state == state for check in result.checks), words)
+        for state, words in (
+            (REGRESSED, "worse than the nights before"),
+            (WARNED, "worse for the first night"),
+        )
+    ]
+    parts = [f"{units.plural(count, 'figure')} {words}" for count, words in counts if count]
+    ends = [outcome.state for outcome in result.outcomes]
+    for state in dict.fromkeys(ends):
+        if state != OK:
+            words = "with its goal missed" if state == GOAL_MISSED else state
+            parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {words}")
+    if result.record.storage_problems:
+        parts.append("not all of it is in the storage")
+    if result.missing_labels:
+        parts.append("not all labels of the suite are there")
+    if not parts:
+        runs = units.plural(len(ends), "run")
+        is_judged = any(check.state in (OK, IMPROVED) for check in result.checks)
+        drifts = _drifts(result)
+        nothing = "nothing that was judged is worse" if list(_loads_not_judged(result)) else "nothing is worse"
+        fine = drifts or f"{runs}, {nothing} than in the nights before"
+        parts += [runs, fine] if drifts else [fine if is_judged else runs]
+    better = sum(check.state == IMPROVED for check in result.checks)
+    if better:
+        parts.append(f"{units.plural(better, 'figure')} better")
+    parts += _not_judged(result)
+    before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
+    return f"{before}{result.verdict}: {'; '.join(parts)}."
+
+
+def _drifts(result: NightlyResult) -> str:
+    """Return how many figures are worse since some night, though by less than nights differ; empty without any."""
+    since = [check.worse_since for check in result.checks if check.worse_since]
+    if not since:
+        return ""
+    figures = f"{units.plural(len(since), 'figure')} {'is' if len(since) == 1 else 'are'}"
+    return f"{figures} worse since {min(since)}, by less than nights differ"
+
+
+def _not_judged(result: NightlyResult) -> Iterator[str]:
+    """Yield what a good verdict says nothing of, though it was measured."""
+    learning = sum(check.state == LEARNING for check in result.checks)
+    if learning:
+        yield f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights"
+    yield from _loads_not_judged(result)
+
+
+def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
+    """Yield of how many loads no figure was judged, and why."""
+    without = sum(check.state == NO_VALUE for check in result.checks)
+    if without:
+        yield f"{units.plural(without, 'load')} not judged, for no run of it is VALID"
+    new = sum(check.state == NEW_ENVIRONMENT for check in result.checks)
+    if new:
+        yield f"{units.plural(new, 'load')} not judged, for its history begins anew"
+    small = sum(bool(load.too_few) and not any(check.metric for check in load.checks) for load in result.loads)
+    if small:
+        yield f"{units.plural(small, 'load')} not judged, for there are too few samples"
+
+
+def _findings(result: NightlyResult) -> Iterator[str]:
+    """Yield what is to be looked at, the worst first."""
+    told = [(load, check) for load in result.loads for check in load.checks if check.state in _TOLD]
+    told.sort(key=lambda pair: _TOLD.index(pair[1].state))
+    yield from (_finding(load, check) for load, check in told if check.state == REGRESSED)
+    for place, outcome in enumerate(result.outcomes):
+        if outcome.state != OK or outcome.reasons:
+            why = cell("; ".join(outcome.reasons) or "no reason is known")
+            log = f"{quote(result.record.name)}/{quote(result.record.log_name(place))}"
+            output = f"; [its output]({log})" if outcome.state == FAILED else ""
+            yield f"{outcome.state}: {_run_words(outcome)}: {why}{output}"
+    yield from (f"NO LABEL: {cell(label)}: the suite judges it, and no run has it" for label in result.missing_labels)
+    yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
+    yield from (_finding(load, check) for load, check in told if check.state != REGRESSED)
+
+
+def _run_words(outcome: Outcome) -> str:
+    """Return a run in words, with a link to its report where there is one."""
+    load, run = outcome.load, outcome.run
+    turn = f", round {run.turn}" if load.repeats > 1 else ""
+    return f"{_run_link(outcome)} of {cell(load.title)}{turn}" if run.run else f"{cell(load.title)}{turn}"
+
+
+def _run_link(outcome: Outcome) -> str:
+    run = outcome.run.run
+    return f"[{run}]({quote(outcome.load.plan)}/{quote(run)}.md)" if run else ""
+
+
+def _finding(load: LoadResult, check: Check) -> str:
+    # Why no run is valid stands beside the runs.
+    no_value = "no run is valid; its history goes on without this night"
+    words = no_value if check.state == NO_VALUE else check_text(check)
+    return f"{check.state}: {cell(load.load.title)}: {cell(words)}"
+
+
+def _notes(checks: Sequence[Check]) -> Iterator[str]:
+    """Yield what is to be known of figures that are OK, those of the same words together."""
+    found: dict[str, list[str]] = {}
+    for check in checks:
+        if check.state == OK and check.note:
+            found.setdefault(check.note, []).append(f"{check.label} {metric_title(check.metric)}")
+    yield from (f"{', '.join(figures)}: {note}" for note, figures in found.items())
+
+
+def check_text(check: Check) -> str:
+    """Return a check in one sentence."""
+    if check.state in (NEW_ENVIRONMENT, NO_VALUE):
+        return check.note
+    figure = f"{check.label} {metric_title(check.metric)}" if check.metric else check.label
+    words = f"{figure}: {_against(check)}" if check.value is not None and check.metric else figure
+    return f"{words}; {check.note}" if check.note else words
+
+
+def _against(check: Check) -> str:
+    """Return tonight's value and what it is held against, as far as that is known."""
+    value, unit = value_text(check.metric, check.value), _change_unit(check.metric)
+    if check.baseline is None:
+        return value
+    limit = f", limit {units.percent_text(check.limit_ratio)} {unit}" if check.limit_ratio is not None else ""
+    since = f", since {check.since}" if check.since else ""
+    before = value_text(check.metric, check.baseline)
+    return f"{value} against {before} ({change_text(check.change_ratio)} {unit}{limit}){since}"
+
+
+def value_text(metric: str, value: float | None) -> str:
+    """Return a figure without its unit: ms, below 10 with two decimals; 1/s with two; errors in percent."""
+    if metric == ERRORS:
+        return units.percent_text(value)
+    if metric == THROUGHPUT:
+        return units.rate_text(value)
+    return units.average_text(value)  # what it is held against is calculated
+
+
+def _change_unit(metric: str) -> str:
+    return "points" if metric == ERRORS else "%"
+
+
+def _check_table(checks: Sequence[Check]) -> str:
+    rows = [
+        [
+            cell(check.label),
+            metric_title(check.metric),
+            check.state,
+            value_text(check.metric, check.value),
+            value_text(check.metric, check.baseline),
+            _with_unit(change_text(check.change_ratio), check.metric),
+            _with_unit(units.percent_text(check.limit_ratio), check.metric),
+            str(check.night_count),
+            check.since or "",
+        ]
+        for check in checks
+        if check.metric
+    ]
+    return table(_CHECK_HEADS, rows, 3) if rows else "No figure is judged: see above, and the runs below."
+
+
+def _with_unit(text: str, metric: str) -> str:
+    return f"{text} {_change_unit(metric)}" if text else ""
+
+
+def _time_line(result: NightlyResult) -> str:
+    record = result.record
+    measured = sum(outcome.result is not None for outcome in result.outcomes)
+    took = f"{units.duration_text(round(record.spent_s))} of {units.duration_text(record.budget_s)}"
+    runs = f"{measured} of {units.plural(len(result.outcomes), 'run')} measured"
+    return f"{runs} in {took}, from {start_text(record.started_at)} UTC; commit {_commit(record)}"
+
+
+def _commit(record: NightlyRecord) -> str:
+    if record.git_commit is None:
+        return "not known"
+    return record.git_commit[:12] + (" with changes" if record.git_changed else "")
+
+
+def _changes(result: NightlyResult) -> Iterator[str]:
+    """Yield what is set up in another way than in the night before, and what was committed since."""
+    found: dict[tuple[str, str, str, str], list[str]] = {}
+    for load in result.loads:
+        for one in load.differences:
+            found.setdefault((one.name, one.base, one.new, load.last_night or ""), []).append(load.load.title)
+    for (name, base, new, night), titles in found.items():
+        where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"
+        yield cell(f"{name}: {base} in the night of {night}, now {new}{where}")
+    first = [load.load.title for load in result.loads if load.checks and load.last_night is None]
+    if first:
+        yield cell(f"measured for the first time: {'; '.join(first)}")
+    commits = result.record.commits
+    if commits:
+        now = (result.record.git_commit or "")[:12]
+        more = commits.count - len(commits.subjects)
+        subjects = [*map(cell, commits.subjects), *([f"and {more} more"] if more else [])]
+        words = f"{units.plural(commits.count, 'commit')} since the last night, {commits.since[:12]}..{now}:"
+        yield words + "".join(f"\n  - {subject}" for subject in subjects)
+    if not found and not first and not commits:
+        yield "nothing that is known: the same set-up and the same commit as in the last night"
+
+
+def _run_row(outcome: Outcome) -> list[str]:
+    total = outcome.result.total if outcome.result else None
+    run = outcome.result.run if outcome.result else None
+    figures = (
+        [
+            units.rate_text(total.rate_per_s),
+            units.average_text(total.average_ms),
+            units.ms_text(total.percentiles_ms.get("90")),
+            units.percent_text(total.error_ratio),
+        ]
+        if total
+        else [""] * 4
+    )
+    took_s = outcome.run.took_s
+    return [
+        _run_link(outcome),
+        cell(outcome.load.title),
+        str(outcome.run.turn),
+        outcome.state,
+        start_text(run.started_at) if run else "",
+        *figures,
+        "" if took_s is None else units.duration_text(round(took_s)),
+    ]

@@ -1,0 +1,284 @@
+"""Carries out a night: one run after the other, each a child process with a limit of time; then its page."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.base import toolchain, units
+from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, HarnessError, UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.process import Launch
+from harness.history.catalogue import Entry
+from harness.history.files import read_catalogue, read_entry
+from harness.nightly.files import NightFiles, find_unfinished, reserve_night
+from harness.nightly.limited_run import IN_TIME, INTERRUPTED, TOO_LONG, Ended, run_limited
+from harness.nightly.record import (
+    ENDED,
+    FINISHED,
+    FORMAT_VERSION,
+    NOT_RUN,
+    RUNNING,
+    UNDER_WAY,
+    WAITING,
+    Load,
+    NightlyRecord,
+    NightRun,
+    order_of,
+)
+from harness.nightly.step_summary import LIMIT_BYTES, step_summary
+from harness.nightly.storage import NightStorage
+from harness.nightly.suite import Suite
+from harness.report.files import write_report
+from harness.run import machine
+from harness.run.arguments import make_command
+from harness.run.directory import RunDirectory
+from harness.run.measure import shown
+from harness.sweep.terminal import run_line
+from harness.sweep.time_left import time_left_s
+
+# What a run takes beside its load, until it is known: the start of the system and of JMeter, the report.
+FIRST_GUESS_S = 30.0
+# The suite that is meant where none is named.
+SUITE = "env/nightly.toml"
+_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+_SUBJECTS_MOST = 20
+_RUN = toolchain.ROOT / "scripts" / "run"
+
+
+class Night:
+    """A night that is being measured. Interrupts are held: one ends the run under way, and the page is written."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        suite: Suite,
+        loads: tuple[Load, ...],
+        storage: NightStorage | None,
+        interrupts: Interrupts,
+        guardian: Guardian,
+    ) -> None:
+        self._options = options
+        self._storage = storage
+        self._interrupts = interrupts
+        self._guardian = guardian
+        self._files, self._record = (_taken_up if options.resume else _begun)(options, loads, suite)
+        self._problems = self._record.storage_problems
+        self._began_s = time.monotonic() - self._record.spent_s
+        self._write(self._record)
+
+    def carry_out(self) -> int:
+        """Do the runs that wait, write the page, return the exit code."""
+        while self._record.waiting and not self._interrupts.count:
+            self._do(self._record.waiting[0])
+        if not self._record.waiting:
+            self._write(replace(self._record, state=FINISHED))
+        # Here, because --dry-run needs neither the gate nor templates, which take their time to load.
+        from harness.nightly.page_files import write_night
+        from harness.nightly.render import headline
+
+        result = write_night(self._files, self._options.home)
+        _append_summary(self._options.summary, self._files)
+        _say(f"\n{self._record.title} {self._record.name}: {headline(result)}")
+        _say(f"page: {shown(self._files.page)}")
+        if self._record.state == RUNNING:
+            _say(f"go on with: {self._record.command} RESUME=1")
+            return EXIT_INTERRUPTED
+        return result.exit_code_if(sure=self._options.sure)
+
+    def _do(self, place: int) -> None:
+        """Do a run, unless there is no time for it."""
+        self._guardian.keep_up()
+        run = self._record.runs[place]
+        load = self._record.load_of(run)
+        left_s = self._record.budget_s - self._spent_s
+        needed_s = time_left_s([load.planned_s], self._record.lengths_s, FIRST_GUESS_S) or 0.0
+        if needed_s > left_s:
+            needed, left = (units.duration_text(round(max(0.0, seconds))) for seconds in (needed_s, left_s))
+            why = f"no time for it: it needs about {needed}, of the budget {left} are left"
+            _say(f"{self._record.title_of(run)}: not run, {why}")
+            self._set(place, replace(run, state=NOT_RUN, problem=why))
+            return
+        _say(self._heading(place))
+        self._set(place, replace(run, state=UNDER_WAY))
+        self._set(place, self._driven(place, run, load, min(load.limit_s, left_s)))
+
+    def _driven(self, place: int, run: NightRun, load: Load, limit_s: float) -> NightRun:
+        """Drive a load and return its run as it ended."""
+        before = self._files.runs(load.plan, self._record.series)
+        log = self._files.folder / self._record.log_name(place)
+        ended = run_limited(self._launch(load, log), limit_s, self._interrupts)
+        new = sorted(self._files.runs(load.plan, self._record.series) - before)
+        directory = self._files.run(load.plan, new[-1]) if new else None
+        entry = _reported(directory) if directory else None
+        problem = _problem(ended, load, limit_s, log, is_run=entry is not None)
+        if (
+            entry
+            and ended.how == IN_TIME
+            and entry.result
+            and (entry.result.is_valid or entry.result.is_doubtful)
+            and ended.exit_code == EXIT_INVALID
+        ):
+            self._problems += (f"{entry.id} was not kept: {_last_words(log)}",)  # where its profile has a [storage]
+        if directory and self._storage and ended.how != INTERRUPTED:
+            self._storage.push(directory)
+        line = run_line(entry.result) if entry and entry.result else ""
+        _say("  " + "; ".join(part for part in (line, problem) if part))
+        return replace(
+            run,
+            # An interrupted run is done again when the night goes on.
+            state=WAITING if ended.how == INTERRUPTED else ENDED,
+            run=entry.name if entry else None,
+            exit_code=ended.exit_code,
+            took_s=round(ended.took_s, 1),
+            problem=problem,
+        )
+
+    def _launch(self, load: Load, log: Path) -> Launch:
+        options = self._options
+        places = (("reports", self._files.reports), ("home", options.home), ("build", options.build))
+        return Launch(
+            name=load.title,
+            argv=[
+                sys.executable,
+                str(_RUN),
+                *load.arguments,
+                f"--series={self._record.series}",
+                *(f"--{name}={path}" for name, path in places),
+            ],
+            cwd=Path.cwd(),
+            # All of ours: a run may fetch metrics with the keys that are kept from a system.
+            environment={**os.environ, **self._guardian.environment},
+            log=log,
+        )
+
+    def _heading(self, place: int) -> str:
+        """Return which run of how many begins, and about how long the night still takes."""
+        record = self._record
+        planned_s = [record.load_of(record.runs[waiting]).planned_s for waiting in record.waiting]
+        left_s = time_left_s(planned_s, record.lengths_s, FIRST_GUESS_S) or 0.0
+        left = units.duration_text(round(left_s))
+        return f"run {place + 1} of {len(record.runs)}, {record.title_of(record.runs[place])}; about {left} left"
+
+    @property
+    def _spent_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def _set(self, place: int, run: NightRun) -> None:
+        runs = list(self._record.runs)
+        runs[place] = run
+        self._write(replace(self._record, runs=tuple(runs)))
+
+    def _write(self, record: NightlyRecord) -> None:
+        problems = self._problems + (self._storage.problems if self._storage else ())
+        self._record = replace(record, spent_s=round(self._spent_s, 1), storage_problems=problems)
+        self._files.write(self._record)
+
+
+def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
+    """Return a new night of today's date."""
+    now = datetime.now(UTC)
+    commit, changed = machine.git_facts(toolchain.ROOT)
+    last = _last_commit(options.reports)
+    files = reserve_night(options.reports, now.strftime("%Y-%m-%d"))
+    suite_path, home = options.suite.resolve(), options.home.resolve()
+    # No path of this machine belongs into a page.
+    suite_text = str(suite_path.relative_to(home)) if suite_path.is_relative_to(home) else suite_path.name
+    record = NightlyRecord(
+        format_version=FORMAT_VERSION,
+        name=files.name,
+        series=now.strftime("%y%m%d"),
+        title=suite.title,
+        command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, "s3": options.s3}),
+        budget_s=suite.budget_s,
+        metrics=suite.metrics,
+        labels=suite.labels,
+        loads=loads,
+        state=RUNNING,
+        runs=order_of(loads),
+        started_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        spent_s=0.0,
+        storage_problems=(),
+        git_commit=commit,
+        git_changed=changed,
+        commits=machine.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
+    )
+    _say(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.page)}")
+    return files, record
+
+
+def _taken_up(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
+    """Return the last night; a run that a killed harness left is reported as what it is, and done again."""
+    files = find_unfinished(options.reports)
+    record = files.read()
+    if record.asked != (loads, suite.metrics, suite.labels):
+        todo = "leave --resume out to begin another night"
+        raise UsageError(f"--resume: the suite is not the one that {files.name} began with", todo)
+    for load in loads:
+        for name in files.runs(load.plan, record.series):
+            _reported(files.run(load.plan, name))
+    runs = tuple(replace(run, state=WAITING) if run.state == UNDER_WAY else run for run in record.runs)
+    measured = sum(run.state == ENDED for run in runs)
+    _say(f"{record.title} {files.name}: goes on after {units.plural(measured, 'run')}")
+    return files, replace(record, runs=runs)
+
+
+def _reported(directory: RunDirectory) -> Entry | None:
+    """Return a run with its report, made now when a killed harness could not; None when nothing of it is there."""
+    if directory.run_json.is_file() and not directory.report.is_file():
+        with contextlib.suppress(HarnessError):  # the entry says that it has none, and what makes one
+            write_report(directory)
+    return read_entry(directory) if directory.is_there else None
+
+
+def _problem(ended: Ended, load: Load, limit_s: float, log: Path, *, is_run: bool) -> str:
+    """Return what went wrong with a run beside what its own report says; empty when nothing did."""
+    after = units.duration_text(round(limit_s))
+    if ended.how == TOO_LONG:
+        why = "it hung" if limit_s == load.limit_s else "the budget was used up"
+        return f"stopped after {after}, for {why}"
+    if ended.how == INTERRUPTED:
+        return "interrupted"
+    if is_run and ended.exit_code >= 0 and ended.exit_code != EXIT_BUG:
+        return ""
+    return f"scripts/run ended with code {ended.exit_code}: {_last_words(log)}"
+
+
+def _last_words(log: Path) -> str:
+    """Return the line in which scripts/run said why it ended, else the last one that it printed."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    said = [line.partition(": ")[2] for line in lines if line.startswith("scripts/run: ")]
+    # Where the logs of a failed start are now the next one puts its own.
+    return next(iter(said or lines[-1:]), "it said nothing").partition("; see ")[0]
+
+
+def _last_commit(reports: Path) -> str | None:
+    """Return the commit of the newest run of the nights before; None when there is none."""
+    entries = [entry for entry in read_catalogue(reports).entries if entry.run]
+    newest = max(entries, key=lambda entry: entry.started_at, default=None)
+    return newest.run.git_commit if newest and newest.run else None
+
+
+def _append_summary(given: Path | None, files: NightFiles) -> None:
+    """Append the page to the summary of a workflow's step, where there is one; what else stands there counts."""
+    name = os.environ.get(_SUMMARY_VARIABLE)
+    path = given or (Path(name) if name else None)
+    if path is None:
+        return
+    try:
+        room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(step_summary(files.page.read_text(encoding="utf-8"), shown(files.page), room_bytes))
+    except OSError as error:
+        _say(f"{path}: the summary cannot be written ({error.strerror}); the page is all there")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -1,0 +1,211 @@
+"""A nightly's suite: a TOML file says which loads are measured how often, within which goals, and what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.base import units
+from harness.base.config import check_keys, did_you_mean, load_toml
+from harness.base.errors import UsageError
+from harness.metrics.figures import TOTAL
+from harness.plan.thresholds import NAMES, Thresholds
+
+_NUMBER = (int, float)
+_TEXT = (str, int, float)
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "format_version": int,
+    "title": str,
+    "budget": _TEXT,
+    "slack": _TEXT,
+    "repeats": int,
+    "env": str,
+    "gate": dict,
+    "run": list,
+}
+_GATE_KEYS: Mapping[str, type] = {"metrics": list, "labels": list, "thresholds": dict}
+# What scripts/run takes as an option of the same name.
+_LENGTH = ("ramp", "duration", "loops", "requests")
+_GOAL = ("p90", "average", "errors")
+_RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "plan": str,
+    "env": str,
+    "users": (int, list),
+    "rate": _NUMBER,
+    "repeats": int,
+    **dict.fromkeys(_LENGTH, _TEXT),
+    "target": str,
+    "at_most": _TEXT,
+    "goal": dict,
+    "thresholds": dict,
+}
+_REPEATS_MAX = 100
+_BUDGET_MAX_S = 86_400.0
+_SLACK = "5m"
+_METRICS: Mapping[str, str] = {**{name: name.removeprefix("p") for name in NAMES if name != "alpha"}, "median": "50"}
+# What is judged unless the suite says otherwise. With each metric and label the nights with a false alarm become more.
+_JUDGED_METRICS = ("average", "p90", "errors")
+_JUDGED_LABELS = (TOTAL,)
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """One load of a plan, measured `repeats` times.
+
+    `options` are those of scripts/run, as texts; what is not among them is the plan's. `at_most_s` is how long a load
+    that loops end may take. `thresholds` are ratios that take the place of the plan's, by metric.
+    """
+
+    plan: str
+    profile: str
+    options: Mapping[str, str]
+    repeats: int
+    at_most_s: float | None
+    thresholds: Mapping[str, float]
+
+    @property
+    def title(self) -> str:
+        """The load in few words: killbill-stripe, 10 users."""
+        users, rate = self.options.get("users"), self.options.get("rate")
+        load = f", {units.plural(int(users), 'user')}" if users else f", {rate} users/s" if rate else ""
+        return f"{self.plan}{load}"
+
+    @property
+    def full_title(self) -> str:
+        """The same with all that the suite says of it."""
+        more = [f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options]
+        return f"{self.title} ({', '.join([f'profile {self.profile}', *more])})"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of scripts/run that drive this load."""
+        named = {"plan": self.plan, "env": self.profile, **self.options}
+        return tuple(f"--{name}={value}" for name, value in named.items())
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What a night measures, in at most `budget_s` seconds; `metrics` and `labels` are judged, no labels is all.
+
+    A run may take `slack_s` longer than its load and what JMeter may take beyond it: the system has to start and stop.
+    """
+
+    title: str
+    budget_s: float
+    slack_s: float
+    metrics: tuple[str, ...]
+    labels: tuple[str, ...]
+    runs: tuple[SuiteRun, ...]
+
+    def title_of(self, run: SuiteRun) -> str:
+        """Return the load in as few words as tell it from the others."""
+        return run.title if sum(one.title == run.title for one in self.runs) == 1 else run.full_title
+
+
+def load_suite(path: Path) -> Suite:
+    """Return the suite of a TOML file; a UsageError names the key that is wrong."""
+    if not path.is_file():
+        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
+        raise UsageError(f"SUITE={path}: there is no such file", f"{near}give one such as env/nightly.toml")
+    data = load_toml(path, "SUITE", path.stem)
+    where = f"{path.parent.name}/{path.name}"
+    check_keys(data, _KEYS, where)
+    gate = data.get("gate", {})
+    check_keys(gate, _GATE_KEYS, f"{where} [gate]")
+    if not data.get("run"):
+        raise UsageError(f"{where}: has no [[run]]", 'give one, such as [[run]] with plan = "killbill-stripe"')
+    if "budget" not in data:
+        raise UsageError(f"{where}: budget is missing", 'say how long all runs may take: budget = "90m"')
+    thresholds = gate.get("thresholds", {})
+    Thresholds().with_table(thresholds, f"{where} [gate] thresholds")
+    runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where)]
+    for place, run in enumerate(runs):
+        if any((run.plan, run.profile, run.options) == (one.plan, one.profile, one.options) for one in runs[:place]):
+            raise UsageError(f"{where}: {run.title} stands there twice", "give repeats = 2 to measure it twice")
+    budget_s = units.parse_duration_s(str(data["budget"]), f"{where}: budget")
+    if not 0 < budget_s <= _BUDGET_MAX_S:
+        raise UsageError(f"{where}: budget = {data['budget']}", "give a length of time up to 24h")
+    return Suite(
+        title=data.get("title", path.stem),
+        budget_s=budget_s,
+        slack_s=units.parse_duration_s(str(data.get("slack", _SLACK)), f"{where}: slack"),
+        metrics=_metrics(gate.get("metrics", _JUDGED_METRICS), f"{where} [gate] metrics"),
+        labels=_texts(gate.get("labels", _JUDGED_LABELS), f"{where} [gate] labels"),
+        runs=tuple(runs),
+    )
+
+
+def _runs(
+    table: object, suite: Mapping[str, Any], gate_thresholds: Mapping[str, float], where: str
+) -> Iterator[SuiteRun]:
+    """Yield a run for each number of users of a [[run]]."""
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: run = {table!r}", "write each as [[run]] with its keys below")
+    where = f"{where} [[run]]"
+    check_keys(table, _RUN_KEYS, where)
+    if "plan" not in table:
+        raise UsageError(f"{where}: plan is missing", "plans/ has them")
+    where = f"{where} {table['plan']}"
+    goal = table.get("goal", {})
+    check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
+    if "users" in table and "rate" in table:
+        raise UsageError(f"{where}: users and rate exclude each other", "give one")
+    users = table.get("users")
+    if users == []:
+        raise UsageError(f"{where}: users = []", "give one number or several")
+    options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
+    options |= {key: _text(goal[key]) for key in _GOAL if key in goal}
+    loads = [{"users": str(_whole(number, f"{where}: users", None))} for number in _listed(users)]
+    if not loads:
+        loads = [{"rate": _text(table["rate"])} if "rate" in table else {}]
+    at_most = table.get("at_most")
+    own = table.get("thresholds", {})
+    Thresholds().with_table(own, f"{where} thresholds")
+    for load in loads:
+        yield SuiteRun(
+            plan=table["plan"],
+            profile=table.get("env", suite.get("env", "local")),
+            options={**load, **options},
+            repeats=_whole(table.get("repeats", suite.get("repeats", 1)), f"{where}: repeats", _REPEATS_MAX),
+            at_most_s=None if at_most is None else units.parse_duration_s(str(at_most), f"{where}: at_most"),
+            thresholds={**gate_thresholds, **own},
+        )
+
+
+def _listed(users: int | list[int] | None) -> list[int]:
+    if users is None:
+        return []
+    return users if isinstance(users, list) else [users]
+
+
+def _whole(value: object, where: str, most: int | None) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1 or (most is not None and value > most):
+        limit = f"from 1 to {most}" if most else "of at least 1"
+        raise UsageError(f"{where} = {value!r}", f"give a whole number {limit}")
+    return value
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else units.number_text(value)
+
+
+def _texts(values: object, where: str) -> tuple[str, ...]:
+    assert isinstance(values, list | tuple)
+    for value in values:
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: {value!r}", "give texts")
+    return tuple(values)
+
+
+def _metrics(values: object, where: str) -> tuple[str, ...]:
+    """Return the metrics as comparisons name them: p95 and the median are 95 and 50."""
+    names = _texts(values, where)
+    if not names:
+        raise UsageError(f"{where} = []: nothing would be judged", f"give some of: {', '.join(_METRICS)}")
+    for name in names:
+        if name not in _METRICS:
+            there = f"{did_you_mean(name, _METRICS)}there are: {', '.join(_METRICS)}"
+            raise UsageError(f"{where}: {name}: no such metric", there)
+    return tuple(dict.fromkeys(_METRICS[name] for name in names))

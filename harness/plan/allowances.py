@@ -1,0 +1,40 @@
+"""What a plan's TOML allows its JMX beyond requests to the target: the table [allow]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from harness.base.config import check_keys, texts
+
+_FLAGS = {
+    "scripts": "run scripts and programs",
+    "redirects": "follow redirects",
+    "embedded_resources": "fetch embedded resources",
+    "other_protocols": "use elements other than HTTP requests",
+}
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """The opt-ins of a plan; `hosts` are addresses beside the target, such as "api.example.org:443"."""
+
+    scripts: bool = False
+    redirects: bool = False
+    embedded_resources: bool = False
+    other_protocols: bool = False
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The opt-ins in words, for the report."""
+        flags = [words for name, words in _FLAGS.items() if getattr(self, name)]
+        return (*flags, *(f"reach {host}" for host in self.hosts))
+
+
+def parse_allowances(table: Mapping[str, Any], where: str) -> Allowances:
+    """Return the table [allow] of a plan; UsageError for an unknown key or a wrong value."""
+    known: dict[str, type] = {field.name: list if field.name == "hosts" else bool for field in fields(Allowances)}
+    check_keys(table, known, where)
+    return Allowances(**{**table, "hosts": texts(table.get("hosts", ()), f"{where} hosts")})

@@ -1,0 +1,106 @@
+"""Which systems may be loaded: this machine's own, and those that a profile names in `allowed_targets`.
+
+A name other than localhost is not this machine, though it may resolve to it: where it leads can change between a look
+and the load, and JMeter looks it up by itself.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from harness.base.errors import UsageError
+from harness.plan.spec import Profile, Target, plain_host
+
+_SUBDOMAINS = "*."
+_TODO = 'write such as "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
+# Such as co.uk: everybody's names are below it.
+_SHARED = re.compile(r"(ac|co|com|edu|go|gob|gouv|gov|id|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}")
+_NAME = re.compile(r"(?i)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+
+
+@dataclass(frozen=True)
+class AllowedTarget:
+    """One entry: `scheme` or `port` None is any of them; a host that begins with `*.` is all its subdomains."""
+
+    scheme: str | None
+    host: str
+    port: int | None
+
+    def admits(self, target: Target) -> bool:
+        """Return whether the entry names this target."""
+        return self.covers(AllowedTarget(target.scheme, plain_host(target.host), target.port))
+
+    def covers(self, other: AllowedTarget) -> bool:
+        """Return whether the entry allows all that another one does."""
+        is_host = other.host.endswith(self.host[1:]) if self.host.startswith(_SUBDOMAINS) else other.host == self.host
+        return is_host and self.scheme in (None, other.scheme) and self.port in (None, other.port)
+
+
+def check_allowed(target: Target, profile: Profile) -> None:
+    """Raise a UsageError unless the target is on this machine, or the profile allows it; also for a bad entry."""
+    where = f"env/{profile.name}.toml"
+    allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
+    if is_loopback(target.host) or any(entry.admits(target) for entry in allowed):
+        return
+    there = ", ".join(profile.allowed_targets)
+    entry = f'"{target.origin}"'
+    raise UsageError(
+        f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}",
+        f"if you may load it, add {entry} to allowed_targets there"
+        if there
+        else f"if you may load it, write allowed_targets = [{entry}] there, above the first [table], or choose an ENV "
+        "that allows it",
+    )
+
+
+def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
+    """Raise a UsageError unless each of a plan's [allow] hosts is on this machine, or the profile allows it."""
+    where, plan_where = f"env/{profile.name}.toml", f"plans/{plan_name}.toml [allow] hosts"
+    allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
+    for text in hosts:
+        host = parse_allowed(text, plan_where, "hosts")
+        if host.host.startswith(_SUBDOMAINS):
+            raise UsageError(f"{plan_where} has {text!r}: not one host", 'write such as "api.example.org:443"')
+        if not is_loopback(host.host) and not any(entry.covers(host) for entry in allowed):
+            raise UsageError(
+                f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it",
+                f'if you may load it, add "{text}" to allowed_targets there',
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine for certain: localhost, an address 127.x.x.x, or ::1."""
+    address = _address(host)
+    return address.is_loopback if address else plain_host(host) == "localhost"
+
+
+def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> AllowedTarget:
+    """Return an entry of `allowed_targets`, or of another key; UsageError, with `where` it is, when it is none."""
+    what = f"{where}: {key} has {text!r}"
+    has_scheme = "://" in text
+    try:
+        parts = urlsplit(text if has_scheme else f"//{text}")
+        port, host = parts.port, plain_host(parts.hostname or "")
+    except ValueError as error:
+        raise UsageError(f"{what}: {error}", _TODO) from None
+    if parts.username is not None or parts.path.strip("/") or parts.query or parts.fragment:
+        raise UsageError(f"{what}: only scheme, host and port can be named", _TODO)
+    if has_scheme and parts.scheme not in ("http", "https"):
+        raise UsageError(f"{what}: not http or https", _TODO)
+    # All of a top-level domain, or of one such as co.uk, is nobody's own.
+    name = host.removeprefix(_SUBDOMAINS)
+    is_too_wide = name != host and ("." not in name or _SHARED.fullmatch(name))
+    if not _address(host) and (not _NAME.fullmatch(name) or is_too_wide):
+        raise UsageError(f"{what}: not a host", _TODO)
+    return AllowedTarget(parts.scheme or None, host, port)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

@@ -1,0 +1,174 @@
+"""Whether a plan does what a run asks for: it goes to the target, with the users and for the time asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.base.errors import UsageError
+from harness.plan.csv_data import KIND as CSV
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
+from harness.plan.jmx_values import UnknownValueError, Values
+from harness.plan.plan import Plan, effective_jmx
+from harness.plan.reach import Finding, Reach
+from harness.plan.spec import ClosedLoad, OpenLoad, Target
+from harness.run.jmeter_command import load_properties, target_properties
+
+_USERS = ("ThreadGroup.num_threads", "TargetLevel")
+_RAMPS = ("ThreadGroup.ramp_time", "RampUp")
+_DURATIONS = ("ThreadGroup.duration", "Hold")
+_LOOPS = "LoopController.loops"
+
+
+def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]) -> None:
+    """Raise a UsageError with all findings unless the plan does what the run asks for.
+
+    `properties` are the plan's own; those of target and load go before them.
+    """
+    tree = plan_tree(plan.shape_path)
+    nodes = enabled_nodes(tree)
+    run = {**properties, **target_properties(target), **load_properties(load)}
+    # JMeter removes a property whose value is empty: the plan's default counts then.
+    values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.shape_path.parent)
+    findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
+    findings += _target(nodes, values, target)
+    if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):
+        findings.append(_ignores("think_time_ms", "the think time"))
+    if isinstance(load, ClosedLoad):
+        findings += _load(nodes, values, load)
+    else:
+        effective_jmx(plan.shape_path, load)  # refuses a plan that has no one group to replace
+    _refuse(f"{plan.shape_path.parent.name}/{plan.shape_path.name}", tuple(dict.fromkeys(findings)))
+
+
+def enabled_nodes(tree: Node) -> list[Node]:
+    """Return the elements that JMeter may run, the Test Plan first.
+
+    A Module Controller runs elements of a thread group that is switched off: with one in the plan these count, too.
+    """
+    nodes = [tree, *tree.walk()]
+    if any(node.kind == "ModuleController" for node in nodes):
+        return [tree, *_walk_all(tree)]
+    return nodes
+
+
+def _walk_all(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        if child.element.get("enabled", "true") == "true":
+            yield child
+        yield from _walk_all(child)
+
+
+def _refuse(where: str, findings: Sequence[Finding]) -> None:
+    if not findings:
+        return
+    texts = [f"{finding.element}: {finding.what}" for finding in findings]
+    if len(findings) == 1:
+        raise UsageError(f"{where}: {texts[0]}", findings[0].todo)
+    lines = [f"  {text}; {finding.todo}" for text, finding in zip(texts, findings, strict=True)]
+    raise UsageError(
+        f"{where}: {len(findings)} things in it are unfit for this run", "correct each of them:", "\n".join(lines)
+    )
+
+
+def _ignores(name: str, what: str) -> Finding:
+    return Finding(
+        "the plan", f"does not read {name}: it would ignore {what}", f"write ${{__P({name},…)}} where it belongs"
+    )
+
+
+def _properties_read(nodes: Sequence[Node], values: Values) -> set[str]:
+    return {
+        name
+        for node in nodes
+        for element in node.element.iter()
+        for text in (element.text or "", *element.attrib.values())
+        if "${" in text
+        for name in values.properties_in(text)
+    }
+
+
+def _target(nodes: Sequence[Node], values: Values, target: Target) -> Iterator[Finding]:
+    has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
+    if has_http and target.base_path and "base_path" not in _properties_read(nodes, values):
+        yield _ignores("base_path", f"the path {target.base_path} of TARGET")
+
+
+def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
+    for node in nodes:
+        file = values.csv_file(node) if node.kind == CSV else None
+        if file and not file.is_file():
+            yield Finding(node.name, f"there is no file {node.value('filename')}", "put it there, or correct its name")
+
+
+def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[Finding]:
+    groups = [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
+    if not groups:
+        yield Finding("the plan", "has no enabled thread group", f"add one, and name it {LOAD_GROUP}")
+    started = 0.0
+    for group in groups:
+        users, problem = _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
+        started += users
+        yield from problem
+        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values)[1]
+        yield from _length(group, values, load)
+    if len(groups) > 1 and started != load.users:
+        names = ", ".join(group.name for group in groups)
+        yield Finding(
+            "the plan",
+            f"its thread groups ({names}) start {started:g} users where the run has {load.users}",
+            f"have one thread group, {LOAD_GROUP}, that reads users, or divide them",
+        )
+
+
+def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
+    loops = group.value(_LOOPS)
+    if load.duration_s is None:
+        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)[1]
+        if loops and group.value("LoopController.continue_forever") != "false":
+            todo = "set LoopController.continue_forever to false, as JMeter's editor does"
+            yield Finding(group.name, "loops for ever, whatever LOOPS is", todo)
+        if _is(group.value("ThreadGroup.scheduler"), True, values):
+            todo = "write ${__jexl3(${__P(duration_s,0)} > 0)} for the scheduler"
+            yield Finding(group.name, "its scheduler is on, and loops alone end this run: JMeter refuses that", todo)
+        return
+    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values)[1]
+    if group.value("ThreadGroup.duration") and _is(group.value("ThreadGroup.scheduler"), False, values):
+        yield Finding(group.name, "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”")
+    if loops and (count := _known(loops, values)) is not None and count > 0:
+        yield Finding(
+            group.name, f"ends after {loops} loops, whatever the duration is", "write ${__P(loops,-1)} in their place"
+        )
+
+
+def _number(
+    group: Node, names: Sequence[str], wanted: str, asked: float, values: Values, *, is_exact: bool = True
+) -> tuple[float, list[Finding]]:
+    """Return the number of a thread group, and a finding unless it is the one that was asked for.
+
+    What only the run computes is taken for it when it is computed of the property.
+    """
+    raw = next((text for name in names if (text := group.value(name))), "")
+    number = _known(raw, values)
+    if number is None and wanted in values.properties_in(raw):
+        return asked, []
+    if number is not None and (not is_exact or number == asked or wanted in values.properties_in(raw)):
+        return number, []
+    what = (
+        f"has {raw} where the run has {asked:g} ({wanted})" if raw else f"does not read {wanted}: the run has {asked:g}"
+    )
+    return asked, [Finding(group.name, what, f"write ${{__P({wanted},1)}} in its place")]
+
+
+def _known(raw: str, values: Values) -> float | None:
+    try:
+        return float(values.text(raw))
+    except (UnknownValueError, ValueError):
+        return None
+
+
+def _is(raw: str, wanted: bool, values: Values) -> bool:
+    """Return whether a flag is for certain what is asked; one that is not there is False."""
+    try:
+        return (values.text(raw).strip().lower() == "true") is wanted
+    except UnknownValueError:
+        return False

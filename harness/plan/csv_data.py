@@ -1,0 +1,43 @@
+"""The files of CSV Data Sets as a test plan reads them: which variables they set, and to what."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from harness.plan.jmx import Node
+
+KIND = "CSVDataSet"
+
+
+def variable_names(node: Node, file: Path | None) -> list[str] | None:
+    """Return the variables that a CSV Data Set sets; None when they are in a file that cannot be read."""
+    names = node.value("variableNames")
+    if names:
+        return [name.strip().strip('"') for name in names.split(_delimiter(node))]
+    rows = _rows(node, file)
+    return [name.strip() for name in rows[0]] if rows else None
+
+
+def column(node: Node, file: Path | None, variable: str) -> list[str] | None:
+    """Return every value that a variable gets; None when the file cannot be read."""
+    names, rows = variable_names(node, file), _rows(node, file)
+    if names is None or rows is None or variable not in names:
+        return None
+    at = names.index(variable)
+    return [row[at] for row in rows if len(row) > at]
+
+
+def _delimiter(node: Node) -> str:
+    delimiter = node.value("delimiter").replace("\\t", "\t")
+    return delimiter if len(delimiter) == 1 else ","
+
+
+def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
+    if file is None:
+        return None
+    try:
+        with file.open(encoding="utf-8", errors="replace", newline="") as lines:
+            return list(csv.reader(lines, delimiter=_delimiter(node)))
+    except (OSError, csv.Error):
+        return None

@@ -1,0 +1,54 @@
+"""The data that a plan's CSV Data Sets read, and how it is divided over several generators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.plan.jmx import plan_tree, reads_in
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One CSV Data Set: the file `name`, or what `property_name` says instead.
+
+    With `is_used_up` each line is for one user once; `has_head` says that the first line is none of them.
+    """
+
+    property_name: str | None
+    name: str
+    is_used_up: bool
+    has_head: bool
+
+    def file(self, properties: Mapping[str, str]) -> str:
+        """Return the file that it reads with these properties; "" where that is said by something else."""
+        name = properties.get(self.property_name, self.name) if self.property_name else self.name
+        return "" if "${" in name else name
+
+
+def data_sets(jmx: Path) -> tuple[DataSet, ...]:
+    """Return the enabled CSV Data Sets of a plan, in its order."""
+    found = []
+    for node in plan_tree(jmx).walk():
+        if node.kind == "CSVDataSet":
+            name = node.value("filename")
+            reads = list(reads_in(name))
+            found.append(
+                DataSet(
+                    property_name=reads[0][0] if reads else None,
+                    name=(reads[0][1] or "") if reads else name,
+                    is_used_up=node.value("recycle") == "false" and node.value("shareMode") != "shareMode.thread",
+                    has_head=node.value("ignoreFirstLine") == "true" or not node.value("variableNames"),
+                )
+            )
+    return tuple(found)
+
+
+def divided(lines: Sequence[bytes], has_head: bool, count: int) -> tuple[list[bytes], ...]:
+    """Return the lines of each of `count` parts: dealt out in turn, so that none of them has a line of another.
+
+    The head stands above each.
+    """
+    head, rest = (list(lines[:1]), lines[1:]) if has_head else ([], lines)
+    return tuple([*head, *rest[part::count]] for part in range(count))

@@ -1,0 +1,250 @@
+"""A JMeter test plan as XML: its tree, the properties it reads, and the Open Model Thread Group put into it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree  # to build and write; files are read by defusedxml
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import parse as parse_safely
+
+from harness.base.errors import UsageError
+from harness.base.secrecy import says_secret, secret_values, secrets_in, secrets_in_code, secrets_of_header
+
+# The name of the thread group that makes the load: every threadName of the load's samples begins with it.
+LOAD_GROUP = "Users"
+SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
+
+_READS = re.compile(r"\$\{__(P|property)\(")
+_COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
+_EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
+_CODE = re.compile("JSR223|BeanShell|BSF")
+
+
+@dataclass(frozen=True)
+class Node:
+    """An element of the plan with what stands below it in JMeter's tree."""
+
+    element: ElementTree.Element
+    parent: Node | None
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """JMeter's class: HTTPSamplerProxy, RegexExtractor, …"""
+        return self.element.tag
+
+    @property
+    def name(self) -> str:
+        """The element's name in JMeter: a sampler's label."""
+        return self.element.get("testname", "")
+
+    @property
+    def is_enabled(self) -> bool:
+        """False for an element that was switched off, or stands below one that was."""
+        return self.element.get("enabled", "true") == "true" and (self.parent is None or self.parent.is_enabled)
+
+    @property
+    def is_thread_group(self) -> bool:
+        """True for JMeter's own thread groups and those of plugins."""
+        return self.kind.endswith("ThreadGroup")
+
+    @property
+    def thread_group(self) -> Node | None:
+        """The thread group that the element belongs to; None for what stands above them all."""
+        return self if self.is_thread_group else self.parent.thread_group if self.parent else None
+
+    def value(self, name: str) -> str:
+        """Return the text of the element's property `name`, also of a nested one; empty when there is none."""
+        for prop in self.element.iter():
+            if prop.get("name") == name and not len(prop):
+                return prop.text or ""
+        return ""
+
+    def walk(self) -> Iterator[Node]:
+        """Yield the enabled elements below this one, in the order of the plan."""
+        for child in self.children:
+            if child.is_enabled:
+                yield child
+                yield from child.walk()
+
+
+def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
+    """Return the plan's XML; UsageError when it is none or no JMeter test plan."""
+    where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
+    try:
+        tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, forbid_dtd=True)
+    except FileNotFoundError:
+        raise UsageError(f"{where}: there is no such file", "name a .jmx file that exists") from None
+    except OSError as error:
+        raise UsageError(f"{where}: cannot be read ({error.strerror})", "name a .jmx file") from None
+    except ElementTree.ParseError as error:
+        raise UsageError(f"{where}: not XML: {error}", todo) from None
+    except DefusedXmlException:
+        raise UsageError(f"{where}: declares a document type or entities, which no test plan needs", todo) from None
+    root = tree.getroot()
+    if root.tag != "jmeterTestPlan" or root.find("hashTree/TestPlan") is None:
+        raise UsageError(f"{where}: XML, but not a JMeter test plan", todo)
+    return tree
+
+
+def plan_tree(jmx: Path) -> Node:
+    """Return the Test Plan element with everything below it."""
+    tree = parse(jmx).getroot().find("hashTree")
+    assert tree is not None  # parse() has seen it
+    return _nodes(tree, None)[0]
+
+
+def _nodes(tree: ElementTree.Element, parent: Node | None) -> list[Node]:
+    """Return the nodes of a hashTree: JMeter writes an element, and then a hashTree with what stands below it."""
+    found: list[Node] = []
+    for element in tree:
+        if element.tag != "hashTree":
+            found.append(Node(element, parent))
+        elif found:
+            found[-1].children.extend(_nodes(element, found[-1]))
+    return found
+
+
+def read_properties(jmx: Path) -> Mapping[str, str | None]:
+    """Return every property that the plan reads by ${__P(name,default)} or ${__property(name,,default)}.
+
+    The value is the default, None where the plan gives none. A property that is read with two defaults has the
+    first one here; `all_reads` has both.
+    """
+    properties: dict[str, str | None] = {}
+    for name, default in all_reads(jmx):
+        properties.setdefault(name, default)
+    return properties
+
+
+def all_reads(jmx: Path) -> Iterator[tuple[str, str | None]]:
+    """Yield (name, default) for each place where the plan reads a property, in the order of the file."""
+    for element in parse(jmx).getroot().iter():
+        for text in (element.text or "", *element.attrib.values()):
+            yield from reads_in(text)
+
+
+def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
+    """Yield (name, default) for each property read in one text, also for those inside the default of another."""
+    for match in _READS.finditer(text):
+        parameters, _ = function_parameters(text, match.end())
+        default_at = 1 if match[1] == "P" else 2
+        default = parameters[default_at] if len(parameters) > default_at else None
+        if "${" not in parameters[0]:
+            yield parameters[0].strip(), default
+
+
+def fixed_secrets(jmx: Path) -> tuple[str, ...]:
+    """Return the passwords, tokens and keys that stand in the plan itself, where a variable should."""
+    found: list[str] = []
+    for element in parse(jmx).getroot().iter():
+        found += _secrets_of_pair(element) if element.tag == "elementProp" else _secrets_of_properties(element)
+    for comment in _COMMENT.findall(jmx.read_text(encoding="utf-8", errors="replace")):
+        found += secrets_in_code(comment)
+    return secret_values(("password", value) for value in found)
+
+
+def _secrets_of_pair(element: ElementTree.Element) -> tuple[str, ...]:
+    """Return the secrets of a User Defined Variable, a header, a cookie, a parameter of a request, or its body."""
+    texts = {child.get("name", "").rpartition(".")[2]: child.text or "" for child in element}
+    name, value = texts.get("name", ""), texts.get("value", "")
+    if element.get("elementType") == "Cookie":
+        return secrets_of_header("Cookie", f"{element.get('name', '')}={value}")
+    named = secrets_of_header(name, value) if name else secrets_in_code(value) if "${__" in value else secrets_in(value)
+    return named + _secrets_of_properties(element)
+
+
+def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
+    """Return the secrets in an element's own properties: its passwords, URLs, scripts, paths and other texts."""
+    if _EXPRESSIONS.search(element.tag) and not _CODE.search(element.tag):
+        return ()  # what is looked for in an answer
+    found: list[str] = []
+    for child in element:
+        name, text = child.get("name", ""), child.text or ""
+        if child.tag != "stringProp" or not text.strip() or name.endswith((".name", ".value")):
+            continue
+        if says_secret(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
+            found += [] if "${" in text else [text]
+        elif name == "connectionProperties":
+            found += secrets_in(text)
+        else:
+            found += secrets_in_code(text)
+    return tuple(found)
+
+
+def data_files(jmx: Path) -> tuple[str, ...]:
+    """Return the files that the plan's CSV Data Sets read, named from the plan's folder as JMeter does.
+
+    A name that is a property counts with its default; absolute names and those with other variables are not the plan's.
+    """
+    names = []
+    for node in plan_tree(jmx).walk():
+        if node.kind == "CSVDataSet":
+            name = node.value("filename")
+            defaults = [default for _, default in reads_in(name)]
+            name = defaults[0] or "" if defaults else name
+            if name and "${" not in name and not Path(name).is_absolute():
+                names.append(name)
+    return tuple(dict.fromkeys(names))
+
+
+def function_parameters(text: str, start: int) -> tuple[list[str], int]:
+    r"""Return a function's parameters from behind its parenthesis, and the position of the closing one.
+
+    `\,` is no separator, and parentheses nest.
+    """
+    parameters, current, depth, position = [], "", 0, start
+    while position < len(text):
+        character = text[position]
+        if character == "\\" and text[position + 1 : position + 2] == ",":
+            current += ","
+            position += 2
+            continue
+        if character == ")" and depth == 0:
+            break
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parameters.append(current)
+            current = ""
+        else:
+            current += character
+        position += 1
+    return [*parameters, current], position
+
+
+def with_open_model(jmx: Path, schedule: str) -> bytes:
+    """Return the plan with JMeter's Open Model Thread Group in the place of the load's thread group.
+
+    Each arrival of the schedule is a new user who goes once through the thread group.
+    """
+    tree = parse(jmx)
+    groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]
+    if len(groups) != 1:
+        raise UsageError(
+            f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}",
+            f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}",
+        )
+    group = groups[0]
+    comment = group.find("stringProp[@name='TestPlan.comments']")
+    group.clear()
+    group.tag = "OpenModelThreadGroup"
+    group.attrib.update(guiclass="OpenModelThreadGroupGui", testclass="OpenModelThreadGroup", testname=LOAD_GROUP)
+    if comment is not None:
+        group.append(comment)
+    ElementTree.SubElement(
+        group, "elementProp", name="ThreadGroup.main_controller", elementType="OpenModelThreadGroupController"
+    )
+    _string(group, "ThreadGroup.on_sample_error", "continue")
+    _string(group, "OpenModelThreadGroup.schedule", schedule)
+    _string(group, "OpenModelThreadGroup.random_seed", "")
+    ElementTree.indent(tree, "  ")
+    written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _string(parent: ElementTree.Element, name: str, value: str) -> None:
+    ElementTree.SubElement(parent, "stringProp", name=name).text = value

@@ -1,0 +1,198 @@
+"""What a text of a test plan is in one run: its variables and functions, as far as they are known before the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.plan.csv_data import KIND as CSV
+from harness.plan.csv_data import variable_names
+from harness.plan.jmx import Node, function_parameters
+
+_READS_A_PROPERTY = ("__P", "__property", "__isPropDefined")
+_ONLY_READ = ("__P", "__V", "__eval", "__evalVar", "__isVarDefined", "__isPropDefined", "__setProperty", "__log")
+_FUNCTION = re.compile(r"\$\{\s*(__\w+)\s*([(}])")
+_DEPTH_MOST = 50
+_ANY = "*"
+# Where elements name the variables that they set during the run.
+_SETS = re.compile(
+    r"(refname|referencenames?|variablenames?|returnval|inputvariable|resultvariable|variablename_?\w*|variable)$"
+)
+_SEPARATORS = re.compile(r"[,;]")
+
+
+class UnknownValueError(Exception):
+    """A value that only the run knows; its text says why. `known_start` is the part in front of it."""
+
+    def __init__(self, reason: str, known_start: str = "", variable: str = "") -> None:
+        super().__init__(reason)
+        self.known_start = known_start
+        self.variable = variable
+
+
+@dataclass(frozen=True)
+class Values:
+    """The properties of a run, the User Defined Variables of its plan, and what changes either during the run.
+
+    `setters` are the elements that set a variable during the run; under the name `*` one that may set any.
+    """
+
+    properties: Mapping[str, str]
+    variables: Mapping[str, tuple[str, ...]]
+    setters: Mapping[str, tuple[Node, ...]]
+    property_setters: Mapping[str, Node] = field(default_factory=dict)
+    folder: Path = Path()
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], properties: Mapping[str, str], folder: Path) -> Values:
+        """Return the values of a plan in `folder` whose elements are `nodes`, in a run with these properties."""
+        variables: dict[str, tuple[str, ...]] = {}
+        for name, value in (pair for node in nodes for pair in _user_defined(node)):
+            if value not in variables.setdefault(name, ()):
+                variables[name] += (value,)
+        setters: dict[str, tuple[Node, ...]] = {}
+        property_setters: dict[str, Node] = {}
+        for node in nodes:
+            for name in {*_set_by_element(node), *_set_by_functions(node)}:
+                setters[name] = (*setters.get(name, ()), node)
+            for function, parameters in functions_in(node):
+                if function == "__setProperty":
+                    property_setters[parameters[0].strip()] = node
+        values = cls(properties, variables, setters, property_setters, folder)
+        for node in nodes:
+            if node.kind == CSV and not node.value("variableNames"):
+                for name in variable_names(node, values.csv_file(node)) or (_ANY,):
+                    setters[name] = (*setters.get(name, ()), node)
+        return values
+
+    def text(self, raw: str) -> str:
+        """Return the text with its variables and functions replaced; UnknownValueError when that needs the run."""
+        return self._text(raw, 0)
+
+    def csv_file(self, node: Node) -> Path | None:
+        """Return the file of a CSV Data Set; None when only the run knows it."""
+        try:
+            return self.folder / self.text(node.value("filename"))
+        except UnknownValueError:
+            return None
+
+    def _text(self, raw: str, depth: int) -> str:
+        if depth > _DEPTH_MOST:
+            raise UnknownValueError("it refers to itself")
+        done, position = "", 0
+        while position < len(raw):
+            if raw[position] == "\\" and raw[position + 1 : position + 2] in ("$", ",", "\\"):
+                done += raw[position + 1]
+                position += 2
+            elif raw.startswith("${", position):
+                try:
+                    value, position = self._reference(raw, position, depth)
+                except UnknownValueError as error:
+                    raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
+                done += value
+            else:
+                done += raw[position]
+                position += 1
+        return done
+
+    def _reference(self, raw: str, start: int, depth: int) -> tuple[str, int]:
+        """Return the value of the ${…} at `start`, and the position behind it."""
+        function = _FUNCTION.match(raw, start)
+        if function and function[2] == "(":
+            parameters, end = function_parameters(raw, function.end())
+            close = raw.find("}", end)
+            if close < 0:
+                raise UnknownValueError(f"{raw[start:]} is not closed")
+            return self._call(function[1], parameters, depth + 1), close + 1
+        end = raw.find("}", start)
+        name = raw[start + 2 : end] if end >= 0 else ""
+        if not name or "$" in name:
+            raise UnknownValueError(f"{raw[start:]} is no variable")
+        if name.startswith("__"):
+            raise UnknownValueError(f"the function {name} has its value in the run")
+        return self._variable(name.strip(), depth + 1), end + 1
+
+    def _call(self, name: str, parameters: list[str], depth: int) -> str:
+        if name in ("__P", "__property"):
+            default_at = 1 if name == "__P" else 2
+            key = self._text(parameters[0], depth).strip()
+            if key in self.property_setters:
+                raise UnknownValueError(f"{self.property_setters[key].name} sets the property {key}")
+            if key in self.properties:
+                return self.properties[key]
+            if len(parameters) > default_at:
+                return self._text(parameters[default_at], depth)
+            return "1" if name == "__P" else key
+        if name in ("__V", "__evalVar"):
+            return self._variable(self._text(parameters[0], depth).strip(), depth)
+        if name == "__eval":
+            return self._text(self._text(parameters[0], depth), depth)
+        raise UnknownValueError(f"the function {name} has its value in the run")
+
+    def _variable(self, name: str, depth: int) -> str:
+        setters = (*self.setters.get(name, ()), *self.setters.get(_ANY, ()))
+        if setters:
+            raise UnknownValueError(f"{setters[0].name} sets the variable {name} in the run", variable=name)
+        values = self.variables.get(name, ())
+        if not values:
+            raise UnknownValueError(f"no User Defined Variable is called {name}", variable=name)
+        found = {self._text(value, depth) for value in values}
+        if len(found) > 1:
+            raise UnknownValueError(f"the variable {name} is defined as {' and as '.join(sorted(found))}")
+        return found.pop()
+
+    def properties_in(self, raw: str, depth: int = 0) -> set[str]:
+        """Return the names of the properties that a text reads, through variables as well."""
+        found: set[str] = set()
+        if depth > _DEPTH_MOST:
+            return found
+        for function, parameters in _functions(raw):
+            if function in _READS_A_PROPERTY:
+                found.add(parameters[0].strip())
+        for name in re.findall(r"\$\{([\w.-]+)\}", raw):
+            for value in self.variables.get(name, ()):
+                found |= self.properties_in(value, depth + 1)
+        return found
+
+
+def functions_in(node: Node) -> Iterator[tuple[str, list[str]]]:
+    """Yield (name, parameters) of each function in the texts of an element."""
+    for element in node.element.iter():
+        for text in (element.text or "", *element.attrib.values()):
+            yield from _functions(text)
+
+
+def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
+    for match in _FUNCTION.finditer(text):
+        yield match[1], function_parameters(text, match.end())[0] if match[2] == "(" else [""]
+
+
+def _user_defined(node: Node) -> Iterator[tuple[str, str]]:
+    if node.kind not in ("TestPlan", "Arguments"):
+        return
+    for argument in node.element.iter("elementProp"):
+        if argument.get("elementType") == "Argument":
+            name = argument.findtext("stringProp[@name='Argument.name']") or argument.get("name") or ""
+            yield name.strip(), argument.findtext("stringProp[@name='Argument.value']") or ""
+
+
+def _set_by_element(node: Node) -> Iterator[str]:
+    """Yield the variables that an element sets during the run."""
+    if node.kind == "UserParameters":
+        names = node.element.find("collectionProp[@name='UserParameters.names']")
+        yield from (name.text or "" for name in (names if names is not None else ()))
+    if node.kind == "CounterConfig":
+        yield node.value("CounterConfig.name")
+    for prop in node.element.iter():
+        if prop.text and _SETS.search(prop.get("name", "").lower()):
+            yield from (name.strip().strip('"') for name in _SEPARATORS.split(prop.text) if name.strip())
+
+
+def _set_by_functions(node: Node) -> Iterator[str]:
+    """Yield the names that functions in an element may set: many of them store their value in a variable."""
+    for function, parameters in functions_in(node):
+        if function not in _ONLY_READ:
+            names = parameters[1:2] if function == "__property" else parameters
+            yield from (name.strip() for name in names if re.fullmatch(r"\s*[A-Za-z_][\w.-]*\s*", name))

@@ -1,0 +1,306 @@
+"""A named plan: plans/<name>.toml picks the traffic shape, the system, the default load and the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from harness.base import units
+from harness.base.config import check_keys, did_you_mean, load_toml, texts
+from harness.base.errors import UsageError
+from harness.base.secrecy import says_secret, secret_values
+from harness.plan.allowances import Allowances, parse_allowances
+from harness.plan.goal import Goal
+from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
+from harness.plan.thresholds import Thresholds
+
+# Set by every run itself, from the load, the target and the run's name; a plan's own value would be overruled.
+SET_BY_THE_RUN = {
+    "users": "[load] users",
+    "ramp_s": "[load] ramp_per_user_s",
+    "duration_s": "[load] duration_s",
+    "loops": "LOOPS",
+    "think_time_ms": "[load] think_time_s",
+    "scheme": "TARGET",
+    "host": "TARGET",
+    "port": "TARGET",
+    "base_path": "TARGET",
+    "run_id": "the run's name",
+    "generator": "REMOTES",
+    "dump_dir": "the run directory",
+}
+# The same limits for a plan and for the command line.
+USERS_MAX = 100_000
+LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
+DURATION_MAX_S = 7 * 86_400.0
+_GOAL_MAX_MS = 1_000_000_000
+# After the last arrival JMeter waits this long, always in full, and then breaks off the requests still under way.
+DRAIN_S = 10
+
+# The least budget of a load that ends when it is steady: a ramp, a window of a minute, and a second look 10 s later.
+AUTO_LEAST_S = 80.0
+
+_NUMBER = (int, float)
+_LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "users": int,
+    "ramp_per_user_s": _NUMBER,
+    "ramp_single_user_s": _NUMBER,
+    "duration_s": _NUMBER,
+    "loops": int,
+    "requests": int,
+    "auto_most_s": _NUMBER,
+    "think_time_s": _NUMBER,
+}
+_KEYS: Mapping[str, type] = {
+    "format_version": int,
+    "title": str,
+    "shape": str,
+    "system": str,
+    "load": dict,
+    "goal": dict,
+    "compare": dict,
+    "properties": dict,
+    "labels": dict,
+    "dumps": list,
+    "embedded": dict,
+    "secrets": list,
+    "allow": dict,
+}
+
+
+@dataclass(frozen=True)
+class PlanLoad:
+    """A plan's default load; `think_time_s` is the mean pause before a request.
+
+    It lasts `duration_s`, or `loops` per user (the other is None), and in any case no longer than about `requests`
+    samples. A single user's ramp may differ: it starts nobody beside others. With `auto_most_s` a run lasts
+    until it is steady, at most so long; `duration_s` is then for what cannot be auto: sweeps and open loads.
+    """
+
+    users: int
+    ramp_per_user_s: float
+    duration_s: float | None
+    think_time_s: float
+    loops: int | None = None
+    requests: int | None = None
+    ramp_single_user_s: float | None = None
+    auto_most_s: float | None = None
+
+    def ramp_s(self, users: int) -> float:
+        """Return the default ramp of so many users."""
+        if users == 1 and self.ramp_single_user_s is not None:
+            return self.ramp_single_user_s
+        return users * self.ramp_per_user_s
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A figure for the report: the value at `path` in the JSON `file` that the plan saves in the run directory."""
+
+    label: str
+    file: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here.
+
+    `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
+    `secret_properties` are the names of those in `properties` that no run keeps, `hidden` are values that none keeps.
+    `allow` is what its JMX may do beyond requests to the target.
+    """
+
+    name: str
+    title: str
+    shape_path: Path
+    system: str
+    load: PlanLoad
+    goal: Goal
+    thresholds: Thresholds
+    properties: Mapping[str, str]
+    once_labels: tuple[str, ...]
+    dumps: tuple[Dump, ...]
+    embedded_settings: Mapping[str, Any]
+    embedded_properties: Mapping[str, str]
+    embedded_note: str
+    secrets: tuple[str, ...]
+    embedded_secrets: Mapping[str, str]
+    secret_properties: tuple[str, ...]
+    hidden: tuple[str, ...] = field(repr=False)
+    allow: Allowances = field(default_factory=Allowances)
+
+
+@runtime_checkable
+class Arrivals(Protocol):
+    """An open load: users arrive at a rate; the ramp is the first part of the duration."""
+
+    @property
+    def rate_per_s(self) -> float: ...
+    @property
+    def ramp_s(self) -> float: ...
+    @property
+    def duration_s(self) -> float: ...
+
+
+# What a message shows to whom has a JMX alone.
+_LEAST_PLAN = """\
+format_version = 1
+title = "{name}"
+shape = "{name}.jmx"
+
+[load]
+users = 1
+ramp_per_user_s = 0.5
+duration_s = 60"""
+
+
+def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
+    """Return plans/<name>.toml; UsageError lists the plans there are, or names the key that is wrong.
+
+    `changes` are a profile's: keys of [load], and a table of `properties`.
+    """
+    bare = Path(name).stem if Path(name).suffix in (".jmx", ".toml") else name
+    if (plans_dir / f"{bare}.jmx").is_file() and not (plans_dir / f"{bare}.toml").is_file():
+        where = f"{plans_dir.name}/{bare}"
+        raise UsageError(
+            f"PLAN={name}: {where}.toml is missing, {where}.jmx is there",
+            f"write {where}.toml and give PLAN={bare}; the least that it says:",
+            _LEAST_PLAN.format(name=bare),
+        )
+    data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
+    where = f"{plans_dir.name}/{name}.toml"
+    check_keys(data, _KEYS, where)
+    if changes:
+        data = _changed(data, changes)
+    for key in ("title", "shape", "load"):
+        if key not in data:
+            raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a whole plan")
+    labels, embedded = data.get("labels", {}), data.get("embedded", {})
+    check_keys(labels, {"once": list}, f"{where} [labels]")
+    check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
+    secrets = texts(data.get("secrets", []), f"{where} secrets")
+    check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
+    if "\0" in data["shape"]:
+        raise UsageError(f"{where}: shape has a NUL character in it", "name a .jmx file beside the plan")
+    shape_path = plans_dir / data["shape"]
+    known = read_properties(shape_path)
+    properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
+    private = {name: value for name, value in properties.items() if value != known[name]}
+    return Plan(
+        name=name,
+        title=data["title"],
+        shape_path=shape_path,
+        system=data.get("system", ""),
+        load=_load(data["load"], f"{where} [load]"),
+        goal=_goal(data.get("goal", {}), f"{where} [goal]"),
+        thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
+        properties=properties,
+        once_labels=texts(labels.get("once", []), f"{where} [labels] once"),
+        dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),
+        embedded_settings=embedded.get("settings", {}),
+        embedded_properties=_properties(
+            embedded.get("properties", {}), known, f"{where} [embedded.properties]", data["shape"]
+        ),
+        embedded_note=embedded.get("note", ""),
+        secrets=secrets,
+        embedded_secrets=embedded.get("secrets", {}),
+        secret_properties=tuple(name for name in private if says_secret(name)),
+        hidden=secret_values(private.items()) + fixed_secrets(shape_path),
+        allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
+    )
+
+
+def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan's tables with a profile's changes in them; one of duration_s and loops takes the other's place."""
+    load = {**data.get("load", {}), **{key: value for key, value in changes.items() if key != "properties"}}
+    for given, other in (("duration_s", "loops"), ("loops", "duration_s")):
+        if given in changes and other not in changes:
+            load.pop(other, None)
+    return {**data, "load": load, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
+
+
+def effective_jmx(shape_path: Path, load: object) -> bytes:
+    """Return the JMX to run: the file as it is for a closed load, with the Open Model Thread Group for an open one."""
+    if not isinstance(load, Arrivals):
+        return shape_path.read_bytes()
+    return with_open_model(shape_path, schedule(load))
+
+
+def schedule(load: Arrivals) -> str:
+    """Return an open load in the words of the Open Model Thread Group.
+
+    It starts rate · (ramp / 2 + the rest of the duration) users. Without the pause at the end JMeter would break off
+    every request that is under way when the last user has arrived, and count it as failed.
+    """
+    rate = f"rate({units.number_text(load.rate_per_s)}/sec)"
+    steady_s = units.number_text(round(load.duration_s - load.ramp_s, 3))
+    steady = f"{rate} random_arrivals({steady_s} sec) pause({DRAIN_S} sec)"
+    return f"rate(0/sec) random_arrivals({units.number_text(load.ramp_s)} sec) {steady}" if load.ramp_s else steady
+
+
+def _load(table: dict[str, Any], where: str) -> PlanLoad:
+    check_keys(table, _LOAD_KEYS, where)
+    if ("duration_s" in table) == ("loops" in table):
+        raise UsageError(f"{where}: neither or both of duration_s and loops", "give the one that ends the load")
+    _within(table.get("users", 0), 1, USERS_MAX, where, "users")
+    for key, most in (("duration_s", DURATION_MAX_S), ("loops", LOOPS_MAX), ("requests", REQUESTS_MAX)):
+        _within(table.get(key, 1), 1, most, where, key)
+    _within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
+    for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
+        _within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
+    return PlanLoad(
+        users=table["users"],
+        ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
+        duration_s=float(table["duration_s"]) if "duration_s" in table else None,
+        think_time_s=float(table.get("think_time_s", 0)),
+        loops=table.get("loops"),
+        requests=table.get("requests"),
+        ramp_single_user_s=table.get("ramp_single_user_s"),
+        auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
+    )
+
+
+def _goal(table: dict[str, Any], where: str) -> Goal:
+    check_keys(table, {"p90_ms": int, "average_ms": int, "each_average_ms": int, "error_ratio": _NUMBER}, where)
+    for key in ("p90_ms", "average_ms", "each_average_ms"):
+        _within(table.get(key, 1), 1, _GOAL_MAX_MS, where, key)
+    _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
+    ratio = table.get("error_ratio")
+    return Goal(
+        p90_ms=table.get("p90_ms"),
+        error_ratio=None if ratio is None else float(ratio),
+        average_ms=table.get("average_ms"),
+        each_average_ms=table.get("each_average_ms"),
+    )
+
+
+def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:
+    if value < least or (most is not None and value > most) or value != value:
+        limits = f"from {least:g} to {most:.12g}" if most is not None else f"of at least {least:g}"
+        raise UsageError(f"{where}: {key} = {value:.12g}", f"give a number {limits}")
+
+
+def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, shape: str) -> dict[str, str]:
+    """Return -J properties as texts; UsageError for one that the JMX does not read: it would be ignored silently."""
+    for name in table:
+        if name in SET_BY_THE_RUN:
+            raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")
+        if name not in known:
+            meant = did_you_mean(name, known)
+            there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"
+            raise UsageError(f"{where}: {shape} does not read the property {name}", f"{meant}it reads: {there}")
+    check_keys(table, dict.fromkeys(table, (str, int, float)), where)
+    return {name: value if isinstance(value, str) else units.number_text(value) for name, value in table.items()}
+
+
+def _dump(table: object, where: str) -> Dump:
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: {table!r}", "give label, file and path")
+    check_keys(table, {"label": str, "file": str, "path": list}, where)
+    for key in ("label", "file", "path"):
+        if key not in table:
+            raise UsageError(f"{where}: {key} is missing", "give label, file and path")
+    return Dump(table["label"], table["file"], texts(table["path"], f"{where} path"))

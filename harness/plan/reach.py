@@ -1,0 +1,268 @@
+"""Where the requests of a test plan go in one run: every host that is not the target's, and what could reach one.
+
+The text of the plan is judged. Values that only the run knows (answers, scripts, redirects) are refused, or allowed by
+the plan's [allow]; the agent in harness/metrics/java/connections then watches the connections themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from harness.plan.allowances import Allowances
+from harness.plan.csv_data import KIND as CSV
+from harness.plan.csv_data import column
+from harness.plan.jmx import Node
+from harness.plan.jmx_values import UnknownValueError, Values, functions_in
+from harness.plan.script_text import is_simple
+from harness.plan.spec import Target
+
+_SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
+_PROGRAMS = ("SystemSampler", "JUnitSampler")
+_HARMLESS_JAVA = ("org.apache.jmeter.protocol.java.test.JavaTest", "org.apache.jmeter.protocol.java.test.SleepTest")
+# AJP requests have the properties of HTTP requests, and need other_protocols beside.
+_HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
+_OTHER_PROTOCOLS = re.compile(
+    r"(?i)jdbc|tcp|ftp|smtp|ldap|jms|mail|ajp|mongo|bolt|accesslog|backendlistener|websocket|grpc|mqtt|kafka|perfmon"
+)
+# Elements that send nothing by themselves; what is not among them needs other_protocols.
+_HARMLESS = re.compile(
+    r"(HTTPSampler(Proxy|2)?|ConfigTestElement|Controller|ThreadGroup|Timer|Assertion|Extractor|Manager|Arguments|"
+    r"TestPlan|PostProcessor|ParallelSampler|DummySampler|DebugSampler|ResultCollector|ResultSaver|Summariser|"
+    r"CSVDataSet|CSVDataSetConfig|CounterConfig|RandomVariableConfig|UserParameters|TestAction|KeystoreConfig|"
+    r"ResultAction|SampleTimeout|URLRewritingModifier|LoginConfig)$"
+)
+_ABSOLUTE = ("http://", "https://")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_DEFAULTS = {"host": "127.0.0.1", "port": "8080", "scheme": "http"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What makes a plan unfit for a run: the element, what is wrong with it, and what to do."""
+
+    element: str
+    what: str
+    todo: str
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a plan may reach in one run: the target, and what its [allow] names."""
+
+    values: Values
+    target: Target
+    allow: Allowances
+
+    def findings(self, nodes: Sequence[Node]) -> Iterator[Finding]:
+        """Yield what could send requests elsewhere without the plan's leave."""
+        for node in nodes:
+            yield from self._kind(node)
+            yield from self._scripts(node)
+            yield from self._redirects(node)
+            yield from self._dns(node)
+            if _has_http(node):
+                yield from self._place(node)
+                yield from self._path(node)
+            if _HTTP_SAMPLER.search(node.kind):
+                yield from self._inherits(node)
+
+    def _kind(self, node: Node) -> Iterator[Finding]:
+        kind = node.kind.rpartition(".")[2]
+        if kind == "IncludeController":
+            yield Finding(node.name, "loads another test plan, which is not checked", "put its elements into this plan")
+        elif _is_script(node, kind):
+            if not self.allow.scripts:
+                yield Finding(node.name, f"runs code ({kind}), which can reach any host", _opt_in("scripts = true"))
+        elif not self.allow.other_protocols and not _is_harmless(node, kind):
+            yield Finding(node.name, f"may reach another host ({kind})", _opt_in("other_protocols = true"))
+
+    def _scripts(self, node: Node) -> Iterator[Finding]:
+        if self.allow.scripts:
+            return
+        for function, parameters in functions_in(node):
+            if function in _SCRIPT_FUNCTIONS and not is_simple(parameters[0], self.values.variables):
+                yield Finding(node.name, f"{function} runs code, which can reach any host", _opt_in("scripts = true"))
+        is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
+        if is_javascript and not is_simple(node.value("IfController.condition"), self.values.variables):
+            todo = f"tick “Interpret Condition as Variable Expression”, or {_opt_in('scripts = true')}"
+            yield Finding(node.name, "its condition is JavaScript, which can reach any host", todo)
+        if node.value("TestPlan.user_define_classpath"):
+            yield Finding(node.name, "adds classes of its own", _opt_in("scripts = true"))
+
+    def _redirects(self, node: Node) -> Iterator[Finding]:
+        for name, what, key in (
+            ("follow_redirects", "follows redirects", "redirects"),
+            ("auto_redirects", "follows redirects automatically", "redirects"),
+            ("image_parser", "retrieves embedded resources", "embedded_resources"),
+        ):
+            if not getattr(self.allow, key) and self._is_on(_http(node, name)):
+                todo = f"switch that off, or {_opt_in(f'{key} = true')}"
+                yield Finding(node.name, f"{what}, from whatever host", todo)
+
+    def _dns(self, node: Node) -> Iterator[Finding]:
+        if node.kind != "DNSCacheManager" or self.allow.hosts:
+            return
+        servers = node.element.find("collectionProp[@name='DNSCacheManager.servers']")
+        if node.element.find(".//elementProp[@elementType='StaticHost']") is not None or (
+            servers is not None and len(servers)
+        ):
+            todo = f"remove it, or {_opt_in('hosts = […]')}"
+            yield Finding(node.name, "gives names other addresses than this machine does", todo)
+
+    def _place(self, node: Node) -> Iterator[Finding]:
+        """Yield a finding for each of an element's own host, port, scheme and proxy that is not the target's."""
+        for what, name, wanted in (
+            ("host", "domain", self.target.host),
+            ("port", "port", str(self.target.port)),
+            ("scheme", "protocol", self.target.scheme),
+            ("proxy", "proxyHost", ""),
+        ):
+            raw = _http(node, name)
+            try:
+                found = self.values.text(raw).strip()
+            except UnknownValueError as error:
+                if not self.allow.hosts:
+                    todo = f"write {_property(what)} in its place, or name the hosts: {_opt_in('hosts = […]')}"
+                    yield Finding(node.name, f"its {what} {raw} is known in the run alone ({error})", todo)
+                continue
+            if not found or found.lower() == wanted or (what == "host" and self._is_target_host(found)):
+                continue
+            is_host = what in ("host", "proxy")
+            if self._is_allowed(found) if is_host else self._goes_elsewhere(node):
+                continue
+            goes = f"goes to the {what} {found}" + (f" ({raw})" if found != raw else "")
+            todo = f"write {_property(what)} in its place"
+            todo += ", or " + _opt_in(f'hosts = ["{found}"]') if is_host else ""
+            yield Finding(node.name, f"{goes}, which is not the target's ({wanted or 'which has none'})", todo)
+
+    def _path(self, node: Node) -> Iterator[Finding]:
+        """Yield a finding for a path that is the whole address of another host, or may become one."""
+        raw = _http(node, "path")
+        todo = f"write a path that begins with / or ${{base_path}}/, or {_opt_in('hosts = […]')}"
+        try:
+            paths = [self.values.text(raw)]
+        except UnknownValueError as error:
+            start = error.known_start
+            if self.allow.hosts or (start.strip() and not _may_become_absolute(start)):
+                return
+            found = None if start.strip() else self._column(error.variable)
+            if found is None:
+                yield Finding(node.name, f"its path {raw} may be a whole address ({error})", todo)
+                return
+            paths = found
+        for path in map(str.strip, paths):
+            if path.startswith("//") or (path.lower().startswith(_ABSOLUTE) and not self._is_target(path)):
+                yield Finding(node.name, f"its path is the address {path}, which is not the target's", todo)
+                return
+
+    def _inherits(self, node: Node) -> Iterator[Finding]:
+        """Yield a finding for a request without a host, or whose default scheme or port is not the target's."""
+        if _http(node, "path").lower().startswith(_ABSOLUTE):
+            return
+        domain, port, scheme = (_inherited(node, name) for name in ("domain", "port", "protocol"))
+        try:
+            found, number = self.values.text(domain).strip(), self.values.text(port).strip()
+            by = self.values.text(scheme).strip().lower() or "http"
+        except UnknownValueError:
+            return  # said where it is written, or allowed
+        if not found:
+            yield Finding(
+                node.name, "has no host, nor do HTTP Request Defaults give one", f"write {_property('host')} there"
+            )
+        elif not self._is_target_host(found):
+            return  # said where it is written, or allowed
+        if not scheme and by != self.target.scheme:
+            yield Finding(node.name, f"goes by {by}, not by {self.target.scheme}", f"write {_property('scheme')}")
+        elif not number and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
+            what = f"has no port: it goes to {_DEFAULT_PORTS[self.target.scheme]}, not to {self.target.port}"
+            yield Finding(node.name, what, f"write {_property('port')}")
+
+    def _is_on(self, raw: str) -> bool:
+        """Return whether a flag is true, or may become so."""
+        try:
+            return self.values.text(raw).strip().lower() == "true"
+        except UnknownValueError:
+            return True
+
+    def _is_target_host(self, host: str) -> bool:
+        return host.strip("[]").lower().removesuffix(".") == self.target.host.lower()
+
+    def _is_target(self, address: str) -> bool:
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]
+        except ValueError:
+            return False
+        is_same = self._is_target_host(host) and (parts.scheme, port) == (self.target.scheme, self.target.port)
+        return is_same or self._is_allowed(host)
+
+    def _is_allowed(self, host: str) -> bool:
+        names = (urlsplit(f"//{entry.rpartition('//')[2]}").hostname for entry in self.allow.hosts)
+        return host.strip("[]").lower().removesuffix(".") in names
+
+    def _goes_elsewhere(self, node: Node) -> bool:
+        """Return whether the element's own host is another one than the target's, by the plan's leave."""
+        try:
+            host = self.values.text(_http(node, "domain")).strip()
+        except UnknownValueError:
+            return bool(self.allow.hosts)
+        return bool(host) and self._is_allowed(host)
+
+    def _column(self, variable: str) -> list[str] | None:
+        """Return all values of a variable that CSV Data Sets set and nothing else; None when they are not known."""
+        found: list[str] = []
+        setters = self.values.setters.get(variable, ())
+        for setter in setters:
+            rows = column(setter, self.values.csv_file(setter), variable) if setter.kind == CSV else None
+            if rows is None:
+                return None
+            found += rows
+        return found if setters else None
+
+
+def _is_script(node: Node, kind: str) -> bool:
+    if kind == "JavaSampler":
+        return node.value("classname") not in _HARMLESS_JAVA
+    return kind.startswith(("JSR223", "BeanShell", "BSF")) or kind in _PROGRAMS
+
+
+def _is_harmless(node: Node, kind: str) -> bool:
+    """Return whether an element, which is no script, sends nothing but HTTP requests."""
+    if _OTHER_PROTOCOLS.search(kind):
+        return False
+    return bool(_HARMLESS.search(kind)) or kind == "JavaSampler" or ".vizualizers." in node.kind
+
+
+def _http(node: Node, name: str) -> str:
+    return node.value(f"HTTPSampler.{name}").strip()
+
+
+def _has_http(node: Node) -> bool:
+    return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)
+
+
+def _inherited(node: Node, name: str) -> str:
+    """Return a sampler's own value, or that of the nearest HTTP Request Defaults."""
+    own = _http(node, name)
+    level: Node | None = node
+    while not own and level is not None:
+        defaults = [child for child in level.children if child.kind == "ConfigTestElement" and child.is_enabled]
+        own = next((value for child in defaults if (value := _http(child, name))), "")
+        level = level.parent
+    return own
+
+
+def _may_become_absolute(start: str) -> bool:
+    text = start.strip().lower()
+    return any(text.startswith(scheme) or scheme.startswith(text) for scheme in _ABSOLUTE)
+
+
+def _property(what: str) -> str:
+    return f"${{__P({what},{_DEFAULTS[what]})}}" if what in _DEFAULTS else "nothing"
+
+
+def _opt_in(line: str) -> str:
+    return f"add {line} under [allow] in the plan's TOML"

@@ -1,1 +1,0 @@
-"""Figures to text: pure functions from a RunSummary; templates place text, values arrive formatted."""

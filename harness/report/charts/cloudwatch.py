@@ -1,0 +1,175 @@
+"""What CloudWatch knows of services, databases and machines: tables of a run and of a sweep, and their charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.base import units
+from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
+from harness.cloudwatch.queries import CONNECTIONS, CPU, ECS, FREE_MEMORY, KIND_TITLES, MEMORY, METRICS, Resource
+from harness.report.charts.over_time import Band, Series, line_chart
+from harness.report.tables import cell, table
+from harness.sweep.levels import Level
+
+NOT_KNOWN = "n/a"
+_Print = Callable[[float | None], str]
+
+
+def _percent(ratio: float | None) -> str:
+    return units.percent_text(ratio, 1)
+
+
+def _count(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+# Metric, head, print.
+_COLUMNS: tuple[tuple[str, str, _Print], ...] = (
+    (CPU, "CPU %", _percent),
+    (MEMORY, "memory %", _percent),
+    (FREE_MEMORY, "free memory MB", units.mb_text),
+    (CONNECTIONS, "connections", _count),
+)
+# Metric, file, title, unit, and what a value is multiplied by.
+_CHARTS = (
+    (CPU, "cloudwatch-cpu", "CPU in CloudWatch", "%", 100.0),
+    (MEMORY, "cloudwatch-memory", "Memory in CloudWatch", "%", 100.0),
+    (FREE_MEMORY, "cloudwatch-free-memory", "Free memory in CloudWatch", "MB", 1 / units.BYTES_PER_MB),
+)
+CHART_NAMES = tuple(name for _, name, *_ in _CHARTS)
+
+
+@dataclass(frozen=True)
+class LevelTable:
+    """A table of a sweep: what it is of, and the table."""
+
+    title: str
+    table: str
+
+
+def resource_title(resource: Resource) -> str:
+    """Return what a resource is called: ECS perf/mod-circulation."""
+    return f"{KIND_TITLES[resource.kind]} {resource.name}"
+
+
+def cloud_table(found: CloudMetrics) -> str:
+    """Return the table of a run: a row per resource, with n/a for what CloudWatch did not have."""
+    names = {metric.metric for metric in found.metrics}
+    columns = [column for column in _COLUMNS if column[0] in names]
+    rows = []
+    for resource in found.resources:
+        row = [cell(resource_title(resource))]
+        for name, _, show in columns:
+            metric = found.metric(resource, name)
+            row += _cells([metric] if metric else [], resource, name, show)
+        rows.append([*row, _periods(found, resource)])
+    heads = [head for _, title, _ in columns for head in (title, "range")]
+    return table(["resource", *heads, "periods"], rows)
+
+
+def _cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, show: _Print) -> list[str]:
+    """Return the average and the range over metrics of one resource; empty when its kind has no such metric."""
+    if name not in (metric.name for metric in METRICS[resource.kind]):
+        return ["", ""]
+    means = [metric.mean for metric in metrics if metric.mean is not None]
+    least = [metric.minimum for metric in metrics if metric.minimum is not None]
+    most = [metric.maximum for metric in metrics if metric.maximum is not None]
+    shown_range = f"{show(min(least))}-{show(max(most))}" if least and most else NOT_KNOWN
+    return [show(median(means)) if means else NOT_KNOWN, shown_range]
+
+
+def _periods(found: CloudMetrics, resource: Resource) -> str:
+    """Return how many of the periods that are counted have a value, of the metric that has the fewest but some."""
+    metrics = [metric for metric in found.metrics if metric.of == resource]
+    fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
+    return f"{fewest} of {metrics[0].period_count}"
+
+
+def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
+    """Return what must be known of the table, a sentence a line."""
+    kinds = {resource.kind for resource in found.resources}
+    stretch = f"{found.from_s} to {found.to_s} s"
+    if found.fit == WITHIN:
+        lines = [f"Periods of {found.period_s} s that lie wholly in the seconds that are counted: {stretch}."]
+    else:
+        lines = [
+            f"No whole period of {found.period_s} s lies in the seconds that are counted: those that overlap them "
+            f"({stretch}) hold something of before or after as well."
+        ]
+    readings = "single readings, of a service those of all its tasks" if ECS in kinds else "single readings"
+    lines.append(f"Averages are those of the periods' averages, ranges are of {readings}.")
+    if ECS in kinds:
+        lines.append("Of a service 100 % is what it reserves.")
+    return lines + cloud_doubts(found, source)
+
+
+def cloud_doubts(found: CloudMetrics, source: str) -> list[str]:
+    """Return what is missing of what was asked for, a sentence a line; nothing when all of it is there."""
+    lines = []
+    absent = [text for resource in found.resources if (text := _absent(found, resource))]
+    if absent:
+        lines.append(f"{NOT_KNOWN}: CloudWatch had nothing ({', '.join(absent)}).")
+    late = [metric for metric in found.metrics if metric.point_count and metric.missing_last_count]
+    if late:
+        most = max(metric.missing_last_count for metric in late)
+        lines.append(
+            f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): CloudWatch is minutes "
+            f"late, or got nothing any more; `./aggregate.py metrics {source}` fetches again."
+        )
+    partial = [metric for metric in found.metrics if not metric.is_complete]
+    if partial:
+        lines.append(f"CloudWatch did not call its answer complete for {_names(partial)}.")
+    return lines
+
+
+def _absent(found: CloudMetrics, resource: Resource) -> str:
+    """Return what CloudWatch had nothing of: the resource, or those of its metrics; empty when it had some of each."""
+    known = {metric.metric for metric in found.metrics if metric.of == resource and metric.point_count}
+    titles = [title for name, title, _ in _COLUMNS if found.metric(resource, name) and name not in known]
+    name = cell(resource_title(resource))
+    return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
+
+
+def _names(metrics: Sequence[CloudMetric]) -> str:
+    return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
+
+
+def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> list[tuple[str, str]]:
+    """Return the charts of a run over time, each its name and its SVG; a period without a value is a gap."""
+    charts = []
+    for name, file, title, unit, factor in _CHARTS:
+        lines = [_series(metric, factor) for metric in found.metrics if metric.metric == name]
+        if any(line.values for line in lines):
+            charts.append((file, line_chart(title, unit, lines, band=band, end_s=run_s)))
+    return charts
+
+
+def _series(metric: CloudMetric, factor: float) -> Series:
+    values = (None if value is None else value * factor for value in metric.averages)
+    return Series(resource_title(metric.of), tuple(zip(metric.seconds, values, strict=True)))
+
+
+def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
+    """Return the tables of a sweep, one per metric: a row per resource, average and range at each level.
+
+    Of repeats the median of the runs' averages, and the range of them all.
+    """
+    shown = [level for level in levels if any(run.cloudwatch for run in level.counted)]
+    found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
+    resources = list(dict.fromkeys(one for runs in found for metrics in runs for one in metrics.resources))
+    tables = []
+    for name, title, show in _COLUMNS:
+        rows = []
+        for resource in resources:
+            if name in (metric.name for metric in METRICS[resource.kind]):
+                row = [cell(resource_title(resource))]
+                for runs in found:
+                    metrics = [metric for one in runs if (metric := one.metric(resource, name))]
+                    row += _cells(metrics, resource, name, show)
+                rows.append(row)
+        if rows:
+            heads = [head for level in shown for head in (units.plural(level.users, "user"), "range")]
+            tables.append(LevelTable(title, table(["resource", *heads], rows)))
+    return tables

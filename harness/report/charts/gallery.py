@@ -1,0 +1,174 @@
+"""The charts of a report: which there are, what they are made of, under which names they are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from defusedxml.ElementTree import fromstring
+
+from harness.cloudwatch.points import CloudMetrics
+from harness.metrics.figures import LOAD
+from harness.metrics.timeline import Timeline
+from harness.report.charts.cloudwatch import CHART_NAMES, cloud_charts
+from harness.report.charts.distribution import distribution_chart
+from harness.report.charts.over_time import (
+    Band,
+    Series,
+    cpu_chart,
+    error_chart,
+    heap_chart,
+    memory_chart,
+    response_time_chart,
+    throughput_chart,
+    user_chart,
+)
+from harness.report.summary import RunSummary
+from harness.run.telemetry import UsageSeries
+from harness.system.heap import HeapSeries
+
+# What a report may have written beside it: an earlier one's that this one does not have is stale.
+FILE_NAME = re.compile(
+    rf"(response-time|throughput|errors|users|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
+)
+_MARKS = (("median", "50"), ("90 %", "90"), ("95 %", "95"), ("99 %", "99"))
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart: the name of its file, and the file's text."""
+
+    name: str
+    svg: str
+
+    @property
+    def alternative(self) -> str:
+        """What the chart shows, in words: its own title and description."""
+        root = fromstring(self.svg)
+        return f"{root.findtext(f'{_SVG}title')}: {root.findtext(f'{_SVG}desc')}"
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The charts of a report, by the section that they stand in."""
+
+    over_time: tuple[Picture, ...]
+    distribution: tuple[Picture, ...]
+    machine: tuple[Picture, ...]
+    heap: tuple[Picture, ...]
+    cloud: tuple[Picture, ...]
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """All of them."""
+        return (*self.over_time, *self.distribution, *self.machine, *self.heap, *self.cloud)
+
+
+def gallery(summary: RunSummary) -> Gallery:
+    """Return the charts of a summary; those without anything to show are left out."""
+    window = summary.window
+    is_cut = window.length_s < window.run_s
+    frame = _Frame((window.from_s, window.to_s) if is_cut else None, window.run_s, summary.origin_s or 0)
+    observed = summary.observed
+    return Gallery(
+        over_time=frame.over_time(summary.timeline) if summary.timeline else (),
+        distribution=_distribution(summary),
+        machine=frame.machine(observed.usage_series) if observed.usage_series else (),
+        heap=frame.heaps(observed.heap_series),
+        cloud=frame.cloud(observed.cloudwatch) if observed.cloudwatch else (),
+    )
+
+
+def middles_s(timeline: Timeline, origin_s: int) -> list[float]:
+    """Return the middle of each stretch of a timeline, in seconds after the load began."""
+    first_s = timeline.start_s - origin_s + timeline.bucket_s / 2
+    return [first_s + timeline.bucket_s * place for place in range(len(timeline.sample_count))]
+
+
+def rates_per_s(timeline: Timeline, origin_s: int, run_s: int) -> tuple[float | None, ...]:
+    """Return the samples per second of each stretch of a timeline.
+
+    None for the first and the last stretch where the run covers them only in part: there a rate would be too low.
+    """
+    width_s = timeline.bucket_s
+    starts = [timeline.start_s - origin_s + width_s * place for place in range(len(timeline.sample_count))]
+    return tuple(
+        count / width_s if start >= 0 and start + width_s < run_s else None
+        for start, count in zip(starts, timeline.sample_count, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What the charts over time have in common: the stretch counted, the length of the run, its first second."""
+
+    band: Band | None
+    run_s: int
+    origin_s: int
+
+    def over_time(self, timeline: Timeline) -> tuple[Picture, ...]:
+        width_s = timeline.bucket_s
+        middles = middles_s(timeline, self.origin_s)
+        rates = rates_per_s(timeline, self.origin_s, self.run_s)
+        known = [(middle, rate) for middle, rate in zip(middles, rates, strict=True) if rate is not None]
+        pictures = [
+            Picture(
+                "response-time.svg",
+                response_time_chart(middles, timeline.average_ms, timeline.p90_ms, self.band, self.run_s),
+            ),
+            Picture(
+                "throughput.svg",
+                throughput_chart([at for at, _ in known], [rate for _, rate in known], self.band, self.run_s),
+            ),
+            Picture(
+                "errors.svg",
+                error_chart(middles, timeline.error_count, timeline.sample_count, width_s, self.band, self.run_s),
+            ),
+        ]
+        if any(users is not None for users in timeline.active_users):
+            pictures.append(Picture("users.svg", user_chart(middles, timeline.active_users, self.band, self.run_s)))
+        return tuple(pictures)
+
+    def machine(self, series: Sequence[UsageSeries]) -> tuple[Picture, ...]:
+        cores = [
+            Series(process.process, tuple(zip(process.seconds, process.cpu_cores, strict=True))) for process in series
+        ]
+        sizes = [
+            Series(process.process, tuple(zip(process.seconds, process.rss_bytes, strict=True))) for process in series
+        ]
+        return (
+            Picture("cpu.svg", cpu_chart(cores, self.band, self.run_s)),
+            Picture("memory.svg", memory_chart(sizes, self.band, self.run_s)),
+        )
+
+    def heaps(self, series: Sequence[HeapSeries]) -> tuple[Picture, ...]:
+        return tuple(
+            Picture(
+                f"heap-{number}.svg" if len(series) > 1 else "heap.svg",
+                heap_chart(
+                    heap.process,
+                    heap.seconds,
+                    heap.used_bytes,
+                    heap.committed_bytes,
+                    heap.reserved_bytes,
+                    self.band,
+                    self.run_s,
+                ),
+            )
+            for number, heap in enumerate(series, start=1)
+        )
+
+    def cloud(self, found: CloudMetrics) -> tuple[Picture, ...]:
+        return tuple(Picture(f"{name}.svg", svg) for name, svg in cloud_charts(found, self.band, self.run_s))
+
+
+def _distribution(summary: RunSummary) -> tuple[Picture, ...]:
+    load = summary.group(LOAD)
+    if load is None:
+        return ()
+    percentiles = load.total.percentiles_ms
+    marks = [(name, percentiles[key]) for name, key in _MARKS if key in percentiles]
+    chart = distribution_chart("Response times of the load", load.total.counts.histogram.counts, marks)
+    return (Picture("distribution.svg", chart),)

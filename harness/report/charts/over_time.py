@@ -1,0 +1,285 @@
+"""The charts of a report over time, as SVG text: throughput, response times, errors, users, CPU, memory, heap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeGuard
+
+from harness.base import units
+from harness.report.charts import svg
+from harness.report.charts.axes import Axis, time_axis, value_axis
+from harness.report.charts.svg import Key, Plot
+
+AFTER_START = "time since the load began"
+FEW_BARS = 20
+LEAST_BAR_PX = (4.0, 8.0)  # of a few: one second with one error among thousands of samples is still seen
+LEAST_BAR_OF_MANY_PX = (1.0, 2.0)  # many are seen anyway, and must not look like more than they are
+_MOST_POINTS = 800  # of a line, about one for each px; of more, means are drawn, and how far they lie apart
+_STRETCHES = 400
+
+Band = tuple[float, float]
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: its name and its points, (second, value of 0 or more) in order; a value of None is a gap."""
+
+    name: str
+    points: tuple[tuple[float, float | None], ...]
+
+    @property
+    def values(self) -> list[float]:
+        """The values that are known."""
+        return [value for _, value in self.points if _is_known(value)]
+
+
+def line_chart(
+    title: str,
+    y_unit: str,
+    series: Sequence[Series],
+    x_label: str = AFTER_START,
+    band: Band | None = None,
+    end_s: float = 0.0,
+) -> str:
+    """Return a chart of lines over seconds; `band` is the stretch of time that the figures were counted in.
+
+    The lower axis goes on to `end_s` at least, so that charts of one run line up, one below the other.
+
+    Up to six lines are easy to tell apart. A line of more than 800 points is drawn as the means of stretches, shaded
+    from the least to the greatest value of each, and the legend says so.
+    """
+    most_points = max((len(line.points) for line in series), default=0)
+    stretch = math.ceil(most_points / _STRETCHES) if most_points > _MOST_POINTS else 1
+    looks = [_look(place) for place in range(len(series))]
+    drawn = list(zip(series, looks, strict=True))
+
+    def draw(plot: Plot) -> list[str]:
+        shades = [part for line, (colour, _) in drawn for part in _shades(plot, line, colour, stretch)]
+        return shades + [part for line, look in drawn for part in _lines(plot, line, *look, stretch)]
+
+    keys = [svg.line_key(line.name, *look) for line, look in drawn] if len(series) > 1 else []
+    if stretch > 1:
+        keys.append(svg.box_key(f"least to greatest of {stretch} points, their mean as line", f"shade c{svg.CONTEXT}"))
+    description = " ".join(_in_words(line) for line in series)
+    return _chart(_Frame(title, y_unit, x_label, band, end_s), series, keys, draw, description)
+
+
+def throughput_chart(xs: Sequence[float], rates_per_s: Values, band: Band | None = None, end_s: float = 0.0) -> str:
+    """Return the chart of samples per second."""
+    return line_chart("Throughput", "samples/s", [_series("samples/s", xs, rates_per_s)], band=band, end_s=end_s)
+
+
+def response_time_chart(
+    xs: Sequence[float], averages_ms: Values, p90s_ms: Values, band: Band | None = None, end_s: float = 0.0
+) -> str:
+    """Return the chart of average and 90 % line in milliseconds; None where no sample ended."""
+    lines = [_series("average", xs, averages_ms), _series("90 %", xs, p90s_ms)]
+    return line_chart("Response time", "ms", lines, band=band, end_s=end_s)
+
+
+def user_chart(xs: Sequence[float], users: Values, band: Band | None = None, end_s: float = 0.0) -> str:
+    """Return the chart of active users."""
+    return line_chart("Users", "active", [_series("users", xs, users)], band=band, end_s=end_s)
+
+
+def error_chart(
+    xs: Sequence[float],
+    error_counts: Sequence[int],
+    sample_counts: Sequence[int],
+    bucket_s: float,
+    band: Band | None = None,
+    end_s: float = 0.0,
+) -> str:
+    """Return the chart of errors per second, drawn over the samples per second they are part of.
+
+    The bar of a stretch of `bucket_s` seconds stands about its x. The legend says the total in words, so that no errors
+    and one error cannot be taken for each other.
+    """
+    words = _errors_in_words(sum(error_counts), sum(sample_counts))
+    joined = math.ceil(len(xs) / _STRETCHES) if len(xs) > _MOST_POINTS else 1
+    errors, samples = (_rate_bars(xs, counts, bucket_s, joined) for counts in (error_counts, sample_counts))
+    rates = Series("samples", tuple((x, rate) for x, (_, _, rate) in zip(xs[::joined], samples, strict=True)))
+    failed = [bar for bar in errors if bar[2]]
+    least_px = LEAST_BAR_PX if len(failed) <= FEW_BARS else LEAST_BAR_OF_MANY_PX
+
+    def draw(plot: Plot) -> list[str]:
+        return [
+            plot.bars(samples, svg.CONTEXT, (0, 0), "shade"),
+            *([plot.bars(failed, svg.WARNING, least_px)] if failed else []),
+        ]
+
+    keys = [svg.box_key(words, f"bar c{svg.WARNING}"), svg.box_key("all samples", f"shade c{svg.CONTEXT}")]
+    unit = "per second" if joined == 1 else f"per second, mean of {units.duration_text(joined * bucket_s)}"
+    return _chart(_Frame("Errors", unit, AFTER_START, band, end_s), [rates], keys, draw, f"{words}.")
+
+
+def cpu_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
+    """Return the chart of CPU per process in % of one core; the series are in cores."""
+    lines = [_scaled(process, 100) for process in processes]
+    return line_chart("CPU", "% of one core", lines, band=band, end_s=end_s)
+
+
+def memory_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
+    """Return the chart of resident memory per process in MB; the series are in bytes."""
+    return line_chart("Memory", "MB resident", _in_mb(processes), band=band, end_s=end_s)
+
+
+def heap_chart(
+    process: str,
+    xs: Sequence[float],
+    used_bytes: Values,
+    committed_bytes: Values,
+    reserved_bytes: Values,
+    band: Band | None = None,
+    end_s: float = 0.0,
+) -> str:
+    """Return the chart of the heap of a JVM in MB: used, committed and reserved."""
+    named = (("used", used_bytes), ("committed", committed_bytes), ("reserved", reserved_bytes))
+    lines = _in_mb([_series(name, xs, values) for name, values in named])
+    return line_chart(f"JVM heap of {process}", "MB", lines, band=band, end_s=end_s)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What stands around the lines."""
+
+    title: str
+    y_unit: str
+    x_label: str
+    band: Band | None
+    end_s: float
+
+
+def _chart(
+    frame: _Frame, lines: Sequence[Series], keys: list[Key], draw: Callable[[Plot], list[str]], description: str
+) -> str:
+    x = time_axis([frame.end_s, *(second for line in lines for second, _ in line.points)])
+    y = value_axis([value for line in lines for value in line.values])
+    band = _clipped(frame.band, x)
+    if band:
+        keys = [*keys, svg.box_key(f"counted: {_stretch(band, x)}", "band edge")]
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no values", "muted middle")
+    body = [
+        rows,
+        *(_band(plot, band) if band else []),
+        plot.axes(f"{frame.x_label}, {x.unit}"),
+        *(draw(plot) if any(line.values for line in lines) else [nothing]),
+    ]
+    about = f"{frame.y_unit} over {frame.x_label}, {_stretch((x.low, x.high), x)}. {description}"
+    return svg.document(frame.title, frame.y_unit, about, plot.bottom + svg.FOOT_PX, body)
+
+
+def _band(plot: Plot, band: Band) -> list[str]:
+    left, right = (plot.x_px(at) for at in band)
+    return [
+        svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
+        *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
+    ]
+
+
+def _clipped(band: Band | None, x: Axis) -> Band | None:
+    """Return the part of the band that the axis shows; None without one."""
+    if band is None or band[1] <= x.low or band[0] >= x.high:
+        return None
+    return max(band[0], x.low), min(band[1], x.high)
+
+
+def _stretch(band: Band, x: Axis) -> str:
+    """Return a stretch of time as the axis writes times, to the second."""
+    if x.unit == "s":
+        return f"{band[0]:.3g} to {band[1]:.3g} s"
+    return " to ".join(f"{'−' if at < 0 else ''}{units.clock_text(abs(at))}" for at in band)
+
+
+def _lines(plot: Plot, line: Series, colour: int, dash: str, stretch: int) -> list[str]:
+    return [plot.line([(span.second, span.mean) for span in run], colour, dash) for run in _runs(_spans(line, stretch))]
+
+
+def _shades(plot: Plot, line: Series, colour: int, stretch: int) -> list[str]:
+    if stretch == 1:
+        return []
+    runs = _runs(_spans(line, stretch))
+    return [plot.shade([(span.second, span.least, span.most) for span in run], colour) for run in runs if len(run) > 1]
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A stretch of points: the middle second, and mean, least and greatest of the values that are known."""
+
+    second: float
+    mean: float
+    least: float
+    most: float
+
+
+def _spans(line: Series, stretch: int) -> Iterator[_Span | None]:
+    """Yield what stands in each `stretch` of points; None where no value of it is known."""
+    for start in range(0, len(line.points), stretch):
+        points = line.points[start : start + stretch]
+        known = [value for _, value in points if _is_known(value)]
+        middle = (points[0][0] + points[-1][0]) / 2
+        yield _Span(middle, sum(known) / len(known), min(known), max(known)) if known else None
+
+
+def _runs(spans: Iterable[_Span | None]) -> list[list[_Span]]:
+    """Return the spans between gaps."""
+    return [[span for span in run if span] for is_gap, run in groupby(spans, lambda span: span is None) if not is_gap]
+
+
+def _look(place: int) -> tuple[int, str]:
+    """Return colour and dash of the series at a place; the pairs repeat after 36 series."""
+    count = len(svg.COLOURS)
+    return place % count, svg.DASHES[(place + place // count) % count]
+
+
+def _rate_bars(
+    xs: Sequence[float], counts: Sequence[int], bucket_s: float, joined: int
+) -> list[tuple[float, float, float]]:
+    """Return bars (from, to, per second), each of `joined` stretches of `bucket_s` seconds, the last maybe of fewer."""
+    bars = []
+    for start in range(0, len(xs), joined):
+        held = counts[start : start + joined]
+        seconds = len(held) * bucket_s
+        left = xs[start] - bucket_s / 2
+        bars.append((left, left + seconds, sum(held) / seconds))
+    return bars
+
+
+def _series(name: str, xs: Sequence[float], values: Values) -> Series:
+    return Series(name, tuple(zip(xs, values, strict=True)))
+
+
+def _scaled(series: Series, factor: float) -> Series:
+    return Series(series.name, tuple((x, None if value is None else value * factor) for x, value in series.points))
+
+
+def _in_mb(series: Sequence[Series]) -> list[Series]:
+    return [_scaled(line, 1 / units.BYTES_PER_MB) for line in series]
+
+
+def _is_known(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
+def _errors_in_words(error_count: int, sample_count: int) -> str:
+    if not error_count:
+        return f"no errors in {sample_count:,} samples"
+    percent = units.percent_text(error_count / sample_count)
+    percent = "below 0.01" if percent == "0.00" else percent
+    return f"errors: {error_count:,} of {sample_count:,} samples ({percent} %)"
+
+
+def _in_words(line: Series) -> str:
+    known = line.values
+    if not known:
+        return f"{line.name}: no values."
+    gap_count = len(line.points) - len(known)
+    gaps = f"; {gap_count} of {len(line.points)} points without a value" if gap_count else ""
+    least, most, last = (svg.figure(value) for value in (min(known), max(known), known[-1]))
+    return f"{line.name}: least {least}, most {most}, last {last}{gaps}."

@@ -1,0 +1,279 @@
+"""SVG text of a chart's parts: card, title, legend, axes, lines, bars. No scripts, no links, the same bytes each time.
+
+GitHub shows an SVG file as an image, whose `prefers-color-scheme` follows the reader's system and not GitHub's theme.
+So a chart brings its own opaque card, and everything on it switches with the card.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from harness.report.charts.axes import Axis
+
+WIDTH = 880
+HEIGHT = 300
+LEFT, RIGHT = 84, 850  # of every plot, so that charts one below the other line up
+HEAD_PX = 44  # above the legend: title and unit
+FOOT_PX = 58  # below the plot: tick texts and the axis's title
+LEAST_PLOT_PX = 140  # a chart grows where its legend would leave less
+TEXT_PX, TITLE_PX = 15, 17
+LINE_PX = 22  # one row of a legend
+SWATCH_PX = 34
+_KEY_GAP_PX = 24
+# Both sets are told apart by colour-blind readers as well; the first is at least 3:1 on the dark card too, for viewers
+# that do not switch.
+COLOURS = ("#1673c4", "#d9620b", "#0b8f6f", "#b04fa0", "#78828c", "#7a5c00")
+COLOURS_ON_DARK = ("#4493f8", "#f28c45", "#33c29a", "#d873c9", "#98a2ad", "#efe08a")
+MAIN, WARNING, CONTEXT = 0, 1, 4  # places in both sets
+DASHES = ("", "9 3", "3 3", "12 3 3 3", "6 2 2 2 2 2", "1.5 2.5")
+CARD, CARD_DARK = "#ffffff", "#0d1117"
+BAND, BAND_DARK = "#eaf1fa", "#15233a"
+_FONT = "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,sans-serif"
+
+
+def _colour_rules(colours: Sequence[str]) -> str:
+    return "".join(f".c{place}{{color:{colour}}}" for place, colour in enumerate(colours))
+
+
+_STYLE = (
+    f"text{{font:{TEXT_PX}px {_FONT};fill:#1f2328}}"
+    f".title{{font-size:{TITLE_PX}px;font-weight:600}}.muted{{font-size:{TEXT_PX}px;font-weight:400;fill:#59636e}}"
+    ".middle{text-anchor:middle}.end{text-anchor:end}"
+    f".card{{fill:{CARD};stroke:#d1d9e0}}.grid{{stroke:#e0e5ea}}.axis{{stroke:#818b98}}"
+    f".band{{fill:{BAND}}}.edge{{stroke:#9fb6d3;stroke-dasharray:2 2}}.mark{{stroke:#1f2328;fill:none}}"
+    ".line{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}"
+    ".bar{fill:currentColor}.shade{fill:currentColor;fill-opacity:.25}"
+    f"{_colour_rules(COLOURS)}"
+    "@media (prefers-color-scheme:dark){"
+    "text{fill:#f0f6fc}.muted{fill:#9198a1}"
+    f".card{{fill:{CARD_DARK};stroke:#3d444d}}.grid{{stroke:#2a313c}}.axis{{stroke:#656c76}}"
+    f".band{{fill:{BAND_DARK}}}.edge{{stroke:#3c5f8f}}.mark{{stroke:#f0f6fc}}.shade{{fill-opacity:.35}}"
+    f"{_colour_rules(COLOURS_ON_DARK)}}}"
+)
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def plain(words: str) -> str:
+    """Return text as XML holds it: one line, escaped, characters that XML forbids replaced."""
+    return escape(" ".join(_FORBIDDEN.sub("\ufffd", words).split()))
+
+
+def text_width(words: str) -> float:
+    """Return about how wide a text is, in px: rather too wide, since the reader's font is not known."""
+    return TEXT_PX * sum(_em(letter) for letter in words)
+
+
+def _em(letter: str) -> float:
+    if letter in " ijlI.,:;'|!":
+        return 0.34
+    if letter in "frt()[]-/":
+        return 0.42
+    if letter in "mwMW%@" or unicodedata.east_asian_width(letter) in "WF":
+        return 1.0
+    return 0.8 if letter.isupper() else 0.64
+
+
+def shortened(words: str, most_px: float) -> str:
+    """Return the text, its middle left out where it is wider than `most_px`."""
+    shown, kept = words, len(words)
+    while kept > 2 and text_width(shown) > most_px:
+        kept -= 1
+        shown = words[: (kept + 1) // 2] + "…" + words[-(kept // 2) :]
+    return shown
+
+
+def spread(centres: Sequence[float], widths: Sequence[float], low: float, high: float) -> list[float]:
+    """Return the centres, ascending, moved as little as it takes to keep all widths apart and inside low..high.
+
+    What would overlap is laid side by side as one block, about the middle of where its parts wanted to be.
+    """
+    blocks: list[tuple[float, list[float]]] = []  # left end, widths
+    for centre, width in zip(centres, widths, strict=True):
+        left, parts = centre - width / 2, [width]
+        left = max(low, min(left, high - width))
+        while blocks and blocks[-1][0] + sum(blocks[-1][1]) > left:
+            before_left, before = blocks.pop()
+            wanted = (before_left * len(before) + (left - sum(before)) * len(parts)) / (len(before) + len(parts))
+            parts = before + parts
+            left = max(low, min(wanted, high - sum(parts)))
+        blocks.append((left, parts))
+    return [left + sum(parts[:place]) + parts[place] / 2 for left, parts in blocks for place in range(len(parts))]
+
+
+def number(value: float) -> str:
+    """Return a coordinate with one decimal at most, as short as SVG allows."""
+    return _tenths(round(value * 10))
+
+
+def _tenths(tenths: int) -> str:
+    whole, part = divmod(abs(tenths), 10)
+    digits = (str(whole) if whole or not part else "") + (f".{part}" if part else "")
+    return f"-{digits}" if tenths < 0 else digits
+
+
+def text(x: float, y: float, words: str, style: str = "") -> str:
+    """Return a text element; x is its start, middle or end, as `style` says."""
+    kind = f' class="{style}"' if style else ""
+    return f'<text x="{number(x)}" y="{number(y)}"{kind}>{plain(words)}</text>'
+
+
+def tick_text(x: float, y: float, words: str) -> str:
+    """Return a text about x, moved inwards where it would leave the card."""
+    room = text_width(words) / 2 + 6
+    return text(min(max(x, room), WIDTH - room), y, words, "middle")
+
+
+def straight(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    """Return a straight line of a style."""
+    ends = " ".join(f'{name}="{number(at)}"' for name, at in (("x1", x1), ("y1", y1), ("x2", x2), ("y2", y2)))
+    return f'<line {ends} class="{style}"/>'
+
+
+def bent(start: tuple[float, float], bend: tuple[float, float], end: tuple[float, float], style: str) -> str:
+    """Return a line of two parts with a style."""
+    places = " ".join(f"{number(x)},{number(y)}" for x, y in (start, bend, end))
+    return f'<polyline points="{places}" class="{style}"/>'
+
+
+def rectangle(x: float, y: float, width: float, height: float, style: str) -> str:
+    """Return a rectangle of a style."""
+    return f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" class="{style}"/>'
+
+
+def figure(value: float) -> str:
+    """Return a value for words: whole from 100 up, three digits below."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The field between the axes, and where a value stands on it in px."""
+
+    x: Axis
+    y: Axis
+    top: float
+    bottom: float
+
+    def x_px(self, value: float) -> float:
+        """Return the place of a value along the lower axis."""
+        return LEFT + self.x.share(value) * (RIGHT - LEFT)
+
+    def y_px(self, value: float) -> float:
+        """Return the place of a value along the left axis; downwards is positive."""
+        return self.bottom - self.y.share(value) * (self.bottom - self.top)
+
+    def axes(self, x_title: str) -> str:
+        """Return grid, ticks, tick texts and the title of the lower axis."""
+        parts = []
+        for value, words in self.y.ticks:
+            y = self.y_px(value)
+            parts += [straight(LEFT, y, RIGHT, y, "grid" if value else "axis"), text(LEFT - 8, y + 5, words, "end")]
+        for value, words in self.x.ticks:
+            x = self.x_px(value)
+            parts += [straight(x, self.bottom, x, self.bottom + 5, "axis"), tick_text(x, self.bottom + 21, words)]
+        parts.append(text((LEFT + RIGHT) / 2, self.bottom + 44, x_title, "muted middle"))
+        return "\n".join(parts)
+
+    def line(self, points: Sequence[tuple[float, float]], colour: int, dash: str) -> str:
+        """Return a line through points; a single point is a dot."""
+        places = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in points]
+        if len(places) == 1:
+            x, y = places[0]
+            return f'<circle cx="{_tenths(x)}" cy="{_tenths(y)}" r="2.5" class="bar c{colour}"/>'
+        return f'<path class="line c{colour}" d="{_through(places)}"{dashed(dash)}/>'
+
+    def shade(self, spans: Sequence[tuple[float, float, float]], colour: int) -> str:
+        """Return the area between (x, least, greatest)."""
+        outline = [(x, most) for x, _, most in spans] + [(x, least) for x, least, _ in reversed(spans)]
+        places = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in outline]
+        return f'<path class="shade c{colour}" d="{_through(places)}z"/>'
+
+    def bars(
+        self, bars: Sequence[tuple[float, float, float]], colour: int, least: tuple[float, float], style: str = "bar"
+    ) -> str:
+        """Return bars from 0, each (from, to, value); `least` is their least width and height in px."""
+        steps = []
+        for start, end, value in bars:
+            left, right = self.x_px(start), self.x_px(end)
+            spare = max(0.0, least[0] - (right - left)) / 2
+            left, right = left - spare, right + spare
+            height = max(least[1], self.bottom - self.y_px(value))
+            corner = _pair(round(left * 10), round(self.bottom * 10))
+            wide, high = round(right * 10) - round(left * 10), round(height * 10)
+            steps.append(f"M{corner}v{_tenths(-high)}h{_tenths(wide)}v{_tenths(high)}z")
+        return f'<path class="{style} c{colour}" d="{"".join(steps)}"/>'
+
+
+def _through(places: Sequence[tuple[int, int]]) -> str:
+    """Return the path through places in tenths of a px; each step is relative to the place before, which is shorter."""
+    steps = [_pair(x - before_x, y - before_y) for (before_x, before_y), (x, y) in pairwise(places)]
+    parted = [step if place == 0 or step.startswith("-") else " " + step for place, step in enumerate(steps)]
+    return f"M{_pair(*places[0])}l{''.join(parted)}"
+
+
+def _pair(x: int, y: int) -> str:
+    return _tenths(x) + ("" if y < 0 else " ") + _tenths(y)
+
+
+def dashed(dash: str) -> str:
+    """Return the attribute of a dashed line; nothing for a solid one."""
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of the legend: its name, and its swatch drawn with the left end at (x, y)."""
+
+    name: str
+    swatch: Callable[[float, float], str]
+
+
+def line_key(name: str, colour: int, dash: str) -> Key:
+    """Return the entry of a line."""
+
+    def swatch(x: float, y: float) -> str:
+        return f'<path class="line c{colour}" d="M{number(x)} {number(y)}h{SWATCH_PX}"{dashed(dash)}/>'
+
+    return Key(name, swatch)
+
+
+def box_key(name: str, style: str) -> Key:
+    """Return the entry of bars or of a shaded stretch."""
+    return Key(name, lambda x, y: rectangle(x, y - 6, SWATCH_PX, 12, style))
+
+
+def legend(keys: Sequence[Key], top: float) -> tuple[str, float]:
+    """Return the legend's rows below `top`, and where they end."""
+    parts, x, y = [], float(LEFT), top
+    for key in keys:
+        name = shortened(key.name, RIGHT - LEFT - SWATCH_PX - 7)
+        width = SWATCH_PX + 7 + text_width(name) + _KEY_GAP_PX
+        if x > LEFT and x + width - _KEY_GAP_PX > WIDTH - 12:
+            x, y = float(LEFT), y + LINE_PX
+        parts += [key.swatch(x, y + LINE_PX / 2), text(x + SWATCH_PX + 7, y + LINE_PX / 2 + 5, name)]
+        x += width
+    return "\n".join(parts), y + LINE_PX if keys else top
+
+
+def document(title: str, unit: str, description: str, height: float, body: Sequence[str]) -> str:
+    """Return a whole SVG file: the card with title and unit, and what stands on it."""
+    room = (WIDTH - 48 - text_width(unit)) * TEXT_PX / (TITLE_PX * 1.1)  # bold letters are wider
+    heading = f'<tspan>{plain(shortened(title, room))}</tspan><tspan class="muted" dx="8">{plain(unit)}</tspan>'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{number(height)}" '
+            f'viewBox="0 0 {WIDTH} {number(height)}" role="img" aria-labelledby="title desc">',
+            f'<title id="title">{plain(title)}</title>',
+            f'<desc id="desc">{plain(description)}</desc>',
+            f"<style>{_STYLE}</style>",
+            f'<rect x=".5" y=".5" width="{WIDTH - 1}" height="{number(height - 1)}" rx="6" class="card"/>',
+            f'<text x="20" y="30" class="title">{heading}</text>',
+            *body,
+            "</svg>\n",
+        ]
+    )

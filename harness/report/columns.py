@@ -1,0 +1,171 @@
+"""The columns of the tables: how each is headed and printed, its JSON key, and which of them a layout has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.base import units
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.metrics.figures import PERCENTILES, LabelFigures
+
+DEFAULT, CLASSIC, WIDE = "default", "classic", "wide"
+LAYOUTS = (DEFAULT, CLASSIC, WIDE)
+Figure = float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of figures: its head, its JSON key, the figure in full precision, and the figure in print.
+
+    `is_time` tells the columns in which the greatest figure is the slowest.
+    """
+
+    title: str
+    key: str
+    figure: Callable[[LabelFigures], Figure]
+    text: Callable[[Figure], str]
+    is_time: bool = False
+
+    def cell(self, figures: LabelFigures) -> str:
+        """Return the figure in print; nothing when it is not known."""
+        return self.text(self.figure(figures))
+
+
+def _count_text(value: Figure) -> str:
+    return "" if value is None else str(value)
+
+
+def _bytes_text(value: Figure) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _classic_percent_text(value: Figure) -> str:
+    return "" if value is None else f"{units.percent_text(value, 5)}%"
+
+
+def _classic_kb_text(value: Figure) -> str:
+    return "" if value is None else f"{units.kb_text(value)} KB/s"
+
+
+def _classic_time(column: Column) -> Column:
+    """Return a column of times as the reports of 2015 have it: whole milliseconds, no unit in its head."""
+    return replace(column, title=column.title.removesuffix(" ms").replace(" ", ""), text=units.ms_text)
+
+
+COUNT = Column("count", "sample_count", lambda label: label.sample_count, _count_text)
+AVERAGE = Column("average ms", "average_ms", lambda label: label.average_ms, units.average_text, is_time=True)
+STDDEV = Column("stddev ms", "stddev_ms", lambda label: label.stddev_ms, units.average_text)
+MIN = Column("min ms", "min_ms", lambda label: label.min_ms, units.ms_text)
+MAX = Column("max ms", "max_ms", lambda label: label.max_ms, units.ms_text)
+ERROR_RATIO = Column("errors %", "error_ratio", lambda label: label.error_ratio, units.percent_text)
+ERROR_COUNT = Column("errors", "error_count", lambda label: label.error_count, _count_text)
+RATE = Column("req/s", "rate_per_s", lambda label: label.rate_per_s, units.rate_text)
+SUCCESS_RATE = Column("successful req/s", "success_rate_per_s", lambda label: label.success_rate_per_s, units.rate_text)
+RECEIVED = Column("KB/s received", "received_bytes_per_s", lambda label: label.received_bytes_per_s, units.kb_text)
+SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_per_s, units.kb_text)
+BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, _bytes_text)
+LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
+CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
+# Those of 50 and 90 stand in every layout, whichever others are asked for.
+STANDING = ("50", "90")
+
+
+def percentile_column(percentile: str) -> Column:
+    """Return the column of a percentile, which must be among those counted."""
+    title = "median ms" if percentile == "50" else f"{percentile} % ms"
+    return Column(
+        title,
+        f"p{percentile}_ms",
+        lambda label: label.percentiles_ms[percentile],
+        units.ms_text,
+        is_time=float(percentile) >= 90,
+    )
+
+
+def rising(percentiles: Iterable[str]) -> tuple[str, ...]:
+    """Return percentiles without doubles, the least first."""
+    return tuple(sorted(set(percentiles), key=float))
+
+
+def columns_of(layout: str, asked: Sequence[str] | None = None) -> tuple[Column, ...]:
+    """Return the columns of a layout behind the label; `asked` are percentiles in place of the layout's own.
+
+    The median and the 90 % line stand there in any case.
+    """
+    own = PERCENTILES if layout == WIDE else ()
+    percentiles = [percentile_column(text) for text in rising((*STANDING, *(own if asked is None else asked)))]
+    times = (AVERAGE, *percentiles, MIN, MAX)
+    if layout == CLASSIC:
+        return (
+            replace(COUNT, title="#count"),
+            *(_classic_time(column) for column in times),
+            replace(ERROR_RATIO, title="errors", text=_classic_percent_text),
+            replace(RECEIVED, title="bandwidth", text=_classic_kb_text),
+        )
+    if layout == DEFAULT:
+        return (COUNT, *times, ERROR_RATIO, ERROR_COUNT, RATE, RECEIVED, SENT)
+    return (
+        COUNT, *times, STDDEV, ERROR_RATIO, ERROR_COUNT, RATE, SUCCESS_RATE, RECEIVED, SENT, BYTES_MEAN, LATENCY,
+        CONNECT,
+    )  # fmt: skip
+
+
+def parse_percentiles(text: str) -> tuple[str, ...]:
+    """Return the percentiles of `50,90,99.9` as texts in their shortest form; UsageError for what is none."""
+    found: list[str] = []
+    for part in text.split(","):
+        percentile = units.number_text(units.parse_number(part.strip(), "--percentiles", 0, 100))
+        if percentile in found:
+            raise UsageError(f"--percentiles {text}: {percentile} stands there twice", "name each once")
+        found.append(percentile)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class SortOrder:
+    """By what the labels of a table are sorted; None is by the label itself."""
+
+    column: Column | None
+    greatest_first: bool
+
+    def sorted(self, labels: Iterable[LabelFigures]) -> tuple[LabelFigures, ...]:
+        """Return the labels in order: equal ones as they came, those without a figure last."""
+        if self.column is None:
+            return tuple(sorted(labels, key=lambda label: label.label, reverse=self.greatest_first))
+        figure, labels = self.column.figure, tuple(labels)
+        known = [(value, label) for label in labels if (value := figure(label)) is not None]
+        known.sort(key=lambda pair: pair[0], reverse=self.greatest_first)
+        return (*(label for _, label in known), *(label for label in labels if figure(label) is None))
+
+
+def parse_sort(text: str, asked: Sequence[str] | None = None) -> SortOrder:
+    """Return the order meant by a column's head or JSON key; UsageError names the columns that there are.
+
+    The greatest figure comes first, and of labels the letter A; a `-` before the name turns that around.
+    """
+    name = text.strip()
+    is_reversed = name.startswith("-")
+    wanted = _plain(name.removeprefix("-"))
+    if wanted == "label":
+        return SortOrder(None, is_reversed)
+    columns = columns_of(WIDE, (*PERCENTILES, *(asked or ())))
+    for column in columns:
+        if wanted in _names(column):
+            return SortOrder(column, not is_reversed)
+    titles = ["label", *(column.title for column in columns)]
+    near = did_you_mean(name.removeprefix("-"), [*titles, *(column.key for column in columns)])
+    raise UsageError(f"--sort {text}: no such column", f"{near}there are: {', '.join(titles)}")
+
+
+def _names(column: Column) -> set[str]:
+    """Return all names of a column in plain form: its head, with and without ms, and its JSON key."""
+    names = {column.title, column.title.removesuffix(" ms"), column.key, column.key.removesuffix("_ms")}
+    if column.key == "p50_ms":
+        names |= {"50 %", "median_ms"}
+    return {_plain(name) for name in names}
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace(" ", "").replace("_", "")

@@ -1,0 +1,108 @@
+"""What programs read: CSV, JSON and JSON lines of the rows shown, figures in full precision."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.metrics.figures import LabelFigures
+from harness.report.columns import Column
+from harness.report.selection import Shown, View
+
+_TO_QUOTE = re.compile('[",\r\n]')
+_CSV_KEYS = ("source", "group", "label", "is_total", "is_transaction")
+
+
+def csv_head(columns: Sequence[Column]) -> str:
+    """Return the first line of a CSV: the JSON keys of its columns."""
+    return _csv_lines([[*_CSV_KEYS, *(column.key for column in columns)]])
+
+
+def csv_rows(view: View, columns: Sequence[Column]) -> str:
+    """Return a line per row, quoted as RFC 4180 says; a figure that is not known is an empty cell."""
+    return _csv_lines(
+        [view.source, group.name, row.label, _truth(is_total), _truth(row.is_transaction)]
+        + ["" if (figure := column.figure(row)) is None else json.dumps(figure) for column in columns]
+        for group, row, is_total in _rows(view)
+    )
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
+    return "".join(",".join(map(_quoted, row)) + "\n" for row in rows)
+
+
+def _quoted(text: str) -> str:
+    """Return a field of a CSV; the csv module would leave a lone carriage return unquoted and not read it back."""
+    return '"' + text.replace('"', '""') + '"' if _TO_QUOTE.search(text) else text
+
+
+def json_lines(view: View, percentiles: Sequence[str]) -> str:
+    """Return one JSON object a line for every row."""
+    return "".join(
+        _dumps(
+            {
+                "source": view.source,
+                "group": group.name,
+                "is_total": is_total,
+                **_figures(row, percentiles),
+            }
+        )
+        + "\n"
+        for group, row, is_total in _rows(view)
+    )
+
+
+def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:
+    """Return the rows shown as plain data, under the keys that the JSON of a run has for them; without `counts`."""
+    summary = view.summary
+    return {
+        "format_version": summary.format_version,
+        "source": view.source,
+        "verdict": asdict(summary.verdict),
+        "window": asdict(summary.window),
+        "groups": [_group(group, percentiles) for group in view.groups],
+        "whole": _group(view.whole, percentiles) if view.whole else None,
+        "remarks": list(view.remarks),
+        "caveats": [asdict(caveat) for caveat in summary.caveats],
+        "dropped_count": summary.dropped_count,
+        "dropped_first": [list(dropped) for dropped in summary.dropped_first],
+    }
+
+
+def json_text(data: Any) -> str:
+    """Return indented JSON."""
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _group(group: Shown, percentiles: Sequence[str]) -> dict[str, Any]:
+    return {
+        "name": group.name,
+        "counts_transactions": group.counts_transactions,
+        "labels": [_figures(label, percentiles) for label in group.labels],
+        "total": _figures(group.total, percentiles) if group.total else None,
+    }
+
+
+def _figures(figures: LabelFigures, percentiles: Sequence[str]) -> dict[str, Any]:
+    values = {key: value for key, value in vars(figures).items() if key != "counts"}
+    values["percentiles_ms"] = {text: figures.percentiles_ms[text] for text in percentiles}
+    return values
+
+
+def _rows(view: View) -> Iterator[tuple[Shown, LabelFigures, bool]]:
+    for group in view.groups:
+        for label in group.labels:
+            yield group, label, False
+        if group.total:
+            yield group, group.total, True
+
+
+def _dumps(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)

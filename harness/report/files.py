@@ -1,0 +1,125 @@
+"""Reads run directories and JTLs; writes the JSON and Markdown of a run beside its directory, and its charts in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
+from harness.jtl.inputs import Input
+from harness.metrics.files import read_tally
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window, parse_window
+from harness.report.charts.files import write_pictures
+from harness.report.charts.gallery import FILE_NAME, gallery
+from harness.report.jtls import counted_tally
+from harness.report.markdown import report
+from harness.report.pages import write_page
+from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
+from harness.report.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
+from harness.run.directory import RunDirectory, json_text, read_json, write_whole
+from harness.run.record import RunRecord
+from harness.run.telemetry import read_telemetry
+from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
+from harness.system.heap import heap_series, heap_uses, read_heaps
+
+STEADY_WINDOW = parse_window("steady")
+
+
+def summary_of_run(directory: RunDirectory) -> RunSummary:
+    """Return the summary of a run: from its samples, or from its JSON when the samples are not here (any more)."""
+    data = directory.read_run()
+    if data is None or not directory.samples.is_file():
+        if directory.summary_json.is_file():
+            return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
+        if data is None:
+            raise UsageError(
+                f"{directory.path}: not a run: neither run.json nor a JSON beside it", "name a run's folder"
+            )
+    run = RunRecord.from_json(data, str(directory.run_json))
+    parts = _parts(directory, run)
+    inputs = [Input(run.id if name == run.id else f"{run.id} {name}", path) for name, path in parts]
+    tally, dropped = read_tally(inputs, run.once_labels)
+    window = window_of(tally, STEADY_WINDOW, run)
+    counted = counted_tally(inputs, tally, window, run.once_labels)
+    observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
+    observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
+    return summarise(tally, dropped, run.id, run, observed, window, counted, file_names=[name for name, _ in parts])
+
+
+def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:
+    """Return the run's JTLs that have samples, each with the name of who wrote it: of a merged run its generators."""
+    names = [generator.name for generator in run.generators] if run.is_merged else [run.id]
+    files = directory.all_samples
+    if files and len(files) < len(names):
+        what = f"{directory.path}: of the samples of {len(names)} generators {len(files)} are here"
+        raise UsageError(what, "merge their runs again, or pull the run with all its files")
+    # JMeter that could not start leaves an empty file.
+    return [(name, path) for name, path in zip(names, files, strict=False) if path.stat().st_size]
+
+
+def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
+    """Return the load from the second in which it began to its last end (ms since 1970); None without samples of it."""
+    origin_s, span_ms = origin_of(tally), tally.span_ms()
+    return (origin_s * units.MS_PER_S, span_ms[1]) if origin_s is not None and span_ms else None
+
+
+def _observed(
+    directory: RunDirectory, run: RunRecord, run_ms: tuple[int, int] | None, window_ms: tuple[int, int] | None
+) -> Observed:
+    """Return what was seen beside the samples; of machine and heap nothing when there was no load to see them under."""
+    found = _exceptions(directory, run)
+    if run_ms is None or window_ms is None:
+        return found
+    if directory.telemetry.is_file():
+        with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
+            usages, usage_series = read_telemetry(lines, run_ms, window_ms)
+        found = replace(found, usages=usages, usage_series=usage_series)
+    if directory.heap.is_file():
+        with directory.heap.open(encoding="utf-8", errors="replace") as lines:
+            heaps = read_heaps(lines)
+        found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
+    return found
+
+
+def observed_cloudwatch(directory: RunDirectory, origin_s: int | None, window: Window) -> CloudMetrics | None:
+    """Return what CloudWatch was found to know of a run; None where nothing was fetched, or there was no load."""
+    if origin_s is None or not directory.cloudwatch.is_file():
+        return None
+    with directory.cloudwatch.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return read_cloudwatch(lines, origin_s, window)
+
+
+def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
+    counts: list[ExceptionCount] = []
+    missing = []
+    for name in run.exception_logs:
+        try:
+            with (directory.system_logs / name).open(encoding="utf-8", errors="replace") as lines:
+                counts += count_exceptions(lines, name)
+        except OSError:
+            missing.append(name)
+    kinds, left_out = most_frequent(counts)
+    return Observed(exceptions=kinds, exception_kinds_left_out=left_out, missing_logs=tuple(missing))
+
+
+def write_report(directory: RunDirectory) -> RunSummary:
+    """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes."""
+    summary = summary_of_run(directory)
+    write_summary(directory, summary)
+    return summary
+
+
+def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
+    """Write a summary as the run's JSON, charts and Markdown.
+
+    The notes block of a report that is already there is kept; charts of it that there is nothing to show in any more
+    are removed.
+    """
+    write_whole(directory.summary_json, json_text(summary.to_json()))
+    charts = gallery(summary)
+    write_pictures(directory.path, charts.pictures, FILE_NAME)
+    note = summary.run.note if summary.run else ""
+    write_page(directory.report, lambda notes: report(summary, charts, notes, directory.name), note)

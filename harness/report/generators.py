@@ -1,0 +1,33 @@
+"""What each of several generators did, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.base import units
+from harness.metrics.generators import GeneratorFigures
+from harness.report.tables import cell, table
+
+_COLUMNS = (
+    "generator", "count", "average ms", "90 % ms", "errors %", "errors", "req/s", "most users", "first s", "last s",
+)  # fmt: skip
+
+
+def generator_table(generators: Sequence[GeneratorFigures]) -> str:
+    """Return a row per generator; count to req/s are those of the seconds that are counted."""
+    return table(_COLUMNS, (_row(generator) for generator in generators))
+
+
+def _row(generator: GeneratorFigures) -> list[str]:
+    return [
+        cell(generator.name),
+        str(generator.sample_count),
+        units.average_text(generator.average_ms),
+        units.ms_text(generator.p90_ms),
+        units.percent_text(generator.error_ratio),
+        str(generator.error_count),
+        units.rate_text(generator.rate_per_s),
+        "" if generator.most_users is None else str(generator.most_users),
+        f"{generator.first_s:.1f}",
+        f"{generator.last_s:.1f}",
+    ]

@@ -1,0 +1,102 @@
+"""Makes the summary of bare JTLs: of files that JMeter wrote anywhere, without the facts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.jtl.inputs import Input
+from harness.metrics.batches import batch_count_of
+from harness.metrics.figures import PERCENTILES
+from harness.metrics.files import read_tally, rereadable
+from harness.metrics.generators import short_names
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window, WindowSpec, parse_window
+from harness.report.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.run.directory import RunDirectory
+from harness.run.record import RunRecord
+
+WHOLE = parse_window("all")
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How bare JTLs are read and counted; `columns` are those of files without a header line.
+
+    With `run` its once-per-user steps are counted apart, and the steady window is found as for its report.
+    """
+
+    window: WindowSpec = WHOLE
+    percentiles: tuple[str, ...] = PERCENTILES
+    with_transactions: bool = False
+    columns: tuple[str, ...] | None = None
+    strict: bool = False
+    with_batches: bool = False
+    run: RunRecord | None = None
+    with_timeline: bool = True
+
+
+def run_of(inputs: Sequence[Input]) -> RunRecord | None:
+    """Return the record of the run that all inputs are samples of; None when they are of none, or it is unreadable."""
+    folders = {given.path.parent for given in inputs if given.path is not None}
+    if len(folders) != 1 or any(given.path is None for given in inputs):
+        return None
+    directory = RunDirectory(folders.pop())
+    with suppress(UsageError):
+        data = directory.read_run()
+        return RunRecord.from_json(data, str(directory.run_json)) if data else None
+    return None
+
+
+def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
+    """Return the summary of bare JTLs as of one run; UsageError when they have no samples."""
+    counting = counting or Counting()
+    with rereadable(inputs) if counting.window != WHOLE else nullcontext(inputs) as kept:
+        return _summary_of_jtls(kept, counting)
+
+
+def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
+    once_labels = counting.run.once_labels if counting.run else ()
+    tally, dropped = read_tally(inputs, once_labels, columns=counting.columns, with_timeline=counting.with_timeline)
+    name = " + ".join(Path(given.name).name for given in inputs)
+    if counting.strict and dropped.count:
+        raise UsageError(
+            f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
+            "leave --strict out, and the others are counted",
+        )
+    if tally.first_ms is None:
+        why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
+        raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
+    window = window_of(tally, counting.window, counting.run)
+    counted = counted_tally(inputs, tally, window, once_labels, counting.columns, counting.with_batches)
+    return summarise(
+        tally,
+        dropped,
+        name,
+        window=window,
+        counted=counted,
+        percentiles=counting.percentiles,
+        with_transactions=counting.with_transactions,
+        with_timeline=counting.with_timeline,
+        file_names=short_names([given.name for given in inputs]),
+    )
+
+
+def counted_tally(
+    inputs: Sequence[Input],
+    tally: SampleTally,
+    window: Window,
+    once_labels: Sequence[str],
+    columns: Sequence[str] | None = None,
+    with_batches: bool = True,
+) -> SampleTally | None:
+    """Return the tally of the samples within the window, and of its batches; None when it leaves nothing out."""
+    span_ms = window_span_ms(tally, window)
+    if span_ms is None or window.length_s == window.run_s:
+        return None
+    batch_count = batch_count_of(window.length_s) if with_batches else 0
+    return read_tally(inputs, once_labels, span_ms, columns, batch_count, with_timeline=False)[0]

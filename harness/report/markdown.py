@@ -1,0 +1,234 @@
+"""The Markdown report of a RunSummary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+from harness.base import units
+from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
+from harness.metrics.window import describe
+from harness.plan.goal import Goal
+from harness.report.charts.cloudwatch import cloud_notes, cloud_table
+from harness.report.charts.gallery import Gallery, Picture
+from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
+from harness.report.footnotes import Footnotes, Place
+from harness.report.generators import generator_table
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.selection import change_text
+from harness.report.setup import setup_lines
+from harness.report.summary import RunSummary
+from harness.report.tables import GROUP_TITLES, cell, group_table, table
+from harness.report.template import filled
+from harness.report.verdict import headline, is_beyond
+from harness.report.warnings import P95_LEAST_SAMPLES
+from harness.run.record import OPEN
+from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
+from harness.system.heap import HeapUse
+
+# Of the load's tables beside the layout's own; few other groups have the samples for them.
+LOAD_PERCENTILES = ("95", "99")
+_COLUMN_PLACES = {
+    COUNT.key: Place.COUNT,
+    "p50_ms": Place.MEDIAN,
+    "p99_ms": Place.TAIL,
+    ERROR_RATIO.key: Place.ERRORS,
+}
+
+
+def _load_columns(group: Group) -> tuple[Column, ...]:
+    return columns_of(DEFAULT, [text for text in LOAD_PERCENTILES if text in group.total.percentiles_ms])
+
+
+def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
+    """Return a column that says of each label whether its average is within the goal; nothing of TOTAL."""
+    return Column(
+        f"average ≤ {units.ms_text(goal.each_average_ms)} ms",
+        "each_average_ms",
+        lambda label: float(is_beyond(label, goal)) if label in labels else None,
+        lambda value: "" if value is None else "**missed**" if value else "met",
+    )
+
+
+def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
+    places = dict(_COLUMN_PLACES)
+    if load.total.sample_count < P95_LEAST_SAMPLES:
+        places["p95_ms"] = Place.TAIL
+    columns = [
+        replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
+        for column in _load_columns(load)
+    ]
+    if goal and goal.each_average_ms is not None:
+        columns.append(_goal_column(goal, load.labels))
+    return group_table(load, columns)
+
+
+def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]:
+    marks = {"load": notes.mark(Place.LOAD), "system": notes.mark(Place.SYSTEM)}
+    lines = setup_lines(summary.run) if summary.run else []
+    return [(name, value + marks.get(name, "")) for name, value in lines]
+
+
+def _change_line(summary: RunSummary) -> str:
+    load = summary.group(LOAD)
+    return change_text(summary.whole.total, load.total) if summary.whole and load else ""
+
+
+def _code_table(summary: RunSummary, notes: Footnotes) -> str:
+    driven = driven_labels((*summary.groups, *([summary.whole] if summary.whole else [])))
+    rows = []
+    for code in summary.codes:
+        if code.label in driven or code.error_count:
+            is_success = code.label in driven and code.sample_count > code.error_count
+            mark = notes.mark(Place.CODE, code.code) if is_success else ""
+            rows.append([cell(code.label), cell(code.code) + mark, str(code.sample_count), str(code.error_count)])
+    return table(("label", "code", "count", "errors"), rows, text_columns=2) if rows else ""
+
+
+def _error_table(summary: RunSummary) -> str:
+    """Return the table of errors by cause; with one message of each where that says more than the cause."""
+    has_more = any(kind.example != kind.cause for kind in summary.errors)
+    rows = []
+    for kind in summary.errors:
+        example = [cell(kind.example if kind.example != kind.cause else "")] if has_more else []
+        times = [f"{kind.first_s:.1f}", f"{kind.last_s:.1f}"]
+        rows.append([cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times])
+    columns = ("label", "code", "cause", *(["one of them"] if has_more else []), "count", "first s", "last s")
+    return table(columns, rows, text_columns=len(columns) - 3)
+
+
+def _failed_transactions(summary: RunSummary) -> str:
+    """Return how often each Transaction Controller failed with no cause of its own; empty where no other is known."""
+    groups = [group for group in summary.groups if group.name != LOAD or summary.whole is None]
+    labels = [label for group in (*groups, *([summary.whole] if summary.whole else [])) for label in group.labels]
+    if not any(label.error_count for label in labels if not label.is_transaction):
+        return ""
+    listed = Counter[str]()
+    for kind in summary.errors:
+        listed[kind.label] += kind.count
+    counts = [(label.label, label.error_count - listed[label.label]) for label in labels if label.is_transaction]
+    return ", ".join(f"{cell(name)} {count}" for name, count in counts if count > 0)
+
+
+def _usage_place(process: str) -> Place | None:
+    if process == HOST or process.startswith(f"{HOST} "):
+        return Place.HOST
+    return Place.GENERATOR if process == GENERATOR or process.startswith(GENERATOR_PREFIX) else None
+
+
+def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
+    percent, megabytes = units.percent_text, units.mb_text
+    name = "host, all processes" if usage.process == HOST else usage.process
+    place = _usage_place(usage.process)
+    return [
+        cell(name) + (notes.mark(place) if place else ""),
+        percent(usage.cpu_cores_mean, 1),
+        f"{percent(usage.cpu_cores_min, 1)}-{percent(usage.cpu_cores_max, 1)}",
+        megabytes(usage.rss_bytes_mean),
+        f"{megabytes(usage.rss_bytes_min)}-{megabytes(usage.rss_bytes_max)}",
+        "" if usage.thread_count_max is None else str(usage.thread_count_max),
+    ]
+
+
+def _usage_table(usages: Sequence[Usage], notes: Footnotes) -> str:
+    columns = ("process", "CPU % of one core", "range", "memory MB", "range", "peak of live threads")
+    return table(columns, [_usage_row(usage, notes) for usage in usages])
+
+
+def _heap_table(uses: Sequence[HeapUse]) -> str:
+    columns = ("process", "used MB", "range", "committed MB", "range", "reserved MB", "range", "points")
+    return table(columns, [_heap_row(use) for use in uses])
+
+
+def _heap_row(use: HeapUse) -> list[str]:
+    sizes = (
+        (use.used_bytes_mean, use.used_bytes_min, use.used_bytes_max),
+        (use.committed_bytes_mean, use.committed_bytes_min, use.committed_bytes_max),
+        (use.reserved_bytes_mean, use.reserved_bytes_min, use.reserved_bytes_max),
+    )
+    cells = []
+    for mean, low, high in sizes:
+        cells += [units.mb_text(mean), "" if low is None else f"{units.mb_text(low)}-{units.mb_text(high)}"]
+    return [cell(use.process), *cells, str(use.point_count)]
+
+
+def _exception_table(summary: RunSummary) -> str:
+    rows = [
+        [
+            *(cell(text) for text in (kind.log, kind.class_name, kind.cause, kind.example)),
+            str(kind.count),
+            str(kind.first_line),
+        ]
+        for kind in summary.observed.exceptions
+    ]
+    columns = ("log", "exception", "innermost cause", "message of the first", "count", "first line")
+    return table(columns, rows, text_columns=4) if rows else ""
+
+
+def _law_line(summary: RunSummary, notes: Footnotes) -> str:
+    law = summary.littles_law
+    if law is None:
+        return ""
+    counted = "Little's law, in the seconds that are counted: throughput × (mean response + think time)"
+    if summary.run and summary.run.load.model == OPEN:
+        # Users come and go within a second: how many were active cannot be read off the samples.
+        return f"{counted} = {law.busy_users:.1f} users busy on average."
+    return (
+        f"{counted} = {law.busy_users:.1f} users busy; {law.active_users:.1f} were active on average, {law.peak_users} "
+        f"at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(Place.LAW)}"
+    )
+
+
+def _image(picture: Picture, folder: str) -> str:
+    return f"![{cell(picture.alternative)}]({quote(folder)}/{picture.name})"
+
+
+def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str:
+    """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` has the charts' files."""
+    load, whole, run = summary.group(LOAD), summary.whole, summary.run
+    observed, window = summary.observed, summary.window
+    footnotes = Footnotes(summary.caveats)
+    return filled(
+        "report.md.j2",
+        summary=summary,
+        observed=observed,
+        run=run,
+        headline=cell(headline(summary.verdict)),
+        verdict_mark=footnotes.mark(Place.VERDICT),
+        setup=_setup_lines(summary, footnotes),
+        window_line=f"{describe(window)}{footnotes.mark(Place.WINDOW)}" if window.run_s else "",
+        change_line=_change_line(summary),
+        thirds_line=summary.thirds.text if summary.thirds else "",
+        corrected_line=summary.corrected.text if summary.corrected else "",
+        load_table=_load_table(load, run.goal if run else None, footnotes) if load else "",
+        whole_table=group_table(whole, _load_columns(whole)) if whole else "",
+        law_line=_law_line(summary, footnotes),
+        generator_table=generator_table(summary.generators) if summary.generators else "",
+        generators_mark=footnotes.mark(Place.GENERATORS),
+        other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],
+        code_table=_code_table(summary, footnotes),
+        error_table=_error_table(summary) if summary.errors else "",
+        failed_transactions=_failed_transactions(summary),
+        over_time=[_image(picture, folder) for picture in charts.over_time],
+        distribution=[_image(picture, folder) for picture in charts.distribution],
+        machine=[_image(picture, folder) for picture in charts.machine],
+        heap=[_image(picture, folder) for picture in charts.heap],
+        is_cut=window.length_s < window.run_s,
+        usage_table=_usage_table(observed.usages, footnotes) if observed.usages else "",
+        heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
+        heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
+        cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
+        cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
+        is_cloud_missing=run is not None and run.cloudwatch is not None,
+        cloud=[_image(picture, folder) for picture in charts.cloud],
+        exception_table=_exception_table(summary),
+        read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
+        missing_logs=[cell(name) for name in observed.missing_logs],
+        dump_figures=run.dump_figures if run else (),
+        footnotes=footnotes.lines,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+        notes=notes,
+    )

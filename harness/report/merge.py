@@ -1,0 +1,176 @@
+"""The runs of generators that knew nothing of each other as one run: whether they may be, and its run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.plan.plan import SET_BY_THE_RUN
+from harness.run.record import FINISHED, GeneratorRecord, RunRecord
+from harness.run.telemetry import process_at
+
+_NONE = "none"
+# Of a load each generator has its own part.
+_ITS_PART = ("users", "rate_per_s", "requests")
+_RUN_ID = "run_id"
+_Item = TypeVar("_Item")
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The run of one generator, and what the generator is called."""
+
+    name: str
+    run: RunRecord
+
+
+def check_parts(parts: Sequence[Part]) -> None:
+    """Raise UsageError unless the runs are parts of one load: of one plan, against one system, at one time."""
+    for part in parts:
+        _check_part(part)
+    _check_names(parts)
+    first, *others = parts
+    expected = _alike(first.run)
+    for part in others:
+        found = _alike(part.run)
+        for name in dict.fromkeys((*expected, *found)):
+            values = expected.get(name, _NONE), found.get(name, _NONE)
+            if values[0] != values[1]:
+                raise UsageError(
+                    f"{first.name} and {part.name} are not parts of one load: {name} {values[0]} against {values[1]}",
+                    "merge runs of the same plan, load, target and versions",
+                )
+    last_start = max(parts, key=lambda part: part.run.started_at)
+    first_end = min(parts, key=lambda part: part.run.ended_at or "")
+    if (first_end.run.ended_at or "") <= last_start.run.started_at:
+        raise UsageError(
+            f"{last_start.name} began at {last_start.run.started_at}, when {first_end.name} had ended "
+            f"({first_end.run.ended_at}): they never drove together",
+            "start the generators at the same time, and have NTP set their clocks",
+        )
+
+
+def _check_part(part: Part) -> None:
+    if part.run.state != FINISHED:
+        raise UsageError(f"{part.name}: this run is still going on, or was killed", "wait for its end, or leave it out")
+    if part.run.generators:
+        raise UsageError(
+            f"{part.name}: this run is of several generators itself", "name the runs of single generators, all of them"
+        )
+    if part.run.is_embedded:
+        raise UsageError(
+            f"{part.name}: this run started a system of its own, so that it drove another one than the others",
+            "let all generators drive one system: TARGET=http://host:port",
+        )
+
+
+def _check_names(parts: Sequence[Part]) -> None:
+    names: set[str] = set()
+    runs: dict[str, str] = {}
+    for part in parts:
+        run_id = part.run.properties.get(_RUN_ID, "")
+        if run_id and run_id in runs:
+            raise UsageError(f"{runs[run_id]} and {part.name} are the same run", "name each run once")
+        if part.name in names:
+            raise UsageError(f"{part.name} is the name of two generators", "name them: gen1=…/run-01_1 gen2=…/run-01_1")
+        runs[run_id] = part.name
+        names.add(part.name)
+
+
+def _alike(run: RunRecord) -> dict[str, str]:
+    """Return by name what must be the same of all parts, as texts."""
+    found = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
+    load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
+    found |= {f"{name} of the load": _text(value) for name, value in load.items()}
+    found |= {f"{name} of the goal": _text(value) for name, value in asdict(run.goal).items()}
+    found |= {f"version of {name}": version for name, version in run.versions.items()}
+    found["commit of the harness"] = run.git_commit or _NONE
+    return found | {f"property {name}": value for name, value in _settings(run).items()}
+
+
+def _settings(run: RunRecord) -> dict[str, str]:
+    own = {*SET_BY_THE_RUN, _RUN_ID}
+    return {name: value for name, value in run.properties.items() if name not in own}
+
+
+def _text(value: object) -> str:
+    return _NONE if value is None else units.number_text(value) if isinstance(value, float) else str(value)
+
+
+def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -> RunRecord:
+    """Return the run.json of the merged run, which is called `name` and told from all others by `run_id`."""
+    runs = [part.run for part in parts]
+    first = runs[0]
+    own = tuple(f"{run.id}," for run in runs)
+    started_at, ended_at = min(run.started_at for run in runs), max(run.ended_at or "" for run in runs)
+    return replace(
+        first,
+        name=name,
+        command=command,
+        load=replace(
+            first.load,
+            users=_sum(run.load.users for run in runs),
+            rate_per_s=_sum(run.load.rate_per_s for run in runs),
+            requests=_sum(run.load.requests for run in runs),
+        ),
+        plan_notes=_each_once(note for run in runs for note in run.plan_notes),
+        note="\n".join(_each_once(run.note for run in runs if run.note)),
+        system_facts=_of_all([run.system_facts for run in runs]),
+        properties={**_common([run.properties for run in runs]), _RUN_ID: run_id},
+        generator_heap_mb=min(run.generator_heap_mb for run in runs),
+        git_changed=any(run.git_changed for run in runs),
+        started_at=started_at,
+        ended_at=ended_at,
+        took_s=(datetime.fromisoformat(ended_at) - datetime.fromisoformat(started_at)).total_seconds(),
+        exit_codes={
+            process_at(process, part.name): code
+            for part in parts
+            for process, code in (part.run.exit_codes or {}).items()
+        },
+        interrupted=any(run.interrupted for run in runs),
+        stop_reasons=tuple(f"{part.name}: {reason}" for part in parts for reason in part.run.stop_reasons),
+        dump_figures=tuple(
+            (f"{label}, {part.name}", value) for part in parts for label, value in part.run.dump_figures
+        ),
+        exception_logs=(),
+        heap_unknown=(),
+        generators=tuple(_generator(part) for part in parts),
+        other_runs=_each_once(other for run in runs for other in run.other_runs if not other.startswith(own)),
+    )
+
+
+def _generator(part: Part) -> GeneratorRecord:
+    run = part.run
+    return GeneratorRecord(
+        name=part.name,
+        users=run.load.users,
+        rate_per_s=run.load.rate_per_s,
+        jmeter=run.versions["jmeter"],
+        java=run.versions["java"],
+        clock_ahead_ms=None,
+        is_local=False,
+        host=run.host,
+    )
+
+
+def _sum(values: Iterable[_Number | None]) -> _Number | None:
+    """Return the sum; None where a run has none, as all have or none does."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _each_once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def _of_all(lists: Sequence[tuple[_Item, ...]]) -> tuple[_Item, ...]:
+    return tuple(item for item in lists[0] if all(item in other for other in lists[1:]))
+
+
+def _common(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {name: value for name, value in tables[0].items() if all(other.get(name) == value for other in tables[1:])}

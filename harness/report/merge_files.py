@@ -1,0 +1,156 @@
+"""Puts the samples and the telemetry of independent generators into one run's directory, and writes its report."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from harness.base.errors import UsageError
+from harness.jtl.csv import samples_name
+from harness.jtl.inputs import Input, opened
+from harness.metrics.generators import short_names
+from harness.report.files import STEADY_WINDOW, write_report, write_summary
+from harness.report.jtls import Counting, summary_of_jtls
+from harness.report.merge import Part, check_parts, merged_record
+from harness.report.summary import RunSummary
+from harness.run.directory import RUN_NAME, RunDirectory, reserve
+from harness.run.record import RunRecord
+from harness.run.telemetry import COLUMNS, process_at
+
+_COPY_BYTES = 1024 * 1024
+_PACKED = ("", ".zst", ".gz")
+
+
+def merge(given: Sequence[str], reports: Path, into: Path | None) -> tuple[RunDirectory, RunSummary]:
+    """Return the directory of one run made of several, and its summary; its report is written beside it.
+
+    Each of `given` is a run's folder or a JTL, as it is or as name=path. `into` is the new run's folder; without it a
+    free name is taken in `reports`. UsageError when they cannot be one run; then nothing is left behind.
+    """
+    named = _named(given, reports)
+    if len(named) < 2:
+        raise UsageError("one run is nothing to merge", "name two runs or more, each of one generator")
+    are_runs = {path.is_dir() for _, path in named}
+    if len(are_runs) > 1:
+        raise UsageError("runs and bare JTLs cannot be one run", "name the folders of runs, or JTLs alone")
+    return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into)
+
+
+def _named(given: Sequence[str], reports: Path) -> list[tuple[str, Path]]:
+    """Return name and path of each part; without a name what tells their paths apart."""
+    pairs: list[tuple[str, Path]] = []
+    for text in given:
+        name, equals, path = text.partition("=")
+        has_name = bool(equals) and bool(name) and "/" not in name and not Path(text).exists()
+        found = Path(path if has_name else text)
+        if not found.exists() and not (reports / found).exists():
+            raise UsageError(f"{found}: not found", "name the folders of runs, or JTLs")
+        pairs.append((name if has_name else "", found if found.exists() else reports / found))
+    short = short_names([os.path.normpath(path) for _, path in pairs])
+    return [(name or other, path) for (name, path), other in zip(pairs, short, strict=True)]
+
+
+def _merged_runs(
+    named: Sequence[tuple[str, Path]], given: Sequence[str], reports: Path, into: Path | None
+) -> tuple[RunDirectory, RunSummary]:
+    parts = [Part(name, _record(path)) for name, path in named]
+    samples = [_samples(path) for _, path in named]
+    check_parts(parts)
+    with _new_directory(reports, parts[0].run.plan, into) as directory:
+        _put_samples(samples, directory)
+        _put_telemetry(named, directory)
+        words = [text if not Path(text).is_absolute() else "/".join(Path(text).parts[-2:]) for text in given]
+        command = f"./aggregate.py report --merge {' '.join(words)}"
+        run_id = f"{directory.name}-{uuid4().hex[:8]}"
+        directory.write_run(merged_record(parts, directory.name, command, run_id).to_json())
+        return directory, write_report(directory)
+
+
+def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[RunDirectory, RunSummary]:
+    if into is None:
+        raise UsageError("of bare JTLs nobody knows the plan", "say where to: --into reports/<plan>/run-01_1")
+    if len({name for name, _ in named}) < len(named):
+        raise UsageError("two generators have the same name", "name them: gen1=a.jtl gen2=b.jtl")
+    with _new_directory(into.parent, "", into) as directory:
+        _put_samples([path for _, path in named], directory)
+        inputs = [Input(name, path) for (name, _), path in zip(named, directory.all_samples, strict=True)]
+        summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
+        summary = replace(summary, source=f"{directory.plan}/{directory.name}")
+        write_summary(directory, summary)
+        return directory, summary
+
+
+def _record(path: Path) -> RunRecord:
+    directory = RunDirectory(path)
+    data = directory.read_run()
+    if data is None:
+        raise UsageError(f"{path}: not a run: there is no run.json", "name the folder of a run, or its JTL")
+    return RunRecord.from_json(data, str(directory.run_json))
+
+
+def _samples(path: Path) -> Path:
+    directory = RunDirectory(path)
+    for packed in _PACKED:
+        found = directory.samples.with_name(directory.samples.name + packed)
+        if found.is_file():
+            return found
+    raise UsageError(f"{path}: its {directory.samples.name} is not here", "merge where the samples are")
+
+
+@contextmanager
+def _new_directory(reports: Path, plan: str, into: Path | None) -> Iterator[RunDirectory]:
+    """Yield the directory of a new run; on an error or an interrupt it is removed."""
+    if into is None:
+        directory = reserve(reports, plan, None)
+    else:
+        directory = RunDirectory(into.resolve())
+        if not RUN_NAME.fullmatch(directory.name):
+            raise UsageError(f"--into {into}: not the name of a run", "end it with run-<series>_<number>: run-01_1")
+        if directory.is_there:
+            raise UsageError(f"--into {into}: there is a run already", "give another number")
+        try:
+            directory.path.mkdir(parents=True)
+        except OSError as error:
+            raise UsageError(f"--into {into}: {error.strerror}", "give a new folder that you may write") from None
+    try:
+        yield directory
+    except BaseException:  # whatever ends it, half a run is none
+        for path in (directory.summary_json, directory.report):
+            path.unlink(missing_ok=True)
+        directory.discard()
+        raise
+
+
+def _put_samples(samples: Sequence[Path], directory: RunDirectory) -> None:
+    """Give the run the JTLs: the files themselves where it lies on the same disk, so that no gigabytes are copied."""
+    for number, source in enumerate(samples, start=1):
+        target = directory.path / samples_name(number)
+        with opened(Input(str(source), source)) as file:
+            if file.is_plain:
+                with contextlib.suppress(OSError):  # another disk, or one that knows no links
+                    os.link(source.resolve(), target)
+                    continue
+            with target.open("wb") as copy:
+                shutil.copyfileobj(file.stream, copy, _COPY_BYTES)
+
+
+def _put_telemetry(named: Sequence[tuple[str, Path]], directory: RunDirectory) -> None:
+    """Write the telemetry of all generators' machines, each process named with its generator."""
+    with directory.telemetry.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for name, path in named:
+            telemetry = RunDirectory(path).telemetry
+            if not telemetry.is_file():
+                continue
+            with telemetry.open(encoding="utf-8", errors="replace", newline="") as lines:
+                for row in csv.DictReader(lines):
+                    process = process_at(row["process"] or "", name)
+                    writer.writerow([process if column == "process" else row[column] for column in COLUMNS])

@@ -1,0 +1,62 @@
+"""Writes the reports that people may write into: what they wrote is never written over."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.base.units import plural
+from harness.report.notes import rendered_again
+from harness.run.directory import write_whole
+
+
+def write_page(path: Path, render: Callable[[str], str], default: str = "") -> None:
+    """Write a report that `render` makes from the text of its notes, `default` where there is no report yet.
+
+    What a person wrote outside of the notes block is moved into it. Where a person's lines cannot be told from
+    generated ones, the older report is copied to a file beside it. Both are said on stderr.
+    """
+    page = rendered_again(_older(path), render, default)
+    where = os.path.relpath(path)
+    if page.is_unclear:
+        copy = _copied(path)
+        print(
+            f"{where}: was changed outside of its notes block, or an older version wrote it; it is kept as "
+            f"{os.path.relpath(copy)}: copy what you need into the notes block",
+            file=sys.stderr,
+        )
+    elif page.moved_count:
+        lines = plural(page.moved_count, "line")
+        print(f"{where}: {lines} from outside of the notes block moved into it", file=sys.stderr)
+    write_whole(path, page.text)
+
+
+def _older(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise UsageError(
+            f"{os.path.relpath(path)}:{line}: is not UTF-8 text, so its notes cannot be kept", "save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"{os.path.relpath(path)}: cannot be read ({error.strerror})", "move it away, or make it readable"
+        ) from None
+
+
+def _copied(path: Path) -> Path:
+    """Return a copy of a file beside it; one that is there already is not made twice."""
+    data, number = path.read_bytes(), 1
+    while True:
+        copy = path.with_name(f"{path.name}.old{'' if number == 1 else number}")
+        if not copy.exists():
+            copy.write_bytes(data)
+        if copy.read_bytes() == data:
+            return copy
+        number += 1

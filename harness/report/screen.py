@@ -1,0 +1,78 @@
+"""Draws tables on a terminal with colours that NO_COLOR and dumb terminals switch off."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from harness.report.columns import Column
+from harness.report.selection import View
+from harness.report.tables import one_line
+from harness.report.terminal import FAILED, GAP, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
+
+_STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
+
+
+def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
+    """Print a view's tables, the legend of their signs, what is left out, and its remarks and caveats."""
+    console = Console(highlight=False)
+    tables = [screen_table(group, columns, console.width, cell_len) for group in view.groups]
+    if heading:
+        console.print(Text(one_line(heading), style="bold underline"))
+    for table in tables:
+        if len(tables) > 1:
+            console.print(Text(table.title, style="bold"))
+        _draw(console, table)
+        console.print()
+    signs = frozenset().union(*(table.signs for table in tables))
+    notes = ["   ".join(legend for sign, legend in LEGEND.items() if sign in signs)]
+    left_out = list(dict.fromkeys(title for table in tables for title in table.left_out))
+    if left_out:
+        notes.append(f"no room for: {', '.join(left_out)}")
+    for note in filter(None, notes):
+        console.print(Text(note, style="dim"))
+    for text in (*view.remarks, *(caveat.text for caveat in view.summary.caveats)):
+        console.print(Text(one_line(text)))
+
+
+def _draw(console: Console, table: ScreenTable) -> None:
+    """Print a table line by line: rich's own takes 10 s for 10,000 labels.
+
+    Lines are not cut: a window too narrow for what no table can do without wraps them.
+    """
+    rule = "─" if console.encoding.startswith("utf") else "-"
+    with console:  # one write for all
+        for line in _head(table):
+            console.print(Text(line, style="bold"), soft_wrap=True)
+        console.print(rule * table.width, soft_wrap=True)
+        for place, row in enumerate(table.rows):
+            is_total = table.has_total and place == len(table.rows) - 1
+            for text in _row(console, table.widths, row, "bold" if is_total else ""):
+                console.print(text, soft_wrap=True)
+
+
+def _head(table: ScreenTable) -> Iterator[str]:
+    """Yield the lines of the head, the last ones at the bottom."""
+    heads = [textwrap.wrap(head, width) for head, width in zip(table.heads, table.widths, strict=True)]
+    height = max(map(len, heads))
+    label_width, *widths = table.widths
+    for label, *titles in zip(*([""] * (height - len(head)) + head for head in heads), strict=True):
+        texts = [label.ljust(label_width), *(title.rjust(width) for title, width in zip(titles, widths, strict=True))]
+        yield (" " * GAP).join(texts)
+
+
+def _row(console: Console, widths: Sequence[int], row: ScreenRow, style: str) -> Iterator[Text]:
+    """Yield the line of a row, and further ones for the rest of a long label."""
+    label, cells = row
+    rest: list[str] = []
+    if cell_len(label) > widths[0]:
+        label, *rest = [part.plain for part in Text(label).wrap(console, widths[0])]
+    line = Text(set_cell_size(label, widths[0]), style=style)
+    for cell, width in zip(cells, widths[1:], strict=True):
+        line.append(" " * GAP + f"{cell.sign}{cell.text}".rjust(width), _STYLES.get(cell.sign))
+    yield line
+    yield from map(Text, rest)

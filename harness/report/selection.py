@@ -1,0 +1,159 @@
+"""Which rows of a summary are shown, and in which order; and in words what that and the window mean for TOTAL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.base import units
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.metrics.figures import LOAD, TOTAL, Group, LabelFigures
+from harness.metrics.window import ALL, describe
+from harness.report.columns import SortOrder
+from harness.report.summary import RunSummary
+from harness.report.tables import one_line
+from harness.report.verdict import VALID, headline
+
+_LABELS_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The rows shown of a group; `total` is None where a label alone was asked for."""
+
+    name: str
+    labels: tuple[LabelFigures, ...]
+    total: LabelFigures | None
+    counts_transactions: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown of a summary, by the name of its file or files; `whole` is the load without the window's cut."""
+
+    source: str
+    summary: RunSummary
+    groups: tuple[Shown, ...]
+    whole: Shown | None
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was asked for: labels that a pattern is found in, one row alone (a label, or TOTAL), an order."""
+
+    pattern: re.Pattern[str] | None = None
+    only: str | None = None
+    order: SortOrder | None = None
+
+    def view(self, summary: RunSummary, source: str) -> View:
+        """Return what is shown of a summary; UsageError when no row is left."""
+        if summary.whole and not summary.group(LOAD):
+            raise UsageError(f"{source}: no sample of the load ended within --window", "give a window with samples")
+        groups = self._matching(summary.groups, source)
+        whole = self._matching((summary.whole,), source) if summary.whole else ()
+        return View(
+            source,
+            summary,
+            self._only(groups, source),
+            next(iter(self._only(whole, source)), None),
+            (*self._remarks(summary, groups), *_window_remarks(summary, groups, whole)),
+        )
+
+    def _matching(self, groups: Sequence[Group], source: str) -> tuple[Group, ...]:
+        """Return the groups of the labels that the pattern is found in, TOTAL added up anew."""
+        if self.pattern is None:
+            return tuple(groups)
+        found = []
+        for group in groups:
+            labels = [label for label in group.labels if self.pattern.search(label.label)]
+            if labels:
+                found.append(Group.of(group.name, labels, group.counts_transactions))
+        if not found:
+            raise UsageError(f"{source}: --label {self.pattern.pattern} is found in no label", _there_are(groups))
+        return tuple(found)
+
+    def _only(self, groups: Sequence[Group], source: str) -> tuple[Shown, ...]:
+        if self.only is None:
+            labels = [self.order.sorted(group.labels) if self.order else group.labels for group in groups]
+            return tuple(
+                Shown(group.name, rows, group.total, group.counts_transactions)
+                for group, rows in zip(groups, labels, strict=True)
+            )
+        if self.only == TOTAL:
+            # The load comes first: its TOTAL is the figure of the run.
+            return tuple(Shown(group.name, (), group.total, group.counts_transactions) for group in groups[:1])
+        found = []
+        for group in groups:
+            rows = tuple(label for label in group.labels if label.label == self.only)
+            if rows:
+                found.append(Shown(group.name, rows, None, group.counts_transactions))
+        if groups and not found:
+            near = did_you_mean(self.only, (TOTAL, *_names(groups)))
+            raise UsageError(f"{source}: --only {self.only}: no such label", f"{near}{_there_are(groups)}, {TOTAL}")
+        return tuple(found)
+
+    def _remarks(self, summary: RunSummary, groups: Sequence[Group]) -> list[str]:
+        """Return what must be known of the verdict and of TOTAL to read the rows right."""
+        found = []
+        if summary.verdict.state != VALID:
+            found.append(headline(summary.verdict))
+        if self.pattern is not None and self.only in (None, TOTAL):
+            shown, there = (sum(len(group.labels) for group in some) for some in (groups, summary.groups))
+            if shown < there:
+                found.append(
+                    f"TOTAL adds up {shown} of {units.plural(there, 'label')}: those in which --label "
+                    f"{self.pattern.pattern} is found. Caveats are of all."
+                )
+        transactions = {label.label for group in groups for label in group.labels if label.is_transaction}
+        apart = [group for group in groups if any(not label.is_transaction for label in group.labels)]
+        if transactions and apart and self.only in (None, TOTAL):
+            number = units.plural(len(transactions), "Transaction Controller")
+            if any(group.counts_transactions for group in apart):
+                found.append(f"TOTAL counts the rows of {number} beside those of their samplers.")
+            else:
+                found.append(f"TOTAL leaves out the rows of {number}, whose samplers it counts; see --transactions.")
+        return found
+
+
+def parse_pattern(text: str) -> re.Pattern[str]:
+    """Return the regular expression; UsageError when it is none."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(
+            f"--label {text}: not a regular expression ({error})", r"write \( for a bracket that is meant as such"
+        ) from None
+
+
+def change_text(before: LabelFigures, after: LabelFigures) -> str:
+    """Return what leaving samples out changed of the load's TOTAL."""
+    return (
+        f"That changed the TOTAL of the load: average {units.average_text(before.average_ms)} → "
+        f"{units.average_text(after.average_ms)} ms, 90 % {before.p90_ms} → {after.p90_ms} ms, "
+        f"{units.rate_text(before.rate_per_s)} → {units.rate_text(after.rate_per_s)} req/s, "
+        f"{before.sample_count} → {after.sample_count} samples."
+    )
+
+
+def _window_remarks(summary: RunSummary, groups: Sequence[Group], whole: Sequence[Group]) -> list[str]:
+    """Return what is counted and, where something was cut, the load's TOTAL before and after."""
+    if summary.window.kind == ALL:
+        return []
+    found = [describe(summary.window)]
+    after = next((group.total for group in groups if group.name == LOAD), None)
+    if whole and after:
+        found.append(change_text(whole[0].total, after))
+    return found
+
+
+def _names(groups: Iterable[Group]) -> list[str]:
+    return list(dict.fromkeys(label.label for group in groups for label in group.labels))
+
+
+def _there_are(groups: Iterable[Group]) -> str:
+    names = [one_line(name) for name in _names(groups)]
+    more = f" and {len(names) - _LABELS_NAMED} more" if len(names) > _LABELS_NAMED else ""
+    return f"there are: {', '.join(names[:_LABELS_NAMED])}{more}"

@@ -1,0 +1,97 @@
+"""The set-up lines of a report: what run.json knows of plan, load, system, generator and host."""
+
+from __future__ import annotations
+
+from harness.base import units
+from harness.run.record import OPEN, AutoEndRecord, GeneratorRecord, HostRecord, LoadRecord, RunRecord
+
+
+def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
+    """Return (name, value) pairs in the order of the report; values are plain text."""
+    kept = ", kept up over several runs" if run.kept_up else " for the run"
+    target = (
+        f"{run.system}, started here{kept}"
+        if run.is_embedded
+        else f"{run.target}, which was running: its settings are not known here"
+    )
+    lines = [
+        ("plan", f"{run.plan}: {run.plan_title}"),
+        ("load", load_text(run.load)),
+        *([("plan may", "; ".join(run.allowances))] if run.allowances else []),
+        ("profile", f"{run.profile}: {run.profile_title}"),
+        ("system", target),
+        *run.system_facts,
+        ("generator", _generator_text(run)),
+        *_hosts(run),
+        ("harness", _commit_text(run)),
+        ("started", run.started_at),
+    ]
+    if run.auto_end:
+        lines.append(("auto", _auto_text(run.auto_end)))
+    if run.took_s is not None:
+        lines.append(("took", units.duration_text(run.took_s)))
+    return lines
+
+
+def _auto_text(found: AutoEndRecord) -> str:
+    """Return what a load of the length `auto` took, or how far it came."""
+    not_met = "" if found.is_met else "not reached: "
+    if found.average_ms is None:
+        return f"{not_met}not steady after {found.after_s} s"
+    mean = f"{units.average_text(found.average_ms)} ± {units.average_text(found.within_ms)} ms"
+    return f"{not_met}steady after {found.steady_from_s} s, mean {mean} after {found.after_s} s"
+
+
+def load_text(load: LoadRecord) -> str:
+    """Return the load in words."""
+    number = units.number_text
+    duration = (
+        f"{number(load.duration_s)} s in all" if load.duration_s else f"{units.plural(load.loops or 0, 'loop')} each"
+    )
+    if load.is_auto:
+        duration = f"auto: until steady and ± 5 %, {number(load.duration_s or 0)} s at most"
+    if load.model == OPEN:
+        ramp = f"ramp {number(load.ramp_s)} s, " if load.ramp_s else ""
+        return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{duration}"
+    users = units.plural(load.users or 0, "user")
+    if load.requests:
+        duration += f" or about {load.requests} samples, whichever is first"
+    think = f", think time {number(load.think_time_s)} s" if load.think_time_s else ""
+    return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
+
+
+def _generator_text(run: RunRecord) -> str:
+    """Return what made the load: JMeter on this machine, or the generators that it controlled."""
+    java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
+    jmeter = f"JMeter {run.versions['jmeter']}"
+    if not run.generators:
+        return f"{jmeter}, {heap}, {java}"
+    others = [one.java for one in run.generators if one.java != run.versions["java"]]
+    apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
+    parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
+    return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"
+
+
+def _hosts(run: RunRecord) -> list[tuple[str, str]]:
+    """Return the machine of the run, or those of its generators where each ran by itself."""
+    if run.is_merged:
+        return [
+            (f"host of {one.name}", f"{_host_text(one.host)}, {one.host.kernel}") for one in run.generators if one.host
+        ]
+    return [("host", _host_text(run.host)), ("kernel", run.host.kernel)]
+
+
+def _host_text(host: HostRecord) -> str:
+    return f"{host.cpu_model}, {host.cpu_count} cores, {units.mb_text(host.memory_bytes)} MB memory"
+
+
+def _part_text(generator: GeneratorRecord) -> str:
+    if generator.users is not None:
+        return units.plural(generator.users, "user")
+    return f"{units.number_text(generator.rate_per_s or 0)} new users/s"
+
+
+def _commit_text(run: RunRecord) -> str:
+    if run.git_commit is None:
+        return "not in a git checkout"
+    return run.git_commit[:12] + (" with uncommitted changes" if run.git_changed else "")

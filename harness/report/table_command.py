@@ -1,0 +1,227 @@
+"""`aggregate.py table`: the figures of JTLs as a table for people, or as CSV and JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.standard_streams import is_reader_gone
+from harness.jtl.inputs import resolve
+from harness.metrics.figures import PERCENTILES
+from harness.metrics.window import parse_window
+from harness.report.columns import (
+    CLASSIC,
+    DEFAULT,
+    LAYOUTS,
+    STANDING,
+    WIDE,
+    Column,
+    columns_of,
+    parse_percentiles,
+    parse_sort,
+    rising,
+)
+from harness.report.export import csv_head, csv_rows, json_lines, json_object, json_text
+from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
+from harness.report.selection import Selection, View, parse_pattern
+from harness.report.tables import cell, classic_table, group_table, one_line, titled_tables
+from harness.storage.command import add_endpoint, endpoint_of
+
+MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
+FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
+_EPILOG = """\
+examples:
+  ./aggregate.py table samples.jtl                        all labels, in a terminal with the worst cells marked
+  ./aggregate.py table gen1.jtl gen2.jtl                  the files of two generators, added up as one run
+  ./aggregate.py table --each reports/*/*/samples.jtl     a table for each
+  ./aggregate.py table samples.jtl --window steady        without ramp, warm-up and tail; says what that changed
+  ./aggregate.py table samples.jtl --window 30s..2m       from second 30 to second 120 of the run
+  ./aggregate.py table samples.jtl --sort p99 --layout wide          the slowest 99 % line first
+  ./aggregate.py table samples.jtl --label 'Payment$' --percentiles 95,99,99.9
+  ./aggregate.py table samples.jtl --only TOTAL --layout classic     one line, as in the reports of 2015
+  ./aggregate.py table samples.jtl --format json | jq .groups[0].total.percentiles_ms
+  ./aggregate.py table samples.jtl --format csv > figures.csv
+  ./aggregate.py table s3://bucket/prefix/…/samples.jtl.zst          out of S3, as a stream
+
+Times are milliseconds. Percentiles are exact, by the rule of JMeter's Aggregate Report. Labels of setUp and tearDown
+thread groups stand in tables of their own; the window cuts the load alone. Caveats stand below the table, or with csv,
+json and jsonl on standard error. docs/format.md defines every column and key.
+
+exit codes: 0 fine; 2 wrong use or a file that cannot be understood (with --each the other files are shown still).
+"""
+
+
+def add_table(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `table` and its options."""
+    table = verbs.add_parser(
+        "table",
+        help="print the table of JTLs: figures per label and TOTAL",
+        description="Print the figures of JTLs, per label and in TOTAL. Several files are one run.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    table.add_argument(
+        "input",
+        nargs="+",
+        metavar="INPUT",
+        help="a JTL, CSV or XML, also .gz or .zst; a folder or a pattern of such; - is standard input; s3://bucket/key",
+    )
+    add_endpoint(table)
+    reading = table.add_argument_group("what is read and counted")
+    reading.add_argument("--each", action="store_true", help="a table for each file, headed by its name")
+    reading.add_argument(
+        "--window", default="all", metavar="W", help="all (default), steady, or FROM..TO such as 30s..2m, 10.., ..90"
+    )
+    reading.add_argument(
+        "--percentiles", metavar="P,…", help="such as 95,99,99.9: these lines beside the median and the 90 %% line"
+    )
+    reading.add_argument(
+        "--transactions", action="store_true", help="TOTAL counts the rows of Transaction Controllers, too"
+    )
+    reading.add_argument("--columns", metavar="A,B,…", help="the columns of files that have no header line")
+    reading.add_argument("--strict", action="store_true", help="a record that cannot be used is an error")
+    rows = table.add_argument_group("what is shown, and how")
+    rows.add_argument(
+        "--layout",
+        choices=LAYOUTS,
+        help="default; wide: every figure; classic: as in the reports of 2015. csv is wide unless you say otherwise",
+    )
+    rows.add_argument("--format", choices=FORMATS, help=f"default: {MARKDOWN}, and in a terminal a table drawn for it")
+    rows.add_argument(
+        "--sort",
+        metavar="COLUMN",
+        help="by a column's head or JSON key, shown or not: the greatest figure first, labels from A on; "
+        "-COLUMN turns that around; default: in order of appearance",
+    )
+    rows.add_argument(
+        "--label",
+        metavar="REGEX",
+        help="only labels in which it is found ((?i) ignores case); TOTAL is then that of these labels",
+    )
+    rows.add_argument("--only", metavar="NAME", help="only the row of this label; TOTAL: only that of the load")
+
+
+# Said of a run's own samples, whose report begins with other figures.
+_OF_THE_WHOLE_RUN = (
+    "All seconds of the run are counted, steps once per user apart: as “Load, the whole run” of its report. The "
+    "report's “Load” is of the steady seconds alone: --window steady."
+)
+
+
+def joined_sort(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `--sort -x` as one word, as argparse would take `-x` for an option."""
+    result: list[str] = []
+    for argument in arguments:
+        if result and result[-1] == "--sort" and argument.startswith("-"):
+            result[-1] = f"--sort={argument}"
+        else:
+            result.append(argument)
+    return result
+
+
+def print_tables(options: argparse.Namespace) -> int:
+    """Print what the options ask for; return the exit code."""
+    asked = parse_percentiles(options.percentiles) if options.percentiles is not None else None
+    counting = Counting(
+        window=parse_window(options.window),
+        percentiles=rising((*PERCENTILES, *(asked or ()))),
+        with_transactions=options.transactions,
+        columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None,
+        strict=options.strict,
+        with_timeline=False,
+    )
+    selection = Selection(
+        pattern=parse_pattern(options.label) if options.label is not None else None,
+        only=options.only,
+        order=parse_sort(options.sort, asked) if options.sort is not None else None,
+    )
+    printer = _Printer(options.format, options.layout, asked, is_each=options.each)
+    code = EXIT_OK
+    for names in [[name] for name in options.input] if options.each else [options.input]:
+        try:
+            inputs = resolve(names, endpoint_of(options))
+            for run in [[given] for given in inputs] if options.each else [inputs]:
+                record = run_of(run)
+                summary = summary_of_jtls(run, replace(counting, run=record))
+                view = selection.view(summary, run[0].name if options.each else summary.source)
+                is_whole = record is not None and counting.window == WHOLE
+                printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
+                if is_reader_gone():
+                    return code
+        except UsageError as error:
+            if not options.each:
+                raise
+            print(f"aggregate.py: {error}", file=sys.stderr)
+            code = EXIT_USAGE
+    printer.end()
+    return code
+
+
+class _Printer:
+    """Prints views, one after the other, in the format asked for."""
+
+    def __init__(self, form: str | None, layout: str | None, asked: Sequence[str] | None, is_each: bool) -> None:
+        self._is_screen = form is None and sys.stdout.isatty()
+        self._form = form or MARKDOWN
+        self._layout = layout or (WIDE if self._form == CSV else DEFAULT)
+        self._columns: Sequence[Column] = columns_of(self._layout, asked)
+        self._percentiles = rising((*STANDING, *(PERCENTILES if asked is None else asked)))
+        self._is_each = is_each
+        self._views: list[View] = []
+        self._is_first = True
+        if not self._is_screen and hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        if layout and self._form in (JSON, JSON_LINES):
+            print(f"--layout {layout} changes nothing in {self._form}: it holds every figure", file=sys.stderr)
+
+    def add(self, view: View) -> None:
+        """Print a view, or keep it for the one JSON document of all."""
+        if self._is_screen:
+            self._show(view)
+        elif self._form == MARKDOWN:
+            self._markdown(view)
+        else:
+            self._for_programs(view)
+        self._is_first = False
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        """Print what only stands when all views are there."""
+        if self._form == JSON:
+            objects = [json_object(view, self._percentiles) for view in self._views]
+            print(json_text(objects if self._is_each else objects[0]), end="")
+            sys.stdout.flush()
+
+    def _show(self, view: View) -> None:
+        from harness.report.screen import show  # here, because only a terminal needs rich, which takes its time to load
+
+        if not self._is_first:
+            print()
+        show(view, self._columns, view.source if self._is_each else "")
+
+    def _markdown(self, view: View) -> None:
+        if self._is_each:
+            print(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
+        draw = classic_table if self._layout == CLASSIC else group_table
+        print(titled_tables(view.groups, [draw(group, self._columns) for group in view.groups]), end="")
+        for text in _footnotes(view):
+            print(f"\n{text}")
+
+    def _for_programs(self, view: View) -> None:
+        if self._form == JSON:
+            self._views.append(view)
+        elif self._form == JSON_LINES:
+            print(json_lines(view, self._percentiles), end="")
+        else:
+            if self._is_first:
+                print(csv_head(self._columns), end="")
+            print(csv_rows(view, self._columns), end="")
+        for text in _footnotes(view):
+            print(f"{one_line(view.source)}: {text}" if self._is_each else text, file=sys.stderr)
+
+
+def _footnotes(view: View) -> Iterable[str]:
+    return [one_line(text) for text in (*view.remarks, *(caveat.text for caveat in view.summary.caveats))]

@@ -1,0 +1,100 @@
+"""Markdown tables, the figures of a group among them: plain cells, or padded as in the reports of 2015."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Protocol
+
+from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelFigures
+from harness.report.columns import DEFAULT, Column, columns_of
+
+GROUP_TITLES = {
+    LOAD: "Load",
+    ONCE: "Once per user",
+    SETUP: "setUp",
+    TEARDOWN: "tearDown",
+}
+# What Markdown or GitHub would take for mark-up; & only where it begins the name of a character, _ but within a word.
+_SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
+# Characters that move the cursor or turn the direction of writing: a label may not rewrite what stands around it.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# The least widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".
+_CLASSIC_WIDTHS = {
+    "": 31,
+    "#count": 6,
+    "average": 7,
+    "median": 6,
+    "90%": 3,
+    "min": 4,
+    "max": 5,
+    "errors": 8,
+    "bandwidth": 9,
+}
+
+
+class Rows(Protocol):
+    """Rows of figures: labels, and a TOTAL unless it is left out; a Group is one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def labels(self) -> tuple[LabelFigures, ...]: ...
+    @property
+    def total(self) -> LabelFigures | None: ...
+
+
+def rows_of(group: Rows) -> tuple[LabelFigures, ...]:
+    """Return the rows of a table from top to bottom: the labels, then TOTAL."""
+    return group.labels if group.total is None else (*group.labels, group.total)
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, without characters that would act on a terminal."""
+    return _CONTROL.sub("\ufffd", " ".join(text.split()))
+
+
+def cell(text: str) -> str:
+    """Return text that cannot break a table: one line, Markdown's special characters escaped."""
+    return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """Return a Markdown table: the first columns, of text, to the left, all others to the right; not padded."""
+    rule = [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)]
+    # One row after the other: the cells of 100,000 labels at once would take 100 MB.
+    lines = chain((columns, rule), rows)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def group_table(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) -> str:
+    """Return the figures of a group: a row per label, then TOTAL."""
+    return table(("label", *(column.title for column in columns)), _cells(group, columns))
+
+
+def classic_table(group: Rows, columns: Sequence[Column]) -> str:
+    """Return the figures of a group as the reports of 2015 had them: no head over the labels, all padded."""
+    titles = ["", *(column.title for column in columns)]
+    rows = list(_cells(group, columns))
+    widths = [
+        max(_CLASSIC_WIDTHS.get(title, 0), len(title), *(len(row[place]) for row in rows))
+        for place, title in enumerate(titles)
+    ]
+    lines = [titles, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "| " + " | ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
+    )
+
+
+def _cells(group: Rows, columns: Sequence[Column]) -> Iterator[list[str]]:
+    return ([cell(row.label), *(column.cell(row) for column in columns)] for row in rows_of(group))
+
+
+def titled_tables(groups: Sequence[Rows], tables: Iterable[str]) -> str:
+    """Return a table per group with a blank line between; the group's title stands above it when there are several."""
+    parts = [
+        (f"**{GROUP_TITLES[group.name]}**\n\n" if len(groups) > 1 else "") + text
+        for group, text in zip(groups, tables, strict=True)
+    ]
+    return "\n\n".join(parts) + "\n"

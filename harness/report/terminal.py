@@ -1,0 +1,138 @@
+"""What a terminal shows: a run's closing lines, and a table with the worst cells marked that fits the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.metrics.figures import LOAD, LabelFigures
+from harness.metrics.window import describe
+from harness.report.columns import Column
+from harness.report.generators import generator_table
+from harness.report.summary import RunSummary
+from harness.report.tables import GROUP_TITLES, Rows, group_table, one_line, rows_of
+from harness.report.verdict import headline
+
+# Signs, because colour alone says nothing to many eyes and to NO_COLOR.
+FAILED, SLOWEST = "!", "*"
+LEGEND = {FAILED: "! errors", SLOWEST: "* the slowest label of its group"}
+# A label is wrapped rather than that the window loses a column; below this width it reads badly.
+LABEL_LEAST = 16
+# What goes first when the window is narrow; columns that are not named here stay.
+_LEAST_USE = (
+    "connect_ms", "latency_ms", "received_bytes_mean", "sent_bytes_per_s", "received_bytes_per_s", "stddev_ms",
+    "success_rate_per_s", "min_ms", "error_count", "p75_ms", "max_ms", "p99.9_ms", "p95_ms", "p99_ms", "rate_per_s",
+    "p50_ms",
+)  # fmt: skip
+GAP = 2
+
+
+def closing_text(summary: RunSummary, report_path: str) -> str:
+    """Return the last lines of a run: verdict, the load's figures, caveats but for the standing one, the report."""
+    load = summary.group(LOAD)
+    lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
+    if load:
+        lines += ["", group_table(load), "", describe(summary.window)]
+        lines += [part.text for part in (summary.thirds, summary.corrected) if part]
+    if summary.generators:
+        lines += ["", generator_table(summary.generators)]
+    doubts = [caveat.text for caveat in summary.caveats if caveat.code != "closed-model"]
+    if doubts:
+        lines += ["", *(f"caveat: {text}" for text in doubts)]
+    return "\n".join([*lines, "", f"report: {report_path}"])
+
+
+@dataclass(frozen=True)
+class ScreenCell:
+    """A figure in print and the sign of what is bad about it, "" for nothing."""
+
+    text: str
+    sign: str = ""
+
+
+ScreenRow = tuple[str, tuple[ScreenCell, ...]]
+
+
+@dataclass(frozen=True)
+class ScreenTable:
+    """A table as wide as its window: heads, widths of the columns, a label and cells per row, what is left out.
+
+    The last row is TOTAL's when `has_total`.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    widths: tuple[int, ...]
+    rows: tuple[ScreenRow, ...]
+    has_total: bool
+    left_out: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """How many characters wide the table is."""
+        return sum(self.widths) + GAP * (len(self.widths) - 1)
+
+    @property
+    def signs(self) -> frozenset[str]:
+        """The signs that stand in it."""
+        return frozenset(cell.sign for _, cells in self.rows for cell in cells if cell.sign)
+
+
+def screen_table(
+    group: Rows, columns: Sequence[Column], width: int, text_width: Callable[[str], int] = len
+) -> ScreenTable:
+    """Return the table of a group for a window of so many characters; `text_width` measures a label.
+
+    The least useful columns are left out where the window is too narrow, then labels are wrapped; no cell is cut.
+    """
+    rows = rows_of(group)
+    labels = [one_line(row.label) for row in rows]
+    slowest = {column.key: _slowest(group.labels, column) for column in columns}
+    label_count = len(group.labels)  # what follows is TOTAL: the slowest of one is none
+    cells = {
+        column.key: [
+            _cell(column, row, slowest[column.key] if place < label_count and row.sample_count > 1 else None)
+            for place, row in enumerate(rows)
+        ]
+        for column in columns
+    }
+    wanted = max(map(text_width, ["label", *labels]))
+    least = min(wanted, LABEL_LEAST)
+    kept = list(columns)
+    figure_widths = [_width(column, cells[column.key]) for column in kept]
+    for key in _LEAST_USE:
+        if least + sum(figure_widths) + GAP * len(kept) <= width:
+            break
+        kept = [column for column in kept if column.key != key]
+        figure_widths = [_width(column, cells[column.key]) for column in kept]
+    room = width - sum(figure_widths) - GAP * len(kept)
+    return ScreenTable(
+        title=GROUP_TITLES[group.name],
+        heads=("label", *(column.title for column in kept)),
+        widths=(max(least, min(wanted, room)), *figure_widths),
+        rows=tuple((label, tuple(cells[column.key][place] for column in kept)) for place, label in enumerate(labels)),
+        has_total=group.total is not None,
+        left_out=tuple(column.title for column in columns if column not in kept),
+    )
+
+
+def _slowest(labels: Sequence[LabelFigures], column: Column) -> float | None:
+    """Return the greatest figure of a column of times; None where no label stands out.
+
+    A label with one sample takes no part: nothing says that the next one would be as slow.
+    """
+    many = [label for label in labels if label.sample_count > 1]
+    figures = [figure for label in many if (figure := column.figure(label)) is not None]
+    return max(figures) if column.is_time and figures and min(figures) < max(figures) else None
+
+
+def _cell(column: Column, row: LabelFigures, slowest: float | None) -> ScreenCell:
+    text = column.cell(row)
+    if column.key in ("error_ratio", "error_count") and row.error_count:
+        return ScreenCell(text, FAILED)
+    return ScreenCell(text, SLOWEST if slowest is not None and column.figure(row) == slowest else "")
+
+
+def _width(column: Column, cells: Sequence[ScreenCell]) -> int:
+    """Return the width that the longest cell and the longest word of the head need."""
+    return max(*(len(cell.text) + len(cell.sign) for cell in cells), *map(len, column.title.split()))

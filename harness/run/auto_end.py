@@ -1,0 +1,104 @@
+"""Decides when a load of the length `auto` may end: it is steady, and its mean response time is known well enough.
+
+Looks at all samples so far every 10 s. A look is satisfied when the steady window (`window.find_window`) is 60 s or
+longer and the 95 % interval of its mean, by batch means, is within ± 5 % of the mean. Who looks often and stops at the
+first good look stops by chance too early: so two looks in a row must be satisfied, and short windows never are.
+
+Source: P. Heidelberger, P. D. Welch, "Simulation run length control in the presence of an initial transient",
+Operations Research 31(6), 1983 (looks at fixed times, batch means, a relative half-width).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from scipy.special import stdtrit
+
+from harness.base.units import MS_PER_S
+from harness.compare.batch_means import average
+from harness.jtl.csv import Sample, generator_of
+from harness.metrics.batches import BATCH_COUNT, Batches
+from harness.metrics.figures import LOAD, ONCE
+from harness.metrics.shift import CONFIDENCE
+from harness.metrics.tally import group_of
+from harness.metrics.timeline import Pulse, Source
+from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
+from harness.plan.spec import ClosedLoad
+from harness.run.record import AutoEndRecord
+
+PRECISION_RATIO = 0.05
+LOOK_PERIOD_S = 10.0
+WINDOW_LEAST_S = 60
+LOOKS_NEEDED = 2
+# A look while nothing ends would not see that the system stands still.
+_SILENT_MOST_S = 5.0
+
+
+class AutoEnd:
+    """The samples of a load so far, and whether they are enough."""
+
+    def __init__(self, load: ClosedLoad, once_labels: Iterable[str] = ()) -> None:
+        self._load = load
+        self._once = frozenset(once_labels)
+        self._requests, self._transactions = Pulse(), Pulse()
+        self._first_s: int | None = None
+        self._last_sample_s = self._next_look_s = 0.0
+        self._satisfied_count = 0
+        self._last = AutoEndRecord(False, 0, None, None, None)
+
+    def add(self, now_s: float, samples: Sequence[Sample], row_count: int) -> None:
+        """Count the rows that arrived since the last call; `samples` are all of them or a part, which is scaled up."""
+        scale = row_count / len(samples) if samples else 1.0
+        for sample in samples:
+            if group_of(sample.thread_name, sample.label, self._once) not in (LOAD, ONCE):
+                continue
+            start_s, second = sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S
+            self._first_s = start_s if self._first_s is None else min(self._first_s, start_s)
+            self._last_sample_s = now_s
+            pulse = self._transactions if sample.is_transaction else self._requests
+            count = max(1, round(sample.sample_count * scale))
+            pulse.add_second(second, count, 0, count * sample.elapsed_ms // sample.sample_count)
+            if sample.all_threads is not None:
+                pulse.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
+
+    def is_enough(self, now_s: float) -> bool:
+        """Return whether the load may end now; True once two looks in a row were satisfied."""
+        if now_s < self._next_look_s or self._first_s is None:
+            return False
+        self._next_look_s = now_s + LOOK_PERIOD_S
+        is_satisfied = self._look() and now_s - self._last_sample_s <= _SILENT_MOST_S
+        self._satisfied_count = self._satisfied_count + 1 if is_satisfied else 0
+        return self._satisfied_count >= LOOKS_NEEDED
+
+    @property
+    def record(self) -> AutoEndRecord:
+        """What the last look found."""
+        return self._last
+
+    def _look(self) -> bool:
+        pulse = self._requests if self._requests.seconds else self._transactions
+        span_s = pulse.span_s
+        if span_s is None or self._first_s is None:
+            return False
+        seconds = pulse.by_second(min(self._first_s, span_s[0]), span_s[1])
+        load = self._load
+        window = find_window(WindowSpec(STEADY), seconds, load.users, True, load.ramp_s, load.duration_s)
+        if not window.is_steady:
+            self._last = AutoEndRecord(False, len(seconds), None, None, None)
+            return False
+        average_ms, within_ms = mean_of(seconds, window)
+        is_met = window.length_s >= WINDOW_LEAST_S and within_ms <= PRECISION_RATIO * average_ms
+        self._last = AutoEndRecord(is_met, len(seconds), window.from_s, round(average_ms, 3), round(within_ms, 3))
+        return is_met
+
+
+def mean_of(seconds: Sequence[SecondFigures], window: Window) -> tuple[float, float]:
+    """Return the mean response time in a window and the half-width of its 95 % interval by 20 batch means, both ms."""
+    bounds = [window.from_s + number * window.length_s // BATCH_COUNT for number in range(BATCH_COUNT + 1)]
+    parts = [seconds[start:end] for start, end in pairwise(bounds)]
+    counts = [sum(second.sample_count for second in part) for part in parts]
+    sums_ms = [sum(second.elapsed_sum_ms for second in part) for part in parts]
+    means_ms = tuple(sum_ms / count if count else None for sum_ms, count in zip(sums_ms, counts, strict=True))
+    found = average(Batches(window.length_s / BATCH_COUNT, tuple(counts), (0,) * len(counts), means_ms, {}, {}))
+    return found.value, float(stdtrit(found.freedom, (1 + CONFIDENCE) / 2)) * found.error

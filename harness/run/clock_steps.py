@@ -1,0 +1,61 @@
+"""Detects that a clock was set during a run: the time stamps then cover more or less time than has passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.base.units import MS_PER_S, duration_text
+from harness.run.record import RunRecord
+
+# The samples lie within JMeter's life; time stamps are whole milliseconds of another clock.
+_SPAN_TOLERANCE_S = 1.0
+# run.json has whole seconds, and some of them pass between its start and JMeter's.
+_WALL_TOLERANCE_S = 5.0
+# Rows are written in the order in which samples end, a thread that had to wait for its turn a little later.
+_BACK_TOLERANCE_S = 2.0
+# A step of more than this share of the run makes its throughput false, not just doubtful.
+INVALID_RATIO = 0.1
+
+
+@dataclass(frozen=True)
+class ClockStep:
+    """A clock was set by about `step_s` (negative: back); `is_large` against the run's length; `evidence` in words."""
+
+    step_s: float
+    is_large: bool
+    evidence: str
+
+
+def find_clock_step(
+    run: RunRecord | None, span_ms: tuple[int, int] | None, back_ms: int, longest_ms: int
+) -> ClockStep | None:
+    """Return the largest step of a clock that the samples or run.json show; None when there is none.
+
+    `span_ms` is the first start and last end of all samples, setUp and tearDown included, `back_ms` how far the end of
+    a row is before that of an earlier row at most, and `longest_ms` the longest response time: a part of a sample may
+    be written after the whole of it.
+    """
+    found = []
+    if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms):
+        back_s = back_ms / MS_PER_S
+        found.append((-back_s, f"time stamps go back by {duration_text(back_s)}"))
+    if run and run.took_s is not None and not run.generators:
+        span_s = (span_ms[1] - span_ms[0]) / MS_PER_S if span_ms else 0.0
+        if span_s > run.took_s + _SPAN_TOLERANCE_S:
+            evidence = f"samples span {duration_text(span_s)}, and JMeter ran for {duration_text(run.took_s)}"
+            found.append((span_s - run.took_s, evidence))
+        if run.ended_at:
+            passed = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
+            step_s = passed.total_seconds() - run.took_s
+            if abs(step_s) >= _WALL_TOLERANCE_S:
+                evidence = (
+                    f"by the wall clock the run took {duration_text(passed.total_seconds())}, by the monotonic clock "
+                    f"{duration_text(run.took_s)}"
+                )
+                found.append((step_s, evidence))
+    if not found:
+        return None
+    step_s, evidence = max(found, key=lambda one: abs(one[0]))
+    length_s = run.took_s if run and run.took_s else (span_ms[1] - span_ms[0]) / MS_PER_S if span_ms else 0.0
+    return ClockStep(step_s, abs(step_s) >= INVALID_RATIO * length_s, evidence)

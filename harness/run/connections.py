@@ -1,0 +1,54 @@
+"""Which hosts the JVM of JMeter may connect to, and what it tried beside them: the agent in harness/run/java."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness.base import units
+from harness.plan.spec import Target, plain_host
+
+# Written by the agent in the run directory: what is allowed, then a line for each attempt that was refused.
+FOREIGN_NAME = "foreign-connections.txt"
+_HEAD = "allowed: "
+# The agent writes no more.
+_LINES_MOST = 1000
+_ADDRESSES_SHOWN = 3
+
+
+def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return host:port of each address that may be reached, port 0 for any; this machine's own are not named.
+
+    `hosts` are those of the plan's [allow]; `generators` may be reached at every port.
+    """
+    found = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
+    for text in hosts:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        found.append(_entry(plain_host(parts.hostname or ""), parts.port or 0))
+    return tuple(dict.fromkeys(found))
+
+
+def agent_option(agent: Path, allowed: Sequence[str]) -> str:
+    """Return the option of JDK_JAVA_OPTIONS that holds a JVM to these addresses."""
+    return f'"-javaagent:{agent}={FOREIGN_NAME}={",".join(allowed)}"'
+
+
+def foreign_reasons(text: str | None, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return why a run is invalid by what the agent wrote: attempts to reach other hosts, or that it wrote nothing."""
+    if text is None:
+        return (f"JMeter ran without the agent that watches its connections: {FOREIGN_NAME} is missing",)
+    counts = Counter(line for line in text.splitlines() if not line.startswith(_HEAD))
+    if not counts:
+        return ()
+    shown = ", ".join(f"{address} ({count}×)" for address, count in counts.most_common(_ADDRESSES_SHOWN))
+    more = f" and {len(counts) - _ADDRESSES_SHOWN} more" if len(counts) > _ADDRESSES_SHOWN else ""
+    attempts = units.plural(counts.total(), "connection")
+    least = "at least " if counts.total() >= _LINES_MOST else ""
+    refused = f"{least}{attempts} to hosts that are not allowed were refused: {shown}{more}"
+    return (f"{refused}; allowed: {', '.join(allowed)}",)
+
+
+def _entry(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,242 @@
+"""The run directory: named without collisions, run.json written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import InvalidRunError, UsageError
+from harness.base.strict_json import parse_object
+from harness.base.units import BYTES_PER_MB
+from harness.base.writable import TODO, writing_into
+from harness.jtl.csv import SAMPLES_NAME, samples_number
+from harness.plan.jmx import data_files
+from harness.run.jmeter_command import PLAN_NAME
+from harness.run.record import FORMAT_VERSION as RUN_VERSION
+
+RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
+SWEEP_NAME = re.compile(r"sweep-(\d+)")
+_ATTEMPTS = 1000
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The files of one run: `path` is reports/<plan>/run-<series>_<n>."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name, such as run-07_1."""
+        return self.path.name
+
+    @property
+    def plan(self) -> str:
+        """The plan's name: the folder that the run stands in."""
+        return self.path.parent.name
+
+    @property
+    def run_json(self) -> Path:
+        """The facts of the run."""
+        return self.path / "run.json"
+
+    @property
+    def samples(self) -> Path:
+        """JMeter's JTL."""
+        return self.path / SAMPLES_NAME
+
+    @property
+    def all_samples(self) -> tuple[Path, ...]:
+        """JMeter's JTL, and those of the other generators of a merged run, in their order; empty without the first."""
+        if not self.samples.is_file():
+            return ()
+        numbered = ((samples_number(path.name), path) for path in self.path.iterdir())
+        return tuple(path for _, path in sorted((number, path) for number, path in numbered if number is not None))
+
+    @property
+    def effective_plan(self) -> Path:
+        """The JMX that JMeter really ran."""
+        return self.path / PLAN_NAME
+
+    def add_plan(self, jmx: bytes, shape_path: Path) -> None:
+        """Write the JMX that JMeter is to run, with the data files of its shape beside it, where it looks for them."""
+        self.effective_plan.write_bytes(jmx)
+        where = f"{shape_path.parent.name}/{shape_path.name}: its data file"
+        for name in data_files(shape_path):
+            if ".." in Path(name).parts:
+                raise UsageError(f"{where} {name} lies outside of the plan's folder", "put it into a folder beside it")
+            copy = self.path / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                shutil.copyfile(shape_path.parent / name, copy)
+            except OSError as error:
+                raise UsageError(f"{where} {name}: {error.strerror}", "put it beside the plan") from None
+
+    @property
+    def telemetry(self) -> Path:
+        """CPU, memory and threads per second and process."""
+        return self.path / "telemetry.csv"
+
+    @property
+    def heap(self) -> Path:
+        """The heap of the system's JVMs at each garbage collection."""
+        return self.path / "heap.csv"
+
+    @property
+    def cloudwatch(self) -> Path:
+        """What CloudWatch knows of the run."""
+        return self.path / "cloudwatch.csv"
+
+    @property
+    def system_logs(self) -> Path:
+        """Logs of the processes of the system that was started for the run."""
+        return self.path / "system"
+
+    @property
+    def summary_json(self) -> Path:
+        """The canonical figures, beside the directory."""
+        return self.path.with_name(self.path.name + ".json")
+
+    @property
+    def report(self) -> Path:
+        """The Markdown report, beside the directory."""
+        return self.path.with_name(self.path.name + ".md")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything is left from which its figures can be read."""
+        return self.run_json.is_file() or self.summary_json.is_file()
+
+    def write_run(self, facts: Mapping[str, Any]) -> None:
+        """Write run.json; a reader sees the old or the new one, never half of it."""
+        write_whole(self.run_json, json_text(facts))
+
+    def read_run(self) -> dict[str, Any] | None:
+        """Return run.json; None when there is none. UsageError when it is no JSON of this version."""
+        return read_json(self.run_json, RUN_VERSION) if self.run_json.is_file() else None
+
+    def discard(self) -> None:
+        """Remove the directory of a run that measured nothing, and the plan's when that was all."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty: other runs
+            self.path.parent.rmdir()
+
+
+def json_text(data: Mapping[str, Any]) -> str:
+    """Return JSON that diffs well: indented, in the order given, lists of plain values on one line, a last newline."""
+    return _indented(data, "") + "\n"
+
+
+def _indented(value: Any, margin: str) -> str:
+    inner = margin + " "
+    if isinstance(value, Mapping) and value:
+        parts = [
+            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_indented(item, inner)}" for key, item in value.items()
+        ]
+        return "{\n" + ",\n".join(parts) + f"\n{margin}}}"
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
+        return "[\n" + ",\n".join(inner + _indented(item, inner) for item in value) + f"\n{margin}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
+    """Return the object in a JSON file of `what`; UsageError when there is none that can be used."""
+    try:
+        return parse_object(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: not the JSON of {what} ({error})", "write it again, or remove it") from None
+
+
+def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:
+    """Return a JSON file of ours; UsageError when it is broken or of another format version."""
+    data = read_object(path, what)
+    if data.get("format_version") != version or isinstance(data["format_version"], bool):
+        raise UsageError(
+            f"{path}: not a file of format version {version}", "use the version of the harness that wrote it"
+        )
+    return data
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a crash leaves the old one or the new one."""
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        what = f"{path.parent.name}/{path.name} cannot be written ({error.strerror})"
+        if error.errno in _REFUSALS:
+            raise UsageError(what, TODO) from None
+        kept = "make room; what JMeter could write is kept: ./aggregate.py report makes the report of it"
+        raise InvalidRunError(what, kept if path.parent.is_dir() else "its folder was removed") from None
+
+
+def check_space(reports_dir: Path, min_free_mb: int) -> None:
+    """Raise a UsageError unless reports can be written and have `min_free_mb` megabytes free."""
+    try:
+        reports_dir.mkdir(parents=True, exist_ok=True)
+        probe = reports_dir / ".write-probe"
+        probe.write_bytes(b"x")
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{reports_dir.name}/ cannot be written ({error.strerror})", "make room or give yourself the right to write"
+        ) from None
+    free_mb = shutil.disk_usage(reports_dir).free // BYTES_PER_MB
+    if free_mb < min_free_mb:
+        raise UsageError(
+            f"{reports_dir.name}/ has {free_mb} MB free, a run wants {min_free_mb} MB",
+            "make room, or lower min_free_mb in the [reports] of the profile",
+        )
+
+
+def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
+    """Return a new, empty run directory: the series given or the last one, and the next free number in it.
+
+    The last one is never that of a sweep, whose runs are its levels. Making the directory is what reserves the name, so
+    two runs that start at once get two names.
+    """
+    folder = reports_dir / plan
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        names = [match for path in folder.iterdir() if (match := RUN_NAME.match(path.name))]
+        chosen = series or _last_series(folder)
+        number = 1 + max((int(match[2]) for match in names if int(match[1]) == int(chosen)), default=0)
+        try:
+            path = folder / f"run-{chosen}_{number}"
+            with writing_into(folder):
+                path.mkdir()
+        except FileExistsError:
+            continue
+        return RunDirectory(path)
+    raise UsageError(f"{folder.name}: no free run name found", "give another SERIES")
+
+
+def next_series(folder: Path) -> str:
+    """Return the first series of a plan's folder that neither a run nor a sweep has used, nor a later one."""
+    return f"{1 + max((int(series) for series in _series(folder, RUN_NAME, SWEEP_NAME)), default=0):02d}"
+
+
+def _last_series(folder: Path) -> str:
+    """Return the last series of runs that no sweep has; where there is none a new one."""
+    sweeps = {int(series) for series in _series(folder, SWEEP_NAME)}
+    single = [series for series in _series(folder, RUN_NAME) if int(series) not in sweeps]
+    return max(single, key=int, default="") or next_series(folder)
+
+
+def _series(folder: Path, *names: re.Pattern[str]) -> list[str]:
+    found = (name.match(path.name) for path in folder.iterdir() for name in names)
+    return [match[1] for match in found if match]

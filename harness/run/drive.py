@@ -1,0 +1,92 @@
+"""Watches a running JMeter to its end: progress, dead system processes, a run that hangs, the user's wish to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.base.interrupts import Interrupts
+from harness.metrics.live import LiveTally
+from harness.run.jmeter import JMeter, ending_text
+from harness.run.progress import JtlTail, Progress
+
+if TYPE_CHECKING:
+    from harness.run.auto_end import AutoEnd  # it needs SciPy, and most runs do not
+
+_PERIOD_S = 1.0
+# How long running samples may take to finish after a Ctrl-C: KillBill gives a payment 30 s.
+GRACEFUL_S = 35.0
+# After the system died or JMeter hung there is nothing to wait for.
+_BRIEF_S = 3.0
+_TERM_S = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How JMeter ended; `reasons` say why the run is not what was asked for."""
+
+    exit_code: int
+    interrupted: bool
+    reasons: tuple[str, ...]
+
+
+def drive(
+    jmeter: JMeter,
+    tail: JtlTail,
+    progress: Progress,
+    interrupts: Interrupts,
+    troubles: Callable[[], Sequence[str]],
+    duration_s: float | None,
+    overrun_s: float,
+    request_count: int | None = None,
+    auto_end: AutoEnd | None = None,
+) -> Outcome:
+    """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
+
+    `troubles` says what of the system, or of the generators, has died.
+    After `request_count` samples, or as soon as `auto_end` has seen enough, JMeter is asked to end, which is no
+    interruption. It is given `overrun_s` beyond the
+    duration for its start, its last samples and tearDown.
+    """
+    live = LiveTally()
+    started_s = time.monotonic()
+    first_sample_s: float | None = None
+    while jmeter.wait(_PERIOD_S) is None:
+        now_s = time.monotonic()
+        samples, row_count = tail.new_samples()
+        figures = live.tick(now_s, samples, row_count)
+        if figures.sample_count and first_sample_s is None:
+            first_sample_s = now_s
+        if first_sample_s is not None:
+            progress.show(figures, now_s - first_sample_s, duration_s)
+        if interrupts.count:
+            progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
+            return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
+        enough = ""
+        if request_count is not None and figures.sample_count >= request_count:
+            enough = f"{figures.sample_count} samples of {request_count} are there"
+        elif auto_end:
+            auto_end.add(now_s, samples, row_count)
+            enough = "steady, and the mean is known" if auto_end.is_enough(now_s) else ""
+        if enough:
+            progress.say(f"{enough}: JMeter finishes its running samples")
+            code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
+            return Outcome(code, interrupts.count > 0, _reasons(code))
+        found = tuple(troubles())
+        if found:
+            progress.say(f"stopping: {found[0]}")
+            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, found)
+        if duration_s is not None and now_s - started_s > duration_s + overrun_s:
+            progress.say(f"stopping: JMeter still runs {overrun_s:.0f} s after its time")
+            reason = f"JMeter did not end by itself within {overrun_s:.0f} s after its duration and was stopped"
+            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, (reason,))
+    code = jmeter.poll() or 0
+    if interrupts.count:  # the wish came in the last second
+        return Outcome(code, True, ())
+    return Outcome(code, False, _reasons(code))
+
+
+def _reasons(code: int) -> tuple[str, ...]:
+    return (f"JMeter {ending_text(code)}",) if code else ()

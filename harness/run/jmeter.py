@@ -1,0 +1,149 @@
+"""Runs JMeter in a run directory and stops it: gracefully first, then harder. Its exit code is never believed alone."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base import process as child
+from harness.base.ports import LOOPBACK
+from harness.run.jmeter_command import CONSOLE_NAME
+
+_ASK_AGAIN_S = 0.5
+_REASONS_KEPT = 3
+_ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
+# What a plan writes with ${__log(…,ERROR)}: the thread's name, then the words.
+_PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
+# A JVM that a signal ends in order, as SIGTERM, ends with this and the signal's number.
+_SIGNALLED = 128
+_DEAD_THREAD = " ERROR o.a.j.t.JMeterThread: Test failed!"
+# Java names the options that it was given by the environment.
+_JAVA_NOTE = "NOTE: Picked up "
+_EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
+
+
+@dataclass(frozen=True)
+class JMeterHome:
+    """A JMeter installation, the version of the Java that runs it, and the agent that watches its connections."""
+
+    path: Path
+    java: str
+    agent: Path = Path()
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of Java, JMeter and its plugins, read off the names of the jars."""
+        found = {"java": self.java, "jmeter": "unknown"}
+        for jar in sorted((self.path / "lib" / "ext").glob("*.jar")):
+            match = re.fullmatch(r"(ApacheJMeter_core|jmeter-plugins-[a-z-]+)-(\d[\w.]*)\.jar", jar.name)
+            if match:
+                found["jmeter" if match[1] == "ApacheJMeter_core" else match[1]] = match[2]
+        return found
+
+
+class JMeter:
+    """One JMeter process in a run directory; `stop_port` is the UDP port on which it hears `stop_word`."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        stop_port: int,
+        stop_word: str,
+    ) -> None:
+        self._stop_port = stop_port
+        self._stop_word = stop_word
+        self._process = child.start(child.Launch("JMeter", command, directory, environment, directory / CONSOLE_NAME))
+
+    @property
+    def pid(self) -> int:
+        """The process id of JMeter's JVM."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while it runs."""
+        return self._process.poll()
+
+    def wait(self, seconds: float) -> int | None:
+        """Return the exit code as soon as there is one; None when it still runs after `seconds`."""
+        try:
+            return self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def ask_to_stop(self) -> None:
+        """Ask for the graceful end: no new iterations, and tearDown runs."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(self._stop_word.encode(), (LOOPBACK, self._stop_port))
+
+    def stop(self, graceful_s: float, term_s: float, hurry: Callable[[], bool] = lambda: False) -> int:
+        """Return the exit code after a stop by the shutdown port, then TERM, then KILL.
+
+        TERM comes after `graceful_s`, or as soon as `hurry` says so: the JTL then is whole, running samples are lost.
+        """
+        deadline_s = time.monotonic() + graceful_s
+        while self.poll() is None and time.monotonic() < deadline_s and not hurry():
+            self.ask_to_stop()  # repeated: a JMeter that is still starting does not listen yet
+            self.wait(_ASK_AGAIN_S)
+        child.stop(self._process, term_s)
+        code = self.poll()
+        return -signal.SIGKILL if code is None else code
+
+
+def free_udp_port() -> int:
+    """Return a UDP port of the loopback interface that was free a moment ago."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def words_of_plan(directory: Path, log_name: str) -> tuple[str, ...]:
+    """Return what the plan itself logged as errors: why it did not do what was asked of it; each of them once."""
+    said = (match[1].strip() for line in _log_lines(directory / log_name) if (match := _PLAN_LINE.search(line)))
+    return tuple(dict.fromkeys(said))[:_REASONS_KEPT]
+
+
+def has_dead_thread(directory: Path, log_name: str) -> bool:
+    """Return whether an exception ended a thread, and with it a user, before the time."""
+    return any(_DEAD_THREAD in line for line in _log_lines(directory / log_name))
+
+
+def signal_of(exit_code: int) -> signal.Signals | None:
+    """Return the signal that ended a process; None when it ended by itself."""
+    try:
+        return signal.Signals(-exit_code if exit_code < 0 else exit_code - _SIGNALLED)
+    except ValueError:
+        return None
+
+
+def ending_text(exit_code: int) -> str:
+    """Return how a process ended: `was killed by signal 9 (SIGKILL)`, `ended with exit code 1`."""
+    number = signal_of(exit_code)
+    if number is None:
+        return f"ended with exit code {exit_code}"
+    return f"was {'killed' if exit_code < 0 else 'ended'} by signal {int(number)} ({number.name})"
+
+
+def reason_from_logs(directory: Path, log_name: str, *, with_console: bool = True) -> str:
+    """Return what JMeter itself says went wrong: errors and exceptions of jmeter.log, else the end of its console.
+
+    Of a JMeter that a signal ended the console says nothing about the reason: leave it out.
+    """
+    console, lines = directory / CONSOLE_NAME, _log_lines(directory / log_name)
+    said = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
+    if not said and with_console and console.is_file():
+        shown = console.read_text(errors="replace").splitlines()
+        said = [line for line in shown if line.strip() and not line.startswith(_JAVA_NOTE)][-_REASONS_KEPT:]
+    reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in said)
+    return "; ".join(list(reasons)[:_REASONS_KEPT])
+
+
+def _log_lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines() if log.is_file() else []

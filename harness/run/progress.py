@@ -1,0 +1,108 @@
+"""Shows a run while it goes on: one line that is rewritten in a terminal, a plain line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from harness.base import units
+from harness.jtl.csv import Dropped, Sample, parse
+from harness.metrics.figures import SETUP
+from harness.metrics.live import LiveFigures
+
+PLAIN_PERIOD_S = 10.0
+
+
+# Reading every row of a fast run would take the core that its generator needs.
+_READ_BYTES = 256 * 1024
+
+
+class JtlTail:
+    """Reads the rows that were added to a growing JTL since the last call, but those of setUp, which may be many."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._header = b""
+        self._dropped = Dropped()  # the report reads the file again and counts for itself
+
+    def new_samples(self) -> tuple[list[Sample], int]:
+        """Return the samples written since the last call, and their number; of more than 256 KB only the last ones."""
+        try:
+            with self._path.open("rb") as stream:
+                stream.seek(self._offset)
+                data = stream.read()
+        except OSError:  # not there yet, or no more
+            return [], 0
+        data = data[: data.rfind(b"\n") + 1]
+        if not data:
+            return [], 0
+        is_first = self._offset == 0
+        self._offset += len(data)
+        if is_first:
+            self._header, data = data[: data.find(b"\n") + 1], data[data.find(b"\n") + 1 :]
+        if len(data) <= _READ_BYTES:
+            samples = self._samples(data)
+            return samples, len(samples)
+        row_count = data.count(b"\n") - data.count(SETUP.encode())
+        return self._samples(data[data.find(b"\n", len(data) - _READ_BYTES) + 1 :]), row_count
+
+    def _samples(self, data: bytes) -> list[Sample]:
+        samples = parse(io.BytesIO(self._header + data), self._path.name, self._dropped)
+        return [sample for sample in samples if SETUP not in sample.thread_name]
+
+
+def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
+    """Return one line of progress; what matters most stands first, a narrow terminal cuts the end."""
+    ratio = figures.error_count / figures.sample_count if figures.sample_count else 0.0
+    about = "about " if figures.is_estimate else ""
+    total = f" of {units.clock_text(total_s)}" if total_s else ""
+    parts = [
+        f"{units.clock_text(passed_s)}{total}",
+        f"users {figures.users}",
+        f"errors {about}{figures.error_count} ({units.percent_text(ratio)} %)",
+        f"samples {figures.sample_count}",
+        f"{figures.rate_per_s:.1f} req/s",
+    ]
+    if figures.average_ms is not None:
+        parts.append(f"avg {units.average_text(figures.average_ms)} ms")
+        parts.append(f"90 % {units.ms_text(figures.p90_ms)} ms")
+    return " | ".join(parts)
+
+
+class Progress:
+    """Prints progress; `say` prints a line of its own in between."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._next_plain_s = PLAIN_PERIOD_S
+
+    def __enter__(self) -> Progress:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, figures: LiveFigures, passed_s: float, total_s: float | None) -> None:
+        """Show the figures of now."""
+        text = line(figures, passed_s, total_s)
+        if self._live:
+            self._live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
+        elif passed_s >= self._next_plain_s:
+            self._next_plain_s += PLAIN_PERIOD_S
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)

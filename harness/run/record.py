@@ -1,0 +1,180 @@
+"""What run.json holds: how a run was set up, what it ran on, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.base.strict_json import check_types
+from harness.cloudwatch.queries import CloudWatchSpec
+from harness.plan.goal import Goal
+
+FORMAT_VERSION = 1
+RUNNING, FINISHED = "running", "finished"
+CLOSED, OPEN = "closed", "open"
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """The load that was asked for; fields that the model does not have are None.
+
+    With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
+    """
+
+    model: str
+    users: int | None
+    rate_per_s: float | None
+    ramp_s: float
+    duration_s: float | None
+    loops: int | None
+    think_time_s: float
+    requests: int | None = None
+    is_auto: bool | None = None
+
+
+@dataclass(frozen=True)
+class AutoEndRecord:
+    """How far a load of the length `auto` came, at the last look, `after_s` seconds after its start.
+
+    `is_met` says whether it was steady and its mean known well enough. The steady window begins at `steady_from_s`; its
+    mean is `average_ms`, with a 95 % interval of `within_ms` to both sides. None where it was not steady.
+    """
+
+    is_met: bool
+    after_s: int
+    steady_from_s: int | None
+    average_ms: float | None
+    within_ms: float | None
+
+
+@dataclass(frozen=True)
+class HostRecord:
+    """The machine that ran JMeter and, unless there was a target, the system."""
+
+    cpu_model: str
+    cpu_count: int
+    memory_bytes: int
+    kernel: str
+    python: str
+
+
+@dataclass(frozen=True)
+class GeneratorRecord:
+    """One of several generators: its address, which begins its threads' names in the JTL, and its part of the load.
+
+    `users` is None in the open model, `rate_per_s` in the closed one. `is_local` is one on this machine, whose
+    telemetry is there; `clock_ahead_ms` is how far its clock was ahead of this machine's before the run, None where
+    nobody asked it. `host` is the machine of one that ran by itself, whose run was merged into this one.
+    """
+
+    name: str
+    users: int | None
+    rate_per_s: float | None
+    jmeter: str
+    java: str
+    clock_ahead_ms: int | None
+    is_local: bool
+    host: HostRecord | None = None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GeneratorRecord:
+        """Return the record that run.json holds."""
+        return cls(**{**data, "host": HostRecord(**data["host"]) if data.get("host") else None})
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
+
+    `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
+    `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
+    `allowances` are the opt-ins of the plan in words, such as "run scripts and programs".
+    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is
+    empty where JMeter itself made the load. `other_runs` names the runs whose load was on at the same time on the
+    machine.
+    """
+
+    format_version: int
+    name: str
+    plan: str
+    plan_title: str
+    profile: str
+    profile_title: str
+    command: str
+    state: str
+    load: LoadRecord
+    goal: Goal
+    once_labels: tuple[str, ...]
+    plan_notes: tuple[str, ...]
+    note: str
+    target: str | None
+    system: str
+    system_settings: Mapping[str, Any]
+    system_facts: tuple[tuple[str, str], ...]
+    properties: Mapping[str, str]
+    generator_heap_mb: int
+    versions: Mapping[str, str]
+    host: HostRecord
+    git_commit: str | None
+    git_changed: bool | None
+    started_at: str
+    ended_at: str | None = None
+    took_s: float | None = None
+    exit_codes: Mapping[str, int] | None = None
+    interrupted: bool = False
+    stop_reasons: tuple[str, ...] = ()
+    dump_figures: tuple[tuple[str, str], ...] = ()
+    exception_logs: tuple[str, ...] = ()
+    heap_unknown: tuple[tuple[str, str], ...] = ()
+    kept_up: bool = False
+    cloudwatch: CloudWatchSpec | None = None
+    generators: tuple[GeneratorRecord, ...] = ()
+    other_runs: tuple[str, ...] = ()
+    auto_end: AutoEndRecord | None = None
+    allowances: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Plan and run, such as killbill-stripe/run-07_1."""
+        return f"{self.plan}/{self.name}"
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether it was merged of the runs of generators that knew nothing of each other."""
+        return any(generator.host for generator in self.generators)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the system was started here, beside the generator."""
+        return self.target is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, keys in the order of the fields."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:
+        """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
+        values = dict(data)
+        try:
+            values["load"] = LoadRecord(**data["load"])
+            values["goal"] = Goal(**data["goal"])
+            values["host"] = HostRecord(**data["host"])
+            if data.get("auto_end"):
+                values["auto_end"] = AutoEndRecord(**data["auto_end"])
+            if data.get("cloudwatch"):
+                values["cloudwatch"] = CloudWatchSpec.from_json(data["cloudwatch"])
+            for pairs in ("system_facts", "dump_figures", "heap_unknown"):
+                if pairs in data:
+                    values[pairs] = tuple((name, value) for name, value in data[pairs])
+            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs", "other_runs", "allowances"):
+                if texts in data:
+                    values[texts] = tuple(data[texts])
+            values["generators"] = tuple(map(GeneratorRecord.from_json, data.get("generators", ())))
+            record = cls(**values)
+            check_types(record)
+            return record
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None

@@ -1,0 +1,156 @@
+"""`scripts/generator`: keeps a generator up until Ctrl-C, which drives its part of a load for `make run REMOTES=…`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base import process as child
+from harness.base import toolchain
+from harness.base.config import load_toml
+from harness.base.errors import EXIT_OK, StartError, UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.open_files import allow_most_open_files
+from harness.base.ports import LOOPBACK, check_port
+from harness.base.secrets import FILE_NAME as SECRETS_NAME
+from harness.base.units import parse_whole_number
+from harness.plan import spec as specs
+from harness.plan.allowed_targets import is_loopback
+from harness.run.arguments import DEFAULT_PROFILE, add_keys
+from harness.run.jmeter_command import environment
+from harness.run.measure import shown
+from harness.run.remote import load as generators
+from harness.run.remote.keys import check_keys, make_keys
+from harness.run.remote.load import DEFAULT_PORT, KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote
+
+_PERIOD_S = 0.2
+_READY_S = 60.0
+_STOP_S = 5.0
+_CONSOLE_NAME = "console.log"
+_EPILOG = """\
+examples:
+  scripts/generator                                   for a harness on this machine alone: 127.0.0.1:1099
+  scripts/generator --host 10.0.0.7 --env lb          for other machines, with the heap of env/lb.toml
+
+It listens on the port and the next one, encrypted, and answers only who has the same keys. Nothing of it is left when
+it ends. exit codes: 0 ended by Ctrl-C; 2 wrong use; 3 it did not come up, or died.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    result = argparse.ArgumentParser(
+        prog="scripts/generator",
+        description="Keep a generator up until Ctrl-C: it drives its part of a load for `make run REMOTES=…`.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    host = f"the name or IPv4 address by which the others reach this machine ({LOOPBACK}: none but this one)"
+    result.add_argument("--host", default=LOOPBACK, help=host)
+    result.add_argument("--port", default=str(DEFAULT_PORT), help=f"its port; the next one, too ({DEFAULT_PORT})")
+    result.add_argument("--env", default=DEFAULT_PROFILE, help=f"profile with the sizes of its JVM ({DEFAULT_PROFILE})")
+    result.add_argument("--home", type=Path, default=toolchain.ROOT, help="folder that holds env/ (this one)")
+    add_keys(result)
+    return result
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Keep the generator up until a signal; return 0. StartError when it does not come up, or dies."""
+    options = parser().parse_args(arguments)
+    place = _place(options.host, options.port)
+    profile = specs.load_profile(options.home / "env", options.env)
+    with Interrupts() as interrupts:
+        toolchain.jmeter_java_version()
+        home = toolchain.ensure_jmeter()
+        classes = toolchain.ensure_generators(home)
+        _ready_keys(options.keys, place)
+        _check_host(place)
+        for number in (place.port, place.port + 1):
+            check_port("generator", number)
+        allow_most_open_files()
+        classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
+        settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+        sizes = shlex.split(" ".join(environment(profile).values()))
+        command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, place, sizes)
+        with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
+            folder = Path(name)
+            guardian.remove_at_end(folder)
+            for key in (KEY_STORE, KEY_PROPERTIES):
+                (folder / key).symlink_to(options.keys.resolve() / key)
+            for log in (LOG_NAME, _CONSOLE_NAME):
+                (folder / log).touch()  # what is there at its start is not a plan's
+            variables = {**_secrets(options.home), **guardian.environment}
+            console = folder / _CONSOLE_NAME
+            process = child.start(child.Launch("generator", command, folder, variables, console))
+            try:
+                _follow(process, console, place, interrupts)
+            finally:
+                child.stop(process, _STOP_S)
+    return EXIT_OK
+
+
+def _place(host: str, port: str) -> Remote:
+    number = parse_whole_number(port, "PORT", 1024, PORT_MAX)
+    (place,) = generators.parse_remotes(f"{host}:{number}", "HOST")
+    return place
+
+
+def _check_host(place: Remote) -> None:
+    """Raise UsageError unless HOST is an address of this machine: one that others reach, or plainly its own alone."""
+    todo = "give the name or IPv4 address by which the others reach this machine"
+    with socket.socket() as probe:
+        try:
+            probe.bind((place.host, 0))
+        except OSError as error:
+            raise UsageError(f"HOST={place.host} is no address of this machine ({error.strerror})", todo) from None
+        address: str = probe.getsockname()[0]
+    if is_loopback(address) and not place.is_local:
+        raise UsageError(f"HOST={place.host} is {address} here, which no other machine reaches", todo)
+
+
+def _secrets(home: Path) -> dict[str, str]:
+    """Return what secrets.toml has beyond our environment: plans read their secrets where the load is made."""
+    path = home / SECRETS_NAME
+    kept = load_toml(path, "the file of secrets", path.stem) if path.is_file() else {}
+    return {name: str(value) for name, value in kept.items() if name != "format_version" and name not in os.environ}
+
+
+def _ready_keys(keys: Path, place: Remote) -> None:
+    """Raise UsageError without keys; for this machine alone they are made, as nobody else needs them."""
+    if place.is_local and not keys.exists():
+        make_keys(keys)
+        print(f"{shown(keys)}: made, for the generators of this machine; make generator-keys has more", flush=True)
+    check_keys(keys)
+
+
+def _follow(process: subprocess.Popen[bytes], console: Path, place: Remote, interrupts: Interrupts) -> None:
+    """Print what the generator says of itself, until we are asked to stop; StartError when it ends by itself."""
+    until_s = time.monotonic() + _READY_S
+    said, is_ready = 0, False
+    with interrupts.held():
+        while not interrupts.count:
+            code = process.poll()
+            text = console.read_text(errors="replace")
+            for line in text[said : text.rfind("\n") + 1].splitlines():
+                if line == READY_LINE:
+                    is_ready = True
+                    print(f"generator listens at {place.name}; Ctrl-C ends it", flush=True)
+                elif line.startswith("generator: "):
+                    print(line, flush=True)
+            said = max(said, text.rfind("\n") + 1)
+            if code is not None:
+                tail = child.tail_of(console, console.with_name(LOG_NAME))
+                raise StartError(f"the generator ended with exit code {code}", "see below", tail)
+            if not is_ready and time.monotonic() > until_s:
+                raise StartError(
+                    f"the generator is not ready after {_READY_S:.0f} s", "see below", child.tail_of(console)
+                )
+            time.sleep(_PERIOD_S)

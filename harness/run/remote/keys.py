@@ -1,0 +1,90 @@
+"""The key store by which generators and the harness know each other: made once, copied to every machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base.errors import StartError, UsageError
+from harness.base.java import java_context
+from harness.base.writable import writing_into
+from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE
+
+FOLDER_NAME = "generator-keys"
+_VALID_DAYS = 3650
+_TIMEOUT_S = 60
+_PASSWORD_VARIABLE = "GENERATOR_KEYS_PASSWORD"
+_PROPERTIES = """\
+# What JMeter's RMI reads about its keys. The same two files stand on every machine; nobody else may read them.
+server.rmi.ssl.keystore.type=PKCS12
+server.rmi.ssl.keystore.file={store}
+server.rmi.ssl.keystore.alias=rmi
+server.rmi.ssl.keystore.password={password}
+# The ports on which the harness's machine listens for samples; 0 takes free ones. Behind a firewall open four, from one
+# above this number on.
+client.rmi.localport=0
+"""
+
+
+def make_keys(folder: Path) -> None:
+    """Make the key store in a new folder, for this user alone; UsageError when it is there already."""
+    if folder.exists():
+        raise UsageError(f"{folder} is there already", "to make new keys remove it first, on every machine")
+    draft = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    with writing_into(folder.parent):
+        draft.mkdir(mode=0o700, parents=True)
+    password = secrets.token_hex(16)
+    try:
+        _run_keytool(draft, password)
+        for name, text in (
+            (KEY_PROPERTIES, _PROPERTIES.format(store=KEY_STORE, password=password)),
+            (".gitignore", "*\n"),
+        ):
+            (draft / name).touch(mode=0o600)
+            (draft / name).write_text(text, encoding="utf-8")
+        (draft / KEY_STORE).chmod(0o600)
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_keys(folder: Path) -> None:
+    """Raise a UsageError unless both files are there and no other user can read them."""
+    for name in (KEY_STORE, KEY_PROPERTIES):
+        path = folder / name
+        if not path.is_file():
+            raise UsageError(
+                f"{path} is missing",
+                "make generator-keys makes it; where generators have theirs already, copy the whole folder from there",
+            )
+        if path.stat().st_mode & 0o077:
+            raise UsageError(f"{path} can be read by other users", f"chmod -R go= {folder}")
+
+
+def _run_keytool(folder: Path, password: str) -> None:
+    """Run the JDK's keytool; the password is told by the environment, where `ps` does not show it."""
+    java_bin = java_context().get("java_bin")
+    keytool = Path(java_bin) / "keytool" if java_bin else Path("keytool")
+    command: Sequence[str] = [
+        str(keytool), "-genkeypair", "-alias", "rmi", "-keyalg", "EC", "-groupname", "secp256r1",
+        "-keystore", str(folder / KEY_STORE), "-storetype", "PKCS12", "-storepass:env", _PASSWORD_VARIABLE,
+        "-validity", str(_VALID_DAYS), "-dname", "CN=load generators",
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, _PASSWORD_VARIABLE: password},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        raise StartError(f"{keytool} does not run", "install a JDK") from None
+    if done.returncode:
+        raise StartError("keytool made no key store", "see below", (done.stdout + done.stderr).strip())

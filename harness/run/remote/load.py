@@ -1,0 +1,198 @@
+"""Many generators: which ones, what each of them drives, whether they are alike, and how JMeter is told of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.plan.allowed_targets import is_loopback
+from harness.plan.spec import ClosedLoad, OpenLoad, Target
+from harness.run.record import GeneratorRecord
+from harness.run.telemetry import GENERATOR_PREFIX
+
+REMOTES_MAX = 100
+KEY_STORE, KEY_PROPERTIES = "rmi_keystore.jks", "generators.properties"
+# JMeter's own engine listens on the port behind the registry's.
+PORT_MAX = 65_534
+DEFAULT_PORT = 1099
+LOG_NAME = "generator.log"
+READY_LINE = "generator: ready"
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
+_JAR = "jar "
+_NAMED = 3
+# JMeter's own launcher opens these for its non-GUI parts: XStream and the script engines read private fields.
+_OPENS = ("java.lang", "java.lang.invoke", "java.lang.reflect", "java.util", "java.text")
+# Samples come every second: a run's progress, REQUESTS and a generator that dies are then seen in time.
+_BATCH = {"mode": "StrippedBatch", "num_sample_threshold": "100", "time_threshold": "1000"}
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Where a generator listens."""
+
+    host: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """The address as it stands in REMOTES and in the JTL's thread names, such as 10.0.0.7:1099."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it can only be a process of this machine."""
+        return is_loopback(self.host)
+
+
+def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
+    """Return the generators in host:port,host; UsageError when one is no address or stands there twice."""
+    remotes: list[Remote] = []
+    for part in text.split(","):
+        host, _, port = part.strip().partition(":")
+        if not _HOST.fullmatch(host):
+            raise UsageError(
+                f"{variable}={text}: {part.strip() or 'an empty part'} is no host:port",
+                "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099",
+            )
+        remote = Remote(
+            host, units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
+        )
+        if remote in remotes:
+            raise UsageError(f"{variable}={text}: {remote.name} stands there twice", "name each generator once")
+        remotes.append(remote)
+    if len(remotes) > REMOTES_MAX:
+        raise UsageError(f"REMOTES: {len(remotes)} generators", f"give {REMOTES_MAX} at the most")
+    return tuple(remotes)
+
+
+def check_reach(remotes: Sequence[Remote], target: Target | None) -> None:
+    """Raise UsageError where generators of other machines would be sent to this machine's loopback address."""
+    others = [remote.name for remote in remotes if not remote.is_local]
+    if not others:
+        return
+    if target is None:
+        raise UsageError(
+            f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 alone",
+            "give TARGET=http://host:port of a system that all generators can reach",
+        )
+    if is_loopback(target.host):
+        raise UsageError(
+            f"TARGET={target.url} is another system for {others[0]} than for this machine",
+            "give the name or address by which all generators reach it",
+        )
+
+
+def far_first(remotes: Sequence[Remote]) -> Remote:
+    """Return the generator by whose route this machine is known to all: one elsewhere where there is one."""
+    return next((remote for remote in remotes if not remote.is_local), remotes[0])
+
+
+def users_each(users: int, count: int) -> tuple[int, ...]:
+    """Return the users of each of `count` generators, the first ones with one more; UsageError if one has none."""
+    if users < count:
+        raise UsageError(
+            f"USERS={users}: fewer than the {count} generators, so one of them would have none",
+            "give more users, or fewer REMOTES",
+        )
+    return tuple(users // count + (number < users % count) for number in range(count))
+
+
+def check_users(load: ClosedLoad | OpenLoad, remotes: Sequence[Remote]) -> None:
+    """Raise UsageError where there are generators, and one of them would have no user."""
+    if remotes and isinstance(load, ClosedLoad):
+        users_each(load.users, len(remotes))
+
+
+def load_of_each(load: ClosedLoad | OpenLoad, count: int) -> ClosedLoad | OpenLoad:
+    """Return the load that the plan has for each of `count` generators; its users are told to each by itself."""
+    return replace(load, rate_per_s=load.rate_per_s / count) if isinstance(load, OpenLoad) else load
+
+
+def records(
+    remotes: Sequence[Remote], facts: Sequence[Mapping[str, str]], ahead_ms: Sequence[int], load: ClosedLoad | OpenLoad
+) -> tuple[GeneratorRecord, ...]:
+    """Return what run.json says of each generator."""
+    count = len(remotes)
+    users: tuple[int | None, ...] = (None,) * count
+    if isinstance(load, ClosedLoad):
+        users = users_each(load.users, count)
+    rate_per_s = load.rate_per_s / count if isinstance(load, OpenLoad) else None
+    return tuple(
+        GeneratorRecord(remote.name, users_here, rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
+        for remote, fact, ahead, users_here in zip(remotes, facts, ahead_ms, users, strict=True)
+    )
+
+
+def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """Return in what a generator's JMeter is not this machine's; "" where they are alike.
+
+    A Java of the same release is alike: its updates change neither what is sent nor how.
+    """
+    if own["protocol"] != other.get("protocol"):
+        return "it was started by another version of the harness"
+    if own["jmeter"] != other["jmeter"]:
+        return f"it has JMeter {other['jmeter']}, and this machine {own['jmeter']}"
+    if _release(own["java"]) != _release(other["java"]):
+        return f"it has Java {other['java']}, and this machine {own['java']}"
+    jars = {name.removeprefix(_JAR) for name in own.keys() | other.keys() if name.startswith(_JAR)}
+    missing = sorted(name for name in jars if f"{_JAR}{name}" not in other)
+    more = sorted(name for name in jars if f"{_JAR}{name}" not in own)
+    unlike = sorted(name for name in jars.difference(missing, more) if own[_JAR + name] != other[_JAR + name])
+    parts = [
+        f"{verb} {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}"
+        for verb, names in (("it lacks", missing), ("it has beside ours", more), ("it has another", unlike))
+        if names
+    ]
+    return "; ".join(parts)
+
+
+def _release(java: str) -> str:
+    return java.partition(".")[0]
+
+
+def generator_log(number: object) -> str:
+    """Return the name in a run directory of the log of a generator: of the first one in REMOTES it is 1."""
+    return f"generator-{number}.log"
+
+
+def process_name(remote: Remote) -> str:
+    """Return what telemetry calls a generator on this machine."""
+    return f"{GENERATOR_PREFIX}{remote.name}"
+
+
+def controller_options(remotes: Sequence[Remote], address: str, properties: Mapping[str, str]) -> list[str]:
+    """Return what JMeter is told beside its plan when it drives generators.
+
+    It listens at `address` for their samples; `properties` are what the plan reads, on each of them alike.
+    """
+    options = ["-R", ",".join(remote.name for remote in remotes), "-q", KEY_PROPERTIES]
+    options.append(f"-Djava.rmi.server.hostname={address}")
+    options += [f"-J{name}={value}" for name, value in _BATCH.items()]
+    return options + [f"-G{name}={value}" for name, value in properties.items()]
+
+
+def server_command(
+    java: str, home: Path, classpath: str, settings: Path, place: Remote, jvm_options: Sequence[str]
+) -> list[str]:
+    """Return the command of a generator, to be run in a folder with the key store and its properties."""
+    opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS]
+    jvm = [java, *opens, *jvm_options, "-Djava.awt.headless=true", f"-Djmeter.home={home}"]
+    # Before JMeter can: RMI, which is set up first, logs too.
+    jvm += [f"-Djmeter.logfile={LOG_NAME}", f"-Dlog4j2.configurationFile={home}/bin/log4j2.xml"]
+    jvm += [f"-Djava.rmi.server.hostname={place.host}", "-cp", classpath, "GeneratorServer"]
+    arguments = [str(home), KEY_PROPERTIES, str(place.port), LOG_NAME, "-q", str(settings), "-q", KEY_PROPERTIES]
+    # The end of a load must not be that of the generator.
+    return [*jvm, *arguments, "-Jjmeterengine.force.system.exit=false"]
+
+
+def client_command(java: str, home: Path, classpath: str, who: str, remotes: Sequence[Remote]) -> list[str]:
+    """Return the command that claims generators, to be run in the folder of the keys."""
+    # An answer that takes longer is none; a full collection of a generator's heap takes about a second.
+    jvm = [java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    jvm += ["-Dsun.rmi.transport.tcp.responseTimeout=15000", "-Dsun.rmi.transport.tcp.handshakeTimeout=5000"]
+    jvm += ["-Dlog4j2.level=OFF", "-cp", classpath, "Generators"]
+    return [*jvm, str(home), KEY_PROPERTIES, who, *(remote.name for remote in remotes)]

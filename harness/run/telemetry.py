@@ -1,0 +1,177 @@
+"""What telemetry.csv holds and what is made of it: CPU, memory and threads per process."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from harness.base.units import MS_PER_S
+
+# cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is the memory in use.
+COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
+HOST = "host"
+HARNESS = "harness"
+# JMeter, or where generators are driven their controller; each generator of this machine is "generator <host>:<port>".
+GENERATOR = "jmeter"
+GENERATOR_PREFIX = "generator "
+SERIES_POINTS_KEPT = 600
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one process used over a stretch of time; thread figures are None for the host."""
+
+    process: str
+    second_count: int
+    cpu_cores_mean: float
+    cpu_cores_min: float
+    cpu_cores_max: float
+    rss_bytes_mean: int
+    rss_bytes_min: int
+    rss_bytes_max: int
+    thread_count_max: int | None
+
+
+@dataclass(frozen=True)
+class UsageSeries:
+    """What one process used, to be drawn: CPU in cores and resident bytes at seconds after the start of the run.
+
+    There are at most SERIES_POINTS_KEPT points; those of a longer run are means of a few seconds each.
+    """
+
+    process: str
+    seconds: tuple[float, ...]
+    cpu_cores: tuple[float, ...]
+    rss_bytes: tuple[int, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> UsageSeries:
+        """Return the series of its plain data."""
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**values)
+
+
+def process_at(process: str, generator: str) -> str:
+    """Return what a process of one generator's machine is called among those of several machines."""
+    return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
+
+
+class _Row(NamedTuple):
+    time_ms: int
+    process: str
+    cpu_cores: float
+    rss_bytes: int
+    thread_count: int | None
+
+
+def read_telemetry(
+    lines: Iterable[str], run_ms: tuple[int, int], window_ms: tuple[int, int]
+) -> tuple[tuple[Usage, ...], tuple[UsageSeries, ...]]:
+    """Return the use per process within the window, and its course over the run; processes in order of appearance.
+
+    Both stretches are epoch ms, ends included. In one pass, and no row is kept: a run may last for days.
+    """
+    uses: dict[str, _Use] = {}
+    courses: dict[str, _Course] = {}
+    for row in _rows(lines):
+        if window_ms[0] <= row.time_ms <= window_ms[1]:
+            uses.setdefault(row.process, _Use()).add(row)
+        if run_ms[0] <= row.time_ms <= run_ms[1]:
+            courses.setdefault(row.process, _Course()).add(row)
+    return (
+        tuple(use.usage(process) for process, use in uses.items()),
+        tuple(course.series(process, run_ms[0]) for process, course in courses.items()),
+    )
+
+
+def _rows(lines: Iterable[str]) -> Iterator[_Row]:
+    for row in csv.DictReader(lines):
+        try:
+            threads = int(row["thread_count"]) if row["thread_count"] else None
+            yield _Row(int(row["time_ms"]), row["process"], float(row["cpu_cores"]), int(row["rss_bytes"]), threads)
+        except (TypeError, ValueError, KeyError):
+            continue  # a harness that was killed leaves half a row at the end
+
+
+class _Use:
+    """Adds up the rows of one process."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._cores_sum, self._cores_min, self._cores_max = 0.0, math.inf, 0.0
+        self._bytes_sum, self._bytes_min, self._bytes_max = 0, 0, 0
+        self._threads_max: int | None = None
+
+    def add(self, row: _Row) -> None:
+        self._bytes_min = min(self._bytes_min, row.rss_bytes) if self._count else row.rss_bytes
+        self._bytes_max = max(self._bytes_max, row.rss_bytes)
+        self._bytes_sum += row.rss_bytes
+        self._cores_min = min(self._cores_min, row.cpu_cores)
+        self._cores_max = max(self._cores_max, row.cpu_cores)
+        self._cores_sum += row.cpu_cores
+        self._count += 1
+        if row.thread_count is not None:
+            self._threads_max = max(self._threads_max or 0, row.thread_count)
+
+    def usage(self, process: str) -> Usage:
+        return Usage(
+            process=process,
+            second_count=self._count,
+            cpu_cores_mean=round(self._cores_sum / self._count, 4),
+            cpu_cores_min=self._cores_min,
+            cpu_cores_max=self._cores_max,
+            rss_bytes_mean=round(self._bytes_sum / self._count),
+            rss_bytes_min=self._bytes_min,
+            rss_bytes_max=self._bytes_max,
+            thread_count_max=self._threads_max,
+        )
+
+
+@dataclass
+class _Point:
+    """Sums of the rows that are drawn as one point."""
+
+    row_count: int
+    time_ms_sum: int
+    cores_sum: float
+    bytes_sum: int
+
+    def plus(self, other: _Point) -> _Point:
+        return _Point(
+            self.row_count + other.row_count,
+            self.time_ms_sum + other.time_ms_sum,
+            self.cores_sum + other.cores_sum,
+            self.bytes_sum + other.bytes_sum,
+        )
+
+
+class _Course:
+    """The points of one process: whenever there are too many, two neighbours at a time become one."""
+
+    def __init__(self) -> None:
+        self._rows_per_point = 1
+        self._points: list[_Point] = []
+
+    def add(self, row: _Row) -> None:
+        point = _Point(1, row.time_ms, row.cpu_cores, row.rss_bytes)
+        if self._points and self._points[-1].row_count < self._rows_per_point:
+            self._points[-1] = self._points[-1].plus(point)
+            return
+        if len(self._points) == SERIES_POINTS_KEPT:
+            self._points = [one.plus(other) for one, other in zip(self._points[::2], self._points[1::2], strict=True)]
+            self._rows_per_point *= 2
+        self._points.append(point)
+
+    def series(self, process: str, origin_ms: int) -> UsageSeries:
+        points = self._points
+        return UsageSeries(
+            process=process,
+            seconds=tuple(round((point.time_ms_sum / point.row_count - origin_ms) / MS_PER_S, 1) for point in points),
+            cpu_cores=tuple(round(point.cores_sum / point.row_count, 3) for point in points),
+            rss_bytes=tuple(round(point.bytes_sum / point.row_count) for point in points),
+        )

@@ -1,0 +1,129 @@
+"""Writes CPU, memory and threads of processes, each with its descendants, once a second while a run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+from harness.run.telemetry import COLUMNS, HARNESS, HOST
+
+_PERIOD_S = 1.0
+# Looking for descendants reads every process of the machine: it is done at the start and each so many seconds.
+_FAMILY_PERIOD = 10
+
+
+class TelemetryWriter:
+    """A thread that appends one row per process and second to telemetry.csv until it is stopped."""
+
+    def __init__(self, path: Path, pids: Mapping[str, int]) -> None:
+        self._path = path
+        self._processes: dict[str, psutil.Process] = {}
+        self._families: dict[str, list[psutil.Process]] = {}
+        self._family_age = 0
+        self._cpu_s: dict[str | int, float] = {}
+        self._stop = threading.Event()
+        self.trouble = ""  # why rows could not be written
+        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+        for name, pid in {HARNESS: os.getpid(), **pids}.items():
+            try:
+                self._processes[name] = psutil.Process(pid)
+            except psutil.NoSuchProcess:
+                continue  # it has died already; the run's own checks say so
+
+    def __enter__(self) -> TelemetryWriter:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._path.open("wb", buffering=0) as out:
+                self._write(out, [COLUMNS])
+                last_s = time.monotonic()
+                self._rows(_PERIOD_S)  # not written: the CPU times to count from
+                while not self._stop.wait(_PERIOD_S - (time.monotonic() - last_s)):
+                    now_s = time.monotonic()
+                    self._write(out, self._rows(now_s - last_s))
+                    last_s = now_s
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+
+    def _write(self, out: io.FileIO, rows: Sequence[Sequence[object]]) -> None:
+        """Append the rows of a second, all or none of them: those for which the disk has no room are left out."""
+        data = "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
+        end = out.tell()
+        try:
+            if out.write(data) == len(data):
+                return
+            out.truncate(end)
+            out.seek(end)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+        self.trouble = os.strerror(errno.ENOSPC)
+
+    def _rows(self, passed_s: float) -> list[tuple[object, ...]]:
+        now_ms = time.time_ns() // 1_000_000
+        times = psutil.cpu_times()
+        busy_s = sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+        memory = psutil.virtual_memory()
+        used_s = self._used_s(HOST, busy_s)
+        rows: list[tuple[object, ...]] = [
+            (now_ms, HOST, _cores_text(used_s, passed_s), memory.total - memory.available, "")
+        ]
+        self._find_families()
+        for name, process in self._processes.items():
+            try:
+                used_s, rss_bytes, thread_count = self._use(process)
+            except psutil.Error:
+                continue  # it has ended: no row is the honest row
+            for member in self._families[name]:
+                with contextlib.suppress(psutil.Error):  # a worker that has ended
+                    of_member = self._use(member)
+                    used_s, rss_bytes = used_s + of_member[0], rss_bytes + of_member[1]
+                    thread_count += of_member[2]
+            rows.append((now_ms, name, _cores_text(used_s, passed_s), rss_bytes, str(thread_count)))
+        return rows
+
+    def _find_families(self) -> None:
+        """Find the descendants of each process, such as nginx's workers; all are descendants of the harness itself."""
+        if self._family_age % _FAMILY_PERIOD == 0:
+            for name, process in self._processes.items():
+                self._families[name] = []
+                if name != HARNESS:
+                    with contextlib.suppress(psutil.Error):
+                        self._families[name] = process.children(recursive=True)
+        self._family_age += 1
+
+    def _use(self, process: psutil.Process) -> tuple[float, int, int]:
+        """Return CPU seconds since the last look, resident bytes and threads."""
+        with process.oneshot():
+            cpu = process.cpu_times()
+            return (
+                self._used_s(process.pid, cpu.user + cpu.system),
+                process.memory_info().rss,
+                process.num_threads(),
+            )
+
+    def _used_s(self, whose: str | int, cpu_s: float) -> float:
+        used_s = cpu_s - self._cpu_s.get(whose, cpu_s)
+        self._cpu_s[whose] = cpu_s
+        return used_s
+
+
+def _cores_text(used_s: float, passed_s: float) -> str:
+    return f"{max(0.0, used_s / passed_s):.3f}"

@@ -1,0 +1,34 @@
+"""What `aggregate.py compare` says of two runs, for the page that shows them side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.compare.compare import compare
+from harness.compare.comparison import REGRESSED, LabelComparison
+from harness.compare.render import headline, is_better
+from harness.compare.result import RunResult
+from harness.plan.thresholds import Thresholds
+
+# How many runs before a run are compared with it: a comparison of all pairs grows with the square of the runs.
+RUNS_BEFORE = 5
+
+
+def judged(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
+    """Return headline, caveats and, by label and metric, which figures became worse or better."""
+    try:
+        found = compare([base], [new], thresholds)
+    except UsageError as error:
+        return {"headline": f"Not judged: {error.what}.", "caveats": [], "marks": {}}
+    rows = [*([found.total] if found.total else []), *found.labels]
+    marks = {label.label: marked for label in rows if (marked := _marks(label))}
+    return {"headline": headline(found), "caveats": list(found.caveats), "marks": marks}
+
+
+def _marks(label: LabelComparison) -> dict[str, str]:
+    return {
+        metric.metric: "worse" if metric.verdict == REGRESSED else "better"
+        for metric in label.metrics
+        if metric.verdict == REGRESSED or is_better(metric)
+    }

@@ -1,0 +1,181 @@
+"""Writes the static site: pages, data, scripts and the chart library, into a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import HarnessError, UsageError
+from harness.compare.result import RunResult
+from harness.compare.sources import read_result
+from harness.history.catalogue import Catalogue, Entry, runs_of
+from harness.history.files import read_catalogue
+from harness.history.summary_files import summary_notes
+from harness.plan.thresholds import Thresholds
+from harness.report.charts.gallery import gallery
+from harness.report.markdown import report
+from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.run.directory import RunDirectory, read_object
+from harness.site.comparison import RUNS_BEFORE, judged
+from harness.site.pages import ASSETS, Page, Site, data_path, run_data
+from harness.site.series import Course, courses_of
+
+# Says that a folder is a site and may be replaced by a newer one.
+_MARK = ".load-test-site"
+_IMAGE_SUFFIXES = (".svg", ".png")
+
+
+def _usual_thresholds(_plan: str) -> Thresholds:
+    return Thresholds()
+
+
+def write_site(
+    reports_dir: Path,
+    output: Path,
+    charts: Path,
+    thresholds_of: Callable[[str], Thresholds] = _usual_thresholds,
+) -> Catalogue:
+    """Write the site of all that is in `reports_dir` to `output` and return what that is.
+
+    `charts` has the chart library; `thresholds_of` returns the changes that matter of a plan. A site that is there is
+    replaced whole, so that nothing of it is left over; a folder with anything else in it is refused.
+    """
+    if output.exists() and not (output / _MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(f"{output}: holds something else than a site", "name a folder that is new or empty")
+    catalogue = read_catalogue(reports_dir)
+    draft = output.with_name(f".{output.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        (draft / _MARK).touch()
+        _write_assets(draft, charts)
+        _write_pages(catalogue, reports_dir, draft, thresholds_of)
+        shutil.rmtree(output, ignore_errors=True)
+        draft.rename(output)
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written ({error.strerror})", "make room, or name another") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return catalogue
+
+
+def _write_pages(
+    catalogue: Catalogue, reports_dir: Path, target: Path, thresholds_of: Callable[[str], Thresholds]
+) -> None:
+    images = frozenset(
+        path.relative_to(reports_dir).as_posix()
+        for suffix in _IMAGE_SUFFIXES
+        for path in (*reports_dir.glob(f"*/*{suffix}"), *reports_dir.glob(f"*/*/*{suffix}"))
+    )
+    site = Site(catalogue, images)
+    _write(site.index(summary_notes(reports_dir)), reports_dir, target)
+    _write(site.compare(), reports_dir, target)
+    for document in catalogue.documents:
+        markdown = (reports_dir / document.path).read_text(encoding="utf-8", errors="replace")
+        _write(site.document(document, markdown), reports_dir, target)
+    for plan in {entry.plan for entry in catalogue.entries}:
+        runs = runs_of(catalogue.entries, plan)
+        names = ["", *(entry.id for entry in runs), ""]
+        baseline = ""
+        thresholds = thresholds_of(plan)
+        before: deque[tuple[str, RunResult]] = deque(maxlen=RUNS_BEFORE)
+        for place, entry in enumerate(runs):
+            result = _whole_result(entry, reports_dir)
+            against = _against(before, result, thresholds) if result else {}
+            _write_run(site, entry, (names[place], names[place + 2], baseline), against, reports_dir, target)
+            baseline = entry.id if entry.result else baseline
+            if result:
+                before.append((entry.id, result))
+
+
+def _whole_result(entry: Entry, reports_dir: Path) -> RunResult | None:
+    """Return a run's result with what a comparison needs of it; None where there is none."""
+    if entry.result is None:
+        return None
+    try:
+        return read_result(reports_dir / entry.plan / entry.name)
+    except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # an older JSON has figures for a list, and no more
+
+
+def _against(
+    before: Iterable[tuple[str, RunResult]], result: RunResult, thresholds: Thresholds
+) -> dict[str, list[dict[str, Any]]]:
+    """Return how a run compares with those before it: as their contender, and as their baseline."""
+    found = {}
+    for identity, other in before:
+        try:
+            found[identity] = [judged(other, result, thresholds), judged(result, other, thresholds)]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            continue  # a JSON that somebody wrote by hand has figures that cannot be compared
+    return found
+
+
+def _write_run(
+    site: Site,
+    entry: Entry,
+    neighbours: tuple[str, str, str],
+    against: dict[str, list[dict[str, Any]]],
+    reports_dir: Path,
+    target: Path,
+) -> None:
+    directory = RunDirectory(reports_dir / entry.plan / entry.name)
+    data = _data(directory) if entry.result and directory.summary_json.is_file() else None
+    courses: Sequence[Course] = ()
+    if data is not None:
+        try:
+            courses = courses_of(data, entry.id)
+            for course in courses:
+                course.to_json()  # as run_data does
+        except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            courses = ()  # the figures are there, what charts are made of is not
+    if entry.result:
+        _write_text(target / data_path(entry.id), run_data(entry, entry.result, courses, against))
+    _write(site.run(entry, _markdown(directory, data), courses, neighbours), reports_dir, target)
+
+
+def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
+    """Return a run's report; made of its JSON where the file is not there."""
+    if directory.report.is_file():
+        return directory.report.read_text(encoding="utf-8", errors="replace")
+    heading = f"# {directory.plan}/{directory.name}\n"
+    if data is None or data["format_version"] != FORMAT_VERSION:
+        return heading
+    try:
+        summary = RunSummary.from_json(data)
+    except HarnessError:
+        return heading
+    return report(summary, gallery(summary), summary.run.note if summary.run else "", directory.name)
+
+
+def _data(directory: RunDirectory) -> dict[str, Any]:
+    return read_object(directory.summary_json)
+
+
+def _write(page: Page, reports_dir: Path, target: Path) -> None:
+    _write_text(target / page.path, page.html)
+    for image in page.images:
+        path = target / image
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(reports_dir / image, path)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_assets(target: Path, charts: Path) -> None:
+    folder = target / ASSETS
+    folder.mkdir()
+    for asset in (resources.files("harness.site") / "assets").iterdir():
+        (folder / asset.name).write_bytes(asset.read_bytes())
+    for path in sorted(charts.rglob("*.min.js")):
+        shutil.copyfile(path, folder / path.name)
+        # …/<library>/<version>/dist/<library>.min.js and …/<library>/<version>/LICENSE.md
+        library = path.parents[1]
+        shutil.copyfile(library / "LICENSE.md", folder / f"{library.parent.name}-LICENSE.md")

@@ -1,0 +1,276 @@
+"""The pages of the site: the index, one per run, one for two runs side by side, one per report about several runs."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from typing import Any
+from urllib.parse import quote, unquote
+
+import jinja2
+from markupsafe import Markup
+
+from harness.compare.result import LabelResult, RunResult
+from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, first_line
+from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
+from harness.report.setup import load_text, setup_lines
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, headline
+from harness.site.html import prose
+from harness.site.series import Course
+
+INDEX, COMPARE = "index.html", "compare.html"
+DATA, ASSETS = "data", "assets"
+_KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the site: where it stands, as a path from its root, and its HTML; `images` are those it shows.
+
+    Images stand at the same path below the site as below the reports folder.
+    """
+
+    path: str
+    html: str
+    images: tuple[str, ...] = ()
+
+
+def page_path(identity: str) -> str:
+    """Return where the page of a run, or of another report, stands: killbill-stripe/run-07_1.html."""
+    return f"{identity}.html"
+
+
+def data_path(identity: str) -> str:
+    """Return where the data of a run stand."""
+    return f"{DATA}/{identity}.js"
+
+
+def state_of(entry: Entry) -> str:
+    """Return how a run ended, as the index filters it."""
+    verdict = entry.result.verdict if entry.result else None
+    if entry.result is None:
+        return "no figures"
+    if verdict is None:
+        return "not judged"
+    if verdict.state in (DOUBTFUL, INVALID, INTERRUPTED):
+        return verdict.state.lower()
+    return "goal missed" if verdict.goals_missed else "valid"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What there is to link to: all runs and reports, and the images that lie beside these."""
+
+    catalogue: Catalogue
+    images: frozenset[str]
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The reports that have a page."""
+        documents = (f"{document.folder}/{document.name}" for document in self.catalogue.documents)
+        return frozenset((*(entry.id for entry in self.catalogue.entries), *documents))
+
+    def index(self, notes: str) -> Page:
+        """Return the list of all runs; `notes` is what people wrote at the top of SUMMARY.md."""
+        entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
+        rows = [self._row(entry) for entry in entries]
+        documents = self.catalogue.documents
+        html = _filled(
+            "index.html.j2",
+            root="",
+            title="Load test runs",
+            count=count_line(entries),
+            notes=self._prose(notes, "")[0] if notes.strip() else "",
+            rows=rows,
+            figure_titles=[figure.title for figure in FIGURES],
+            plans=_distinct(row["plan"] for row in rows),
+            states=_distinct(row["state"] for row in rows),
+            users=sorted({str(row["users"]) for row in rows if row["users"]}, key=_by_number),
+            documents=[
+                (
+                    title,
+                    [
+                        {
+                            "name": f"{document.folder}/{document.name}",
+                            "href": quote(page_path(f"{document.folder}/{document.name}")),
+                            "headline": self._prose(document.headline, document.folder)[0],
+                        }
+                        for document in documents
+                        if document.kind == kind
+                    ],
+                )
+                for kind, title in _KIND_TITLES
+                if any(document.kind == kind for document in documents)
+            ],
+        )
+        return Page(INDEX, html)
+
+    def run(self, entry: Entry, markdown: str, courses: Sequence[Course], neighbours: tuple[str, str, str]) -> Page:
+        """Return the page of a run: its report, with charts that can be zoomed where there are data for them.
+
+        `neighbours` are the runs of the plan before and after it, and the last one before it that has figures; empty
+        where there is none.
+        """
+        keys = {course.key for course in courses}
+        body, images = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
+        before, after, baseline = neighbours
+        html = _filled(
+            "run.html.j2",
+            root="../",
+            title=entry.id,
+            run=entry.id,
+            state=state_of(entry),
+            problem=entry.problem,
+            data=quote(f"../{data_path(entry.id)}") if courses else "",
+            body=body,
+            before=_neighbour(before),
+            after=_neighbour(after),
+            compare=quote(f"../{COMPARE}") if entry.result else "",
+            baseline=_neighbour(baseline),
+        )
+        return Page(page_path(entry.id), html, images)
+
+    def document(self, document: Document, markdown: str) -> Page:
+        """Return the page of a report about several runs."""
+        body, images = self._prose(markdown, document.folder)
+        identity = f"{document.folder}/{document.name}"
+        html = _filled("document.html.j2", root="../", title=identity, body=body)
+        return Page(page_path(identity), html, images)
+
+    def compare(self) -> Page:
+        """Return the page of two runs side by side, which its script fills."""
+        entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
+        choices = [
+            (entry.id, f"{entry.id}: {', '.join(filter(None, [*facts(entry)[:2], state_of(entry)]))}")
+            for entry in entries
+            if entry.result and entry.run
+        ]
+        return Page(COMPARE, _filled("compare.html.j2", root="", title="Two runs side by side", choices=choices))
+
+    def _row(self, entry: Entry) -> dict[str, Any]:
+        """Return what the index shows of a run, and what it sorts by."""
+        started, users, profile = facts(entry)
+        return {
+            "id": entry.id,
+            "plan": entry.plan,
+            "name": entry.name,
+            "order": f"{entry.plan} {entry.series:06} {entry.number:06}",
+            "href": quote(page_path(entry.id)),
+            "state": state_of(entry),
+            "verdict": verdict_text(entry),
+            "doubt": _doubt(entry),
+            "started": started,
+            "started_at": entry.started_at,
+            "users": users,
+            "profile": profile,
+            "notes": self._prose(first_line(entry.notes), entry.plan)[0] or entry.problem,
+            "can_compare": entry.result is not None and entry.run is not None,
+            "figures": figures(entry),
+        }
+
+    def _prose(
+        self, markdown: str, folder: str, own_charts: tuple[str, set[str]] = ("", set())
+    ) -> tuple[Markup, tuple[str, ...]]:
+        """Return Markdown of a folder as HTML, and the images that it shows."""
+        shown: list[str] = []
+        name, keys = own_charts
+
+        def link_of(href: str) -> str | None:
+            path, _, anchor = href.partition("#")
+            target = posixpath.normpath(posixpath.join(folder, unquote(path)))
+            stem, extension = posixpath.splitext(target)
+            if extension not in (".md", ".json", ".html") or stem not in self.known:
+                return None
+            there = quote(posixpath.relpath(page_path(stem), folder or "."))
+            return f"{there}#{anchor}" if anchor else there
+
+        def image_of(source: str, words: str) -> Markup | None:
+            path = unquote(source)
+            key, extension = posixpath.splitext(posixpath.basename(path))
+            if extension == ".svg" and key in keys and posixpath.dirname(path) == name:
+                return Markup('<figure class="chart" data-chart="{}"><figcaption>{}</figcaption></figure>\n').format(
+                    key, words
+                )
+            target = posixpath.normpath(posixpath.join(folder, path))
+            if target not in self.images:
+                return None
+            shown.append(target)
+            there = quote(posixpath.relpath(target, folder or "."))
+            return Markup('<img src="{}" alt="{}">').format(there, words)
+
+        return prose(markdown, link_of, image_of), tuple(dict.fromkeys(shown))
+
+
+def _doubt(entry: Entry) -> str:
+    """Return why a run is DOUBTFUL, and empty of others: the row shows it, for its figures look like any others."""
+    verdict = entry.result.verdict if entry.result else None
+    return "; ".join(verdict.reasons) if verdict and verdict.state == DOUBTFUL else ""
+
+
+def _neighbour(identity: str) -> dict[str, str] | None:
+    """Return what the page of a run says of one next to it, which stands in the same folder."""
+    if not identity:
+        return None
+    name = posixpath.basename(identity)
+    return {"id": identity, "name": name, "href": quote(page_path(name))}
+
+
+def _distinct(values: Iterable[Any]) -> list[str]:
+    return sorted({str(value) for value in values})
+
+
+def _by_number(text: str) -> tuple[bool, float, str]:
+    """Return what numbers of users are sorted by: 5, 50, 5/s."""
+    number = text.removesuffix("/s")
+    return number != text, float(number), text
+
+
+def run_data(
+    entry: Entry, result: RunResult, courses: Sequence[Course], against: Mapping[str, Any] | None = None
+) -> str:
+    """Return the script that hands a run's figures and charts to a page; `against` is how it compares with others."""
+    run, window, verdict = entry.run, result.window, result.verdict
+    is_cut = window is not None and window.length_s < window.run_s
+    data = {
+        "id": entry.id,
+        "page": quote(page_path(entry.id)),
+        "state": state_of(entry),
+        "verdict": headline(verdict) if verdict else "",
+        "started": start_text(entry.started_at),
+        "load": load_text(run.load) if run else "",
+        "users": users_text(run.load) if run else "",
+        "setup": setup_lines(run) if run else [],
+        "reasons": list(verdict.reasons) if verdict else [],
+        "caveats": [caveat.text for caveat in result.caveats],
+        "against": against or {},
+        "end": window.run_s if window else 0,
+        "band": [window.from_s, window.to_s] if window and is_cut else None,
+        "total": _figures(result.total) if result.total else None,
+        "labels": [_figures(label) for label in result.labels],
+        "charts": [course.to_json() for course in courses],
+    }
+    # ASCII: no character can end the script early, or be read otherwise where the file's encoding is not told.
+    return f"addRun({json.dumps(data, separators=(',', ':'), allow_nan=False)});\n"
+
+
+def _figures(figures: LabelResult) -> Mapping[str, Any]:
+    return {key: value for key, value in asdict(figures).items() if key not in ("batches", "histogram")}
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("harness.site", "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+    )
+
+
+def _filled(name: str, **values: object) -> str:
+    return _templates().get_template(name).render(**values)

@@ -1,0 +1,173 @@
+"""What the site's charts are drawn from: the courses and the distribution of a run, as plain data for its scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from harness.base import units
+from harness.metrics.figures import LOAD
+from harness.metrics.histogram import Histogram
+from harness.metrics.timeline import Timeline
+from harness.metrics.window import Window
+from harness.report.charts.gallery import middles_s, rates_per_s
+from harness.run.telemetry import UsageSeries
+from harness.system.heap import HeapSeries
+
+# Bars of the distribution grow by this factor, the same for every run, so that two can be laid one over the other.
+BAR_FACTOR = 1.1
+
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: x and y of its points; a y of None is a gap."""
+
+    name: str
+    xs: tuple[float, ...]
+    ys: tuple[float | None, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data with no more digits than a chart shows."""
+        return {"name": self.name, "x": [_short(x) for x in self.xs], "y": [_short(y) for y in self.ys]}
+
+
+@dataclass(frozen=True)
+class Course:
+    """A chart of a run: `key` is the name of the report's chart of it; x is seconds (s), or response times (ms)."""
+
+    key: str
+    title: str
+    unit: str
+    x_unit: str
+    lines: tuple[Line, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "unit": self.unit,
+            "xUnit": self.x_unit,
+            "lines": [line.to_json() for line in self.lines],
+        }
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def courses_of(data: Mapping[str, Any], where: str) -> tuple[Course, ...]:
+    """Return the charts that there is something to draw in, out of a run's JSON; `where` names it in errors."""
+    window = Window(**data["window"])
+    origin_s = data["origin_s"] or 0
+    observed = data["observed"]
+    heaps = [HeapSeries.from_json(series) for series in observed["heap_series"]]
+    timeline = Timeline.from_json(data["timeline"]) if data["timeline"] else None
+    courses = [
+        *(_over_time(timeline, origin_s, window.run_s) if timeline else ()),
+        *_distribution(data["groups"], where),
+        *_machine([UsageSeries.from_json(series) for series in observed["usage_series"]]),
+        *(_heap(heap, f"heap-{number}" if len(heaps) > 1 else "heap") for number, heap in enumerate(heaps, start=1)),
+    ]
+    return tuple(course for course in courses if course.lines)
+
+
+def _over_time(timeline: Timeline, origin_s: int, run_s: int) -> list[Course]:
+    xs = tuple(middles_s(timeline, origin_s))
+    errors = [count / timeline.bucket_s for count in timeline.error_count]
+    has_users = any(users is not None for users in timeline.active_users)
+    users = (Line("users", xs, timeline.active_users),) if has_users else ()
+    times = (Line("average", xs, timeline.average_ms), Line("90 %", xs, timeline.p90_ms))
+    return [
+        Course("response-time", "Response time", "ms", "s", times),
+        Course(
+            "throughput", "Throughput", "samples/s", "s", (Line("samples", xs, rates_per_s(timeline, origin_s, run_s)),)
+        ),
+        Course("errors", "Errors", "per second", "s", (Line("errors", xs, tuple(errors)),)),
+        Course("users", "Users", "active", "s", users),
+    ]
+
+
+def _distribution(groups: Iterable[Mapping[str, Any]], where: str) -> list[Course]:
+    load = next((group for group in groups if group["name"] == LOAD), None)
+    if load is None:
+        return []
+    counts = Histogram()
+    for label in load["labels"]:
+        if load["counts_transactions"] or not label["is_transaction"]:
+            counts.merge(Histogram.from_text(label["counts"]["histogram"], where).counts)
+    edges, heights = bars_of(counts.counts)
+    line = Line("share of samples", tuple(edges), tuple(heights))
+    return [Course("distribution", "Response times of the load", "% of samples per 10 % of time", "ms", (line,))]
+
+
+def bars_of(counts: Mapping[int, int]) -> tuple[list[float], list[float]]:
+    """Return the left edges (ms) of bars and their heights, % of all samples; the last height, of 0, ends the last bar.
+
+    Bars are as wide as `BAR_FACTOR`; where whole milliseconds make one wider it is as much lower, so that areas are
+    true on a logarithmic axis. They begin half a millisecond early, so that a whole one stands within its bar; that of
+    0 ms, which has no place on such an axis, at a quarter.
+    """
+    total = sum(counts.values())
+    if not total:
+        return [], []
+    edges_ms = _edges_ms(max(counts))
+    held = [0] * (len(edges_ms) - 1)
+    place = 0
+    for elapsed_ms in sorted(counts):
+        while elapsed_ms >= edges_ms[place + 1]:
+            place += 1
+        held[place] += counts[elapsed_ms]
+    first = next(place for place, count in enumerate(held) if count)
+    lefts = [edge_ms - 0.5 if edge_ms else 0.25 for edge_ms in edges_ms[first:]]
+    heights = [
+        100 * count / total * math.log(BAR_FACTOR) / math.log(right / left)
+        for count, (left, right) in zip(held[first:], pairwise(lefts), strict=True)
+    ]
+    return lefts, [*heights, 0.0]
+
+
+def _edges_ms(greatest_ms: int) -> list[int]:
+    """Return whole milliseconds from 0 to beyond the greatest, each about `BAR_FACTOR` times the one before."""
+    edges = [0, 1]
+    power = 0
+    while edges[-1] <= greatest_ms:
+        power += 1
+        edge = round(BAR_FACTOR**power)
+        if edge > edges[-1]:
+            edges.append(edge)
+    return edges
+
+
+def _machine(series: Sequence[UsageSeries]) -> list[Course]:
+    return [
+        Course(
+            "cpu",
+            "CPU",
+            "% of one core",
+            "s",
+            tuple(Line(one.process, one.seconds, tuple(100 * cores for cores in one.cpu_cores)) for one in series),
+        ),
+        Course(
+            "memory",
+            "Memory",
+            "MB resident",
+            "s",
+            tuple(Line(one.process, one.seconds, _in_mb(one.rss_bytes)) for one in series),
+        ),
+    ]
+
+
+def _heap(heap: HeapSeries, key: str) -> Course:
+    sizes = (("used", heap.used_bytes), ("committed", heap.committed_bytes), ("reserved", heap.reserved_bytes))
+    lines = tuple(Line(name, tuple(heap.seconds), _in_mb(values)) for name, values in sizes)
+    return Course(key, f"JVM heap of {heap.process}", "MB", "s", lines)
+
+
+def _in_mb(sizes_bytes: Iterable[float]) -> tuple[float, ...]:
+    return tuple(size_bytes / units.BYTES_PER_MB for size_bytes in sizes_bytes)

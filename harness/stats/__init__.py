@@ -1,1 +1,0 @@
-"""What is said of several runs: comparisons, sweeps over users, histories. Pure: results in, findings out."""

@@ -1,0 +1,54 @@
+"""Keeps a run in S3 at its end; the place is tried before anything is measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
+from harness.base.toolchain import ROOT
+from harness.plan.spec import Profile
+from harness.run.directory import RunDirectory
+from harness.run.measure import shown
+from harness.storage.s3 import Place, check_writable, open_place, push
+
+
+def place_to_keep(url: str | None, profile: Profile) -> Place | None:
+    """Return where a run is to be kept, once it is sure that it can be written there; None when nobody asked for it."""
+    url = url or profile.storage.get("s3")
+    if url is None:
+        return None
+    place = open_place(url, profile.storage.get("endpoint_url"))
+    check_writable(place)
+    return place
+
+
+def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> int:
+    """Push a run that has its report; return its exit code, or, where that is 0 and the push failed, a code for that.
+
+    Nothing is lost by a push that failed: it is said how to repeat it.
+    """
+    failed = EXIT_OK
+    if code == EXIT_INTERRUPTED:
+        say("interrupted, and therefore not pushed")
+    else:
+        try:
+            push(directory, place, say)
+            return code
+        except KeyboardInterrupt:
+            say("the push was interrupted")
+            failed = EXIT_INTERRUPTED
+        except HarnessError as error:
+            say(f"not pushed: {error}")
+            failed = EXIT_INVALID
+    say(f"the run is here, whole; to push it: {push_command(directory, place)}")
+    return code or failed
+
+
+def push_command(directory: RunDirectory, place: Place) -> str:
+    """Return the command that pushes a run."""
+    reports = directory.path.parent.parent
+    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", place.location.url]
+    words += ["--endpoint-url", place.endpoint_url] if place.endpoint_url else []
+    words += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
+    return shlex.join(words)

@@ -1,0 +1,73 @@
+"""Fetches a file of a run out of S3 and gives it its name only when it is what was pushed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from harness.base.errors import ServiceError
+from harness.storage.layout import StoredFile, parse_location
+from harness.storage.stream import NoObjectError, ObjectStream
+
+_CHUNK_BYTES = 1024 * 1024
+
+
+class DamagedError(ServiceError):
+    """What lies in S3 is not what was pushed: other runs are not concerned."""
+
+
+def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[[int], None]) -> None:
+    """Write the file that lies at `url` to `path`; one of a pull before, which is right, is kept.
+
+    `got` is told how many bytes of it are here. DamagedError when it is not what was pushed: then nothing is at `path`.
+    """
+    if path.is_file() and _sum_of(path) == file.sha256:
+        return
+    draft = path.with_name(f"{path.name}.new")
+    digest, size_bytes = hashlib.sha256(), 0
+    try:
+        raw = ObjectStream(client, parse_location(url))
+    except NoObjectError:
+        raise DamagedError(f"{url}: is not there any more", "--figures-only may do without it") from None
+    with io.BufferedReader(raw, _CHUNK_BYTES) as stored, draft.open("wb") as out:
+        for data in _unpacked(stored, url) if file.is_packed else _plain(stored):
+            size_bytes += len(data)
+            if size_bytes > file.size_bytes:
+                break
+            digest.update(data)
+            out.write(data)
+            got(size_bytes)
+    if size_bytes != file.size_bytes or digest.hexdigest() != file.sha256:
+        draft.unlink()
+        raise _damaged(url)
+    draft.replace(path)
+
+
+def _plain(stored: IO[bytes]) -> Iterator[bytes]:
+    while data := stored.read(_CHUNK_BYTES):
+        yield data
+
+
+def _unpacked(stored: IO[bytes], url: str) -> Iterator[bytes]:
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor().stream_reader(stored, read_size=_CHUNK_BYTES)
+    try:
+        while data := reader.read(_CHUNK_BYTES):
+            yield data
+    except zstandard.ZstdError:
+        raise _damaged(url) from None
+
+
+def _sum_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _damaged(url: str) -> DamagedError:
+    what = f"{url}: is not what was pushed (wrong checksum)"
+    todo = "pull it once more; if that stays so, remove what lies there (aws s3 rm --recursive) and push the run again"
+    return DamagedError(what, todo)

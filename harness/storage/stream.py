@@ -1,0 +1,103 @@
+"""Reads an object of S3 from its beginning to its end; where the connection breaks it goes on from there."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import TYPE_CHECKING, Any
+
+from harness.base.aws import client, errors_told
+from harness.base.errors import UsageError
+from harness.storage.layout import Location, parse_location
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_ATTEMPTS = 4
+_PAUSE_S = 0.5
+
+
+class NoObjectError(UsageError):
+    """There is nothing at an address in S3."""
+
+
+class ObjectStream(io.RawIOBase):
+    """The bytes of an object; `size_bytes` is how many there are. Errors are those of harness.errors."""
+
+    def __init__(self, client: Any, location: Location) -> None:
+        self._client = client
+        self._location = location
+        self._target = {"Bucket": location.bucket, "Key": location.prefix}
+        self._position = 0
+        with errors_told(location.url):
+            self._body, self._etag, self.size_bytes = self._first()
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Put what comes next into the buffer and return how much it is; 0 at the end alone."""
+        view = memoryview(buffer).cast("B")
+        if self._position >= self.size_bytes or not view:
+            return 0
+        with errors_told(self._location.url):
+            data = self._next(len(view))
+        view[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._body is not None:
+            self._body.close()
+        super().close()
+
+    def _next(self, size: int) -> bytes:
+        from botocore.exceptions import HTTPClientError, IncompleteReadError
+
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                if self._body is None:
+                    self._body = self._rest()
+                data: bytes = self._body.read(size)
+                if data:
+                    return data
+                raise IncompleteReadError(actual_bytes=self._position, expected_bytes=self.size_bytes)
+            except (HTTPClientError, IncompleteReadError):
+                self._body = None
+                if attempt == _ATTEMPTS:
+                    raise
+                time.sleep(_PAUSE_S * attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _first(self) -> tuple[Any, str, int]:
+        exceptions = self._client.exceptions
+        try:
+            answer = self._client.get_object(**self._target)
+        except exceptions.NoSuchKey:
+            what = f"{self._location.url}: there is no such object"
+            raise NoObjectError(what, "give all of its key: s3://bucket/…/samples.jtl.zst") from None
+        return answer["Body"], answer["ETag"], answer["ContentLength"]
+
+    def _rest(self) -> Any:
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._client.get_object(**self._target, Range=f"bytes={self._position}-", IfMatch=self._etag)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in ("PreconditionFailed", "412", "NoSuchKey"):
+                what = f"{self._location.url}: was replaced or removed while it was read"
+                raise UsageError(what, "repeat the command") from None
+            raise
+        return answer["Body"]
+
+
+def open_object(url: str, endpoint_url: str | None) -> ObjectStream:
+    """Return the bytes of the object s3://bucket/key; UsageError when there is none, or no right to read it."""
+    location = parse_location(url)
+    if not location.prefix:
+        raise UsageError(
+            f"{url}: a bucket, not an object", "give s3://bucket/…/samples.jtl.zst; ls shows the runs there"
+        )
+    return ObjectStream(client("s3", endpoint_url), location)

@@ -1,0 +1,127 @@
+"""`aggregate.py push`, `pull`, `ls`: runs to S3 and back."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
+from harness.compare.sources import find_paths
+from harness.history.files import read_catalogue
+from harness.plan.spec import load_profile
+from harness.report.tables import table
+from harness.run.directory import RunDirectory
+from harness.run.measure import update_overview
+from harness.storage.command import LS, PUSH, endpoint_of
+from harness.storage.layout import SCHEME, ManifestError, RunKey, StoredRun, Wanted, parse_since
+from harness.storage.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
+
+ALL = "all"
+_LAST_MAX = 1_000_000
+
+
+def store(options: argparse.Namespace) -> int:
+    """Do what push, pull or ls asks for; return the exit code."""
+    try:
+        place, names = _place_and_names(options)
+        if options.verb == PUSH:
+            return _push(options, place, names)
+        wanted = _wanted(options, names)
+        return _list(place, wanted) if options.verb == LS else _pull(options, place, wanted)
+    except KeyboardInterrupt:
+        print("aggregate.py: interrupted; what is there stays, and the same command goes on with it", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _place_and_names(options: argparse.Namespace) -> tuple[Place, tuple[str, ...]]:
+    """Return where to go, and the runs that are named; ./aggregate.py takes both in any order."""
+    urls = [word for word in options.words if word.startswith(SCHEME)]
+    names = tuple(word for word in options.words if not word.startswith(SCHEME))
+    if len(urls) > 1:
+        raise UsageError(f"{' and '.join(urls)}: two places", "give one")
+    home: Path = options.home
+    is_known = options.env is not None and (home / "env" / f"{options.env}.toml").is_file()
+    profile = load_profile(home / "env", options.env) if options.env and (is_known or not urls) else None
+    kept = profile.storage if profile else {}
+    url = urls[0] if urls else kept.get("s3")
+    if url is None:
+        what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no place in S3 is given"
+        raise UsageError(what, "give s3://bucket/prefix, or --env of a profile whose [storage] says where")
+    return open_place(url, endpoint_of(options) or kept.get("endpoint_url")), names
+
+
+def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
+    return Wanted(
+        names=() if ALL in names else tuple(names),
+        plan=options.plan,
+        profile=options.env,
+        since=parse_since(options.since) if options.since else None,
+        last=units.parse_whole_number(options.last, "--last", 1, _LAST_MAX) if options.last else None,
+    )
+
+
+def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> int:
+    if not names:
+        raise UsageError("no run is named", "name some, such as killbill-stripe/run-07_1 or 'run-07_*', or all")
+    code = EXIT_OK
+    paths = _all_runs(options.reports) if ALL in names else find_paths(names, options.reports)
+    for directory in map(RunDirectory, paths):
+        try:
+            push(directory, place, print, options.replace)
+        except (DifferentError, ManifestError) as error:
+            print(f"aggregate.py: {error}", file=sys.stderr)
+            code = EXIT_USAGE
+    return code
+
+
+def _all_runs(reports: Path) -> list[Path]:
+    """Return the runs that can be pushed and have a report; of others it is said that they are left out."""
+    found = []
+    for entry in read_catalogue(reports).entries:
+        path = reports / entry.plan / entry.name
+        try:
+            if entry.run is None or entry.result is None or not RunDirectory(path).run_json.is_file():
+                raise UsageError(entry.problem or "only its report is here")
+            RunKey.of(entry.run)
+            found.append(path)
+        except UsageError as error:
+            print(f"{entry.id}: left out: {error.what.removeprefix(f'{entry.id}: ')}", file=sys.stderr)
+    return found
+
+
+def _pull(options: argparse.Namespace, place: Place, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(place, wanted.plan))
+    pulled = pull_runs(place, options.reports, print, runs, options.figures_only)
+    for run in pulled.incomplete:
+        print(f"{run}: left out: its push was broken off, and nobody repeated it", file=sys.stderr)
+    for reason in (*pulled.refused, *pulled.damaged):
+        print(f"aggregate.py: {reason}", file=sys.stderr)
+    if pulled.runs:
+        update_overview(options.reports, print)
+    where = os.path.relpath(options.reports)
+    print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} there already")
+    if pulled.damaged:
+        return EXIT_INVALID
+    is_lacking = bool(pulled.refused or (wanted.names and pulled.incomplete))
+    return EXIT_USAGE if is_lacking else EXIT_OK
+
+
+def _list(place: Place, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(place, wanted.plan))
+    if runs:
+        columns = ("run", "profile", "date", "run_id", "state", "files", "MB")
+        print(table(columns, map(_row, runs), text_columns=5))
+        print()
+    size_bytes = sum(run.size_bytes for run in runs)
+    print(f"{place.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
+    return EXIT_OK
+
+
+def _row(run: StoredRun) -> tuple[str, ...]:
+    key = run.key
+    state = "whole" if run.is_whole else "broken off"
+    return key.id, key.profile, key.date, key.run_id, state, str(run.file_count), units.mb_text(run.size_bytes, 1)

@@ -1,0 +1,143 @@
+"""`scripts/capacity`: searches the greatest number of users within the goal."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.base import units
+from harness.base.errors import EXIT_OK, UsageError
+from harness.compare.result import RunResult
+from harness.plan.goal import Goal
+from harness.plan.plan import USERS_MAX
+from harness.run.arguments import Asked, add_goal, goal_of
+from harness.sweep.driver import SETTINGS, SoFar, Step, add_sweep_options, new_record, run_sweep, sweep_command
+from harness.sweep.level_runner import level_load
+from harness.sweep.levels import level_run, levels_of
+from harness.sweep.record import CAPACITY, SweepRecord
+from harness.sweep.search import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
+from harness.sweep.terminal import capacity_text, goal_text, steps_table
+
+_FIRST, _MOST = "1", "400"
+_WARM_UP_USERS = 10
+_SETTINGS = ("p90", "average", "errors", "from", "most", *SETTINGS)
+_EPILOG = """\
+examples:
+  scripts/capacity --plan killbill-stripe                            (within the plan's own goal)
+  scripts/capacity --plan killbill-stripe --p90 2000 --errors 1% --duration 3m
+  scripts/capacity --plan killbill-stripe --average 500 --from 20 --most 200
+  scripts/capacity --plan killbill-stripe --resume sweep-07          (after Ctrl-C; the same command does it too)
+
+The users are doubled until a level misses the goal, then the bracket is halved until it is 5 % or one user wide; both
+its ends are then measured again, and where two runs disagree a third decides. A level whose runs cannot tell (the 95 %
+interval of a time has the goal in it, or a run is DOUBTFUL) is measured up to {unsure_runs} times; if they still cannot
+tell, the search goes on below it, and the answer says so. Each step is an ordinary run of the series; the report is
+sweep-<series>.md. At most {most_runs} runs.
+
+exit codes: 0 fine, also where it CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is invalid without being too
+slow or too faulty, with --sure also when one is DOUBTFUL; 130 interrupted.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    result = argparse.ArgumentParser(
+        prog="scripts/capacity",
+        description="Search the greatest number of users within a goal and leave reports/<plan>/sweep-<series>.",
+        epilog=_EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_goal(result)
+    option = result.add_argument
+    option("--from", help=f"users of the first run ({_FIRST})")
+    option("--most", help=f"never more users than this ({_MOST})")
+    add_sweep_options(result)
+    result.set_defaults(remotes=None, keys=None)  # a search may come to fewer users than there are generators
+    return result
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Search what the arguments ask for; return the exit code."""
+    options = parser().parse_args(arguments)
+
+    def record_of(asked: Asked) -> SweepRecord:
+        goal = goal_of(options, asked.plan.goal)
+        if goal == Goal(None, None):
+            raise UsageError(f"PLAN={options.plan} has no goal to search within", "give P90=1000 or AVERAGE=500")
+        first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
+        most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
+        if first > most:
+            raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
+        command = sweep_command(CAPACITY, options, ("plan", *_SETTINGS, "env"))
+        record = new_record(options, asked, CAPACITY, command)
+        record = replace(record, goal=goal, first_users=first, most_users=most)
+        for users in (first, most):
+            level_load(asked, record, users)
+        return record
+
+    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Search, _most_users)
+
+
+def _most_users(record: SweepRecord) -> tuple[int, int]:
+    """Return the most users there can be, and those of the warm-up: some, and no more than asked for."""
+    first, most = _bounds(record)
+    return most, min(max(first, _WARM_UP_USERS), most)
+
+
+def _bounds(record: SweepRecord) -> tuple[int, int]:
+    if record.first_users is None or record.most_users is None:
+        raise UsageError(f"{record.id} is no search for the capacity", "go on with it by make sweep")
+    return record.first_users, record.most_users
+
+
+class _Search:
+    """Levels that follow from the runs before them."""
+
+    def __init__(self, record: SweepRecord, asked: Asked) -> None:
+        self._first, self._most = _bounds(record)
+        self._goal = asked.plan.goal
+
+    def next_step(self, so_far: SoFar) -> Step | None:
+        """Return the level that narrows the bracket, or confirms it."""
+        users = next_users(_probes(so_far), self._first, self._most, self._unsure(so_far))
+        return None if users is None else (users, 1 + sum(run.users == users for run in so_far.record.runs))
+
+    def _unsure(self, so_far: SoFar) -> dict[int, str]:
+        """Return the levels whose runs together cannot tell, and why."""
+        # Here, because SciPy takes its time to load, and no first run waits for it.
+        from harness.sweep.analysis import outcome
+
+        pairs = zip(so_far.record.runs, so_far.results, strict=True)
+        levels = levels_of((run.users, level_run(result)) for run, result in pairs)
+        found = {level.users: outcome(level, self._goal) for level in levels}
+        return {users: "; ".join(one.reasons) for users, one in found.items() if one.is_within is None}
+
+    def heading(self, so_far: SoFar, step: Step) -> str:
+        """Return how many users are tried, and between which the limit lies."""
+        record, (users, turn) = so_far.record, step
+        found = capacity(_probes(so_far), self._first, self._most, self._unsure(so_far))
+        low = f"{found.users} within" if found.users else ""
+        high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
+        known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
+        again = f" again (run {turn})" if turn > 1 else ""
+        return f"{record.id}: step {len(record.runs) + 1}, {units.plural(users, 'user')}{again} ({known})"
+
+    def is_broken(self, result: RunResult) -> bool:
+        """Return whether a run took no sample: one that only failed is a level above the limit."""
+        return result.is_invalid and result.total is None
+
+    def closing(self, so_far: SoFar) -> str:
+        """Return the table of the steps, and the answer."""
+        probes = _probes(so_far)
+        unsure = self._unsure(so_far)
+        found = capacity(probes, self._first, self._most, unsure)
+        text = capacity_text(found, self._goal, unsure.get(found.missed_users or 0, ""))
+        return f"{steps_table(probes, so_far.results, unsure)}\n\n{so_far.record.id}: {text}"
+
+
+def _probes(so_far: SoFar) -> list[Probe]:
+    pairs = zip(so_far.record.runs, so_far.results, strict=True)
+    return [
+        Probe(run.users, result.verdict is not None and result.verdict.exit_code == EXIT_OK) for run, result in pairs
+    ]

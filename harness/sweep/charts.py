@@ -1,0 +1,351 @@
+"""The charts of sweeps, as SVG text: throughput, response times and errors against users."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.base import units
+from harness.report.charts import svg
+from harness.report.charts.axes import value_axis
+from harness.report.charts.gallery import Picture
+from harness.report.charts.svg import Key, Plot
+from harness.report.verdict import DOUBTFUL
+from harness.sweep.analysis import SweepAnalysis, goal_parts
+from harness.sweep.levels import Level, Sweep
+
+# What a report may have written beside it.
+FILE_NAME = re.compile(r"(throughput|response-time|average|p90|errors)\.svg")
+RATE, AVERAGE, P90, ERRORS = "success_rate_per_s", "average_ms", "p90_ms", "error_ratio"
+# Drawn about a point, so that lines are told apart without colour; the place of a sweep is that of its marker.
+_MARKERS = (
+    "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "m-3.7-3.7h7.4v7.4h-7.4z",
+    "m0-5l4.8 8.4h-9.6z",
+    "m0-5.2l5.2 5.2l-5.2 5.2l-5.2-5.2z",
+    "m0 5l4.8-8.4h-9.6z",
+    "m-5.2-1.8h10.4v3.6h-10.4z",
+)
+_CROSS = "m-4.5-4.5l9 9m0-9l-9 9"
+# A triangle that stands on the axis.
+_DOUBT = "m0-9l5 9h-10z"
+_CURVE_POINTS = 120
+_CAP_PX = 3
+# A goal farther above all figures than this would press them to the ground; the legend says where it is.
+_GOAL_ROOM = 2.0
+_GOAL_DASHES = ("8 4", "2 3")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line over levels: its name, (users, value), and (users, least, greatest) of the repeats."""
+
+    name: str
+    points: tuple[tuple[int, float], ...]
+    ranges: tuple[tuple[int, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is marked in a chart, where it is known: users of the plateau and of the cliff; users and throughput of the
+    knee; INVALID and DOUBTFUL levels; a curve with its name; goals with their limits; up to which users the goal is
+    kept.
+    """
+
+    plateau: tuple[int, int] | None = None
+    cliff: tuple[int, int] | None = None
+    cliff_words: str = ""
+    knee: tuple[float, float] | None = None
+    invalid: tuple[int, ...] = ()
+    doubtful: tuple[int, ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
+    curve_name: str = ""
+    goals: tuple[tuple[str, float], ...] = ()
+    within: int | None = None
+
+
+def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
+    """Return the charts of one sweep; those without a figure to show are left out."""
+    levels = sweep.levels
+    plateau, cliff, fit = analysis.plateau, analysis.cliff, analysis.usl
+    knee, saturation = analysis.knee, analysis.saturation
+    common = Marks(
+        plateau=(plateau.from_users, plateau.to_users) if plateau else None,
+        invalid=tuple(level.users for level in levels if level.invalid),
+        doubtful=tuple(level.users for level in levels if _is_doubtful(level)),
+    )
+    counted = [level.users for level in levels if level.figures.rate_per_s is not None]
+    first, last = (counted[0], counted[-1]) if counted else (0, 0)
+    steps = [first + (last - first) * place / _CURVE_POINTS for place in range(_CURVE_POINTS + 1)]
+    follows = fit is not None and fit.follows
+    rate = Marks(
+        plateau=common.plateau,
+        invalid=common.invalid,
+        doubtful=common.doubtful,
+        cliff=(cliff.users, cliff.next_users) if cliff and cliff.is_certain else None,
+        cliff_words=f"cliff after {units.plural(cliff.users, 'user')}: −{units.percent_text(cliff.fall_ratio, 1)} %"
+        if cliff and cliff.is_certain
+        else "",
+        knee=(knee.users.value, saturation.rate_per_s) if knee and saturation else None,
+        curve=tuple((users, fit.rate_per_s(users)) for users in steps) if fit and follows else (),
+        curve_name="USL fit",
+    )
+    goal = analysis.goal
+    limits = {name: limit for name, limit, _ in goal_parts(goal)} if goal else {}
+    time = Marks(
+        plateau=common.plateau,
+        invalid=common.invalid,
+        doubtful=common.doubtful,
+        goals=tuple(
+            (f"goal: {words} ≤ {limits[name]:g} ms", limits[name])
+            for name, words in ((AVERAGE, "average"), (P90, "90 %"))
+            if name in limits
+        ),
+        within=analysis.answer.users,
+    )
+    has_errors = any(level.figures.error_ratio for level in levels)
+    unit = "successful req/s" if has_errors else "req/s"
+    charts = [
+        ("throughput.svg", "Throughput", unit, [_line(levels, RATE, "throughput")], rate),
+        (
+            "response-time.svg",
+            "Response time",
+            "ms",
+            [_line(levels, AVERAGE, "average"), _line(levels, P90, "90 %")],
+            time,
+        ),
+    ]
+    if has_errors:
+        percent = _line(levels, ERRORS, "errors", 100)
+        limit = ((f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100),) if ERRORS in limits else ()
+        charts.append(
+            (
+                "errors.svg",
+                "Errors",
+                "% of samples",
+                [percent],
+                Marks(invalid=common.invalid, doubtful=common.doubtful, goals=limit),
+            )
+        )
+    return tuple(
+        Picture(name, chart(title, unit, lines, marks))
+        for name, title, unit, lines, marks in charts
+        if any(line.points for line in lines)
+    )
+
+
+def _is_doubtful(level: Level) -> bool:
+    return any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
+
+
+def overlay_pictures(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
+    """Return the charts of several sweeps, a line for each; goals that are those of all are drawn."""
+    goals = {analysis.goal for analysis in analyses}
+    goal = goals.pop() if len(goals) == 1 else None
+    limits = {name: limit for name, limit, _ in goal_parts(goal)} if goal else {}
+    has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
+    pictures = []
+    for name, figure, title, unit in (
+        ("throughput.svg", RATE, "Throughput", "successful req/s" if has_errors else "req/s"),
+        ("average.svg", AVERAGE, "Average response time", "ms"),
+        ("p90.svg", P90, "90 % line of response times", "ms"),
+    ):
+        lines = [_line(sweep.levels, figure, sweep.name) for sweep in sweeps]
+        marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
+        if any(line.points for line in lines):
+            pictures.append(Picture(name, chart(title, unit, lines, marks)))
+    return tuple(pictures)
+
+
+def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0) -> Line:
+    points = tuple(
+        (level.users, value * factor) for level in levels if (value := getattr(level.figures, figure)) is not None
+    )
+    ranges = tuple(
+        (level.users, ends[0] * factor, ends[1] * factor) for level in levels if (ends := _range(level, figure))
+    )
+    return Line(name, points, ranges)
+
+
+def _range(level: Level, figure: str) -> tuple[float, float] | None:
+    if figure != RATE:
+        return level.range_of(figure)
+    rates = level.success_rates_per_s()
+    return (min(rates), max(rates)) if len(rates) > 1 else None
+
+
+def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
+    """Return a chart of lines over users, each with its colour, dash and marker."""
+    users = [level for line in lines for level, _ in line.points] + list(marks.invalid)
+    values = [value for line in lines for _, value in line.points] + [
+        high for line in lines for *_, high in line.ranges
+    ]
+    greatest = max(values, default=0.0)
+    goals = [(words, limit) for words, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
+    beyond = [(words, limit) for words, limit in marks.goals if limit > _GOAL_ROOM * greatest]
+    x = value_axis(users, most=10)
+    y = value_axis([*values, *(limit for _, limit in goals), *(value for _, value in marks.curve)])
+    keys = [_key(line.name, place) for place, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
+    keys += _mark_keys(marks, goals, beyond, any(line.ranges for line in lines))
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    body = [
+        rows,
+        *_band(plot, marks.plateau),
+        plot.axes("users"),
+        *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
+        *(_level_line(plot, limit, _GOAL_DASHES[place % 2]) for place, (_, limit) in enumerate(goals)),
+        *([_upright(plot, marks.within)] if marks.within is not None and marks.goals else []),
+        *(part for place, line in enumerate(lines) for part in _drawn(plot, line, place)),
+        *_cliff(plot, marks.cliff, lines),
+        *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
+        *(_shape(plot.x_px(users), plot.bottom, _DOUBT, f"bar c{svg.WARNING}") for users in marks.doubtful),
+        *_knee(plot, marks.knee),
+    ]
+    about = f"{unit} over users. " + " ".join(_in_words(line) for line in lines)
+    about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
+    return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
+
+
+def _mark_keys(
+    marks: Marks, goals: Sequence[tuple[str, float]], beyond: Sequence[tuple[str, float]], has_ranges: bool
+) -> list[Key]:
+    keys = []
+    if has_ranges:
+        keys.append(Key("least to greatest of the repeats", _range_swatch))
+    if marks.curve:
+        keys.append(svg.line_key(marks.curve_name, svg.CONTEXT, svg.DASHES[1]))
+    if marks.plateau:
+        keys.append(svg.box_key(f"plateau: {marks.plateau[0]} to {marks.plateau[1]} users", "band edge"))
+    if marks.cliff:
+        keys.append(svg.line_key(marks.cliff_words, svg.WARNING, svg.DASHES[2]))
+    if marks.knee is not None:
+        keys.append(Key(f"knee: N* = {marks.knee[0]:.3g} users", _ring_swatch))
+    keys += [_goal_key(words, _GOAL_DASHES[place % 2]) for place, (words, _) in enumerate(goals)]
+    keys += [_goal_key(f"{words}, above the chart", _GOAL_DASHES[1]) for words, _ in beyond]
+    if marks.within is not None and marks.goals:
+        keys.append(_goal_key(f"within the goal up to {units.plural(marks.within, 'user')}", ""))
+    if marks.invalid:
+        keys.append(Key("INVALID", _cross_swatch))
+    if marks.doubtful:
+        keys.append(Key("DOUBTFUL", _doubt_swatch))
+    return keys
+
+
+def _look(place: int) -> tuple[int, str, str]:
+    """Return colour, dash and marker of the line at a place; all three repeat after 36 lines."""
+    count = len(svg.COLOURS)
+    colours = (0, 1, 2, 3, 5, 4)
+    turn = (place + place // count) % count
+    return colours[place % count], svg.DASHES[turn], _MARKERS[turn]
+
+
+def _key(name: str, place: int) -> Key:
+    colour, dash, marker = _look(place)
+    line = svg.line_key(name, colour, dash)
+
+    def swatch(x: float, y: float) -> str:
+        middle = x + svg.SWATCH_PX / 2
+        return line.swatch(x, y) + _shape(middle, y, marker, f"bar c{colour}")
+
+    return Key(name, swatch)
+
+
+def _goal_key(name: str, dash: str) -> Key:
+    return Key(
+        name,
+        lambda x, y: f'<path class="mark" d="M{svg.number(x)} {svg.number(y)}h{svg.SWATCH_PX}"{svg.dashed(dash)}/>',
+    )
+
+
+def _range_swatch(x: float, y: float) -> str:
+    middle = svg.number(x + svg.SWATCH_PX / 2)
+    return f'<path class="line c0" d="M{middle} {svg.number(y - 7)}m-3 0h6m-3 0v14m-3 0h6"/>'
+
+
+def _ring_swatch(x: float, y: float) -> str:
+    return f'<circle cx="{svg.number(x + svg.SWATCH_PX / 2)}" cy="{svg.number(y)}" r="7" class="mark"/>'
+
+
+def _cross_swatch(x: float, y: float) -> str:
+    return _shape(x + svg.SWATCH_PX / 2, y, _CROSS, f"line c{svg.WARNING}")
+
+
+def _doubt_swatch(x: float, y: float) -> str:
+    return _shape(x + svg.SWATCH_PX / 2, y, _DOUBT, f"bar c{svg.WARNING}")
+
+
+def _shape(x: float, y: float, shape: str, style: str) -> str:
+    return f'<path class="{style}" d="M{svg.number(x)} {svg.number(y)}{shape}"/>'
+
+
+def _at(plot: Plot, users: float, value: float, shape: str, style: str) -> str:
+    return _shape(plot.x_px(users), plot.y_px(value), shape, style)
+
+
+def _drawn(plot: Plot, line: Line, place: int) -> list[str]:
+    colour, dash, marker = _look(place)
+    parts = []
+    if len(line.points) > 1:
+        parts.append(plot.line(line.points, colour, dash))
+    for users, low, high in line.ranges:
+        x, top, bottom = plot.x_px(users), plot.y_px(high), plot.y_px(low)
+        cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
+        parts.append(
+            f'<path class="line c{colour}" d="M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"/>'
+        )
+    return parts + [_at(plot, users, value, marker, f"bar c{colour}") for users, value in line.points]
+
+
+def _band(plot: Plot, plateau: tuple[int, int] | None) -> list[str]:
+    if plateau is None:
+        return []
+    left, right = (plot.x_px(users) for users in plateau)
+    return [
+        svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
+        *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
+    ]
+
+
+def _level_line(plot: Plot, value: float, dash: str) -> str:
+    y = svg.number(plot.y_px(value))
+    return f'<path class="mark" d="M{svg.LEFT} {y}H{svg.RIGHT}"{svg.dashed(dash)}/>'
+
+
+def _upright(plot: Plot, users: int) -> str:
+    x = plot.x_px(users)
+    return svg.straight(x, plot.top, x, plot.bottom, "mark")
+
+
+def _cliff(plot: Plot, cliff: tuple[int, int] | None, lines: Sequence[Line]) -> list[str]:
+    """Return the fall, drawn over the line."""
+    values = dict(lines[0].points)
+    if cliff is None or not all(users in values for users in cliff):
+        return []
+    fall = [(plot.x_px(users), plot.y_px(values[users])) for users in cliff]
+    (x1, y1), (x2, y2) = fall
+    d = f"M{svg.number(x1)} {svg.number(y1)}L{svg.number(x2)} {svg.number(y2)}"
+    return [
+        f'<path class="line c{svg.WARNING}" style="stroke-width:4.5" d="{d}"{svg.dashed(svg.DASHES[2])}/>',
+        *(_shape(x, y, _MARKERS[0], "bar c0") for x, y in fall),
+    ]
+
+
+def _knee(plot: Plot, knee: tuple[float, float] | None) -> list[str]:
+    if knee is None:
+        return []
+    x, y = svg.number(plot.x_px(knee[0])), svg.number(plot.y_px(knee[1]))
+    return [f'<circle cx="{x}" cy="{y}" r="8" class="mark"/>']
+
+
+def _in_words(line: Line) -> str:
+    if not line.points:
+        return f"{line.name}: no values."
+    values = [value for _, value in line.points]
+    best = max(line.points, key=lambda point: point[1])
+    last = line.points[-1]
+    return (
+        f"{line.name}: least {svg.figure(min(values))}, most {svg.figure(best[1])} at {units.plural(best[0], 'user')}, "
+        f"last {svg.figure(last[1])} at {units.plural(last[0], 'user')}."
+    )

@@ -1,0 +1,130 @@
+"""`scripts/sweep`: a run per number of users, and one report of them all."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.compare.result import RunResult
+from harness.plan.plan import USERS_MAX
+from harness.plan.spec import OpenLoad
+from harness.run.arguments import Asked, add_remotes
+from harness.sweep.driver import SETTINGS, SoFar, Step, add_sweep_options, new_record, run_sweep, sweep_command
+from harness.sweep.level_runner import level_load
+from harness.sweep.record import SWEEP, SweepRecord
+from harness.sweep.terminal import run_line
+from harness.sweep.time_left import time_left_s
+
+_REPEAT_MAX = 100
+# JMeter's start, its last samples and the report; with FRESH the start of the system.
+_FIRST_GUESS_S = 8.0
+_START_S = 20.0
+_SETTINGS = ("users", "repeat", *SETTINGS)
+_EPILOG = """\
+examples:
+  scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
+  scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
+  scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; the same command does it too)
+  scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
+
+With --repeat 3 the levels are measured in rounds, 1,5,10, 1,5,10, 1,5,10: a system that gets slower over time then
+does so on every level alike, and it does not look like an effect of the users.
+
+exit codes: 0 fine, also when levels miss the goal: to find where is what a sweep is for; 2 wrong use, nothing was
+measured; 3 a level is INVALID (with --sure also DOUBTFUL), or the system did not come up; 130 interrupted.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    result = argparse.ArgumentParser(
+        prog="scripts/sweep",
+        description="Measure a plan at several numbers of users; leave reports/<plan>/sweep-<series> with its report.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    result.add_argument("--users", help="the levels: 1,5,10,25,50")
+    result.add_argument("--repeat", help="how often each level is measured (1)")
+    add_sweep_options(result)
+    add_remotes(result)
+    return result
+
+
+def parse_levels(text: str) -> tuple[int, ...]:
+    """Return the numbers of users in 1,5,10, in their order; UsageError when one is none or stands there twice."""
+    users: list[int] = []
+    for part in text.split(","):
+        number = units.parse_whole_number(part, "USERS", 1, USERS_MAX)
+        if number in users:
+            raise UsageError(f"USERS={text}: {number} stands there twice", "give REPEAT=2 to measure every level twice")
+        users.append(number)
+    return tuple(users)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure what the arguments ask for; return the exit code."""
+    options = parser().parse_args(arguments)
+
+    def record_of(asked: Asked) -> SweepRecord:
+        if not options.users:
+            raise UsageError("USERS is missing", "give the levels: USERS=1,5,10,25,50")
+        command = sweep_command(SWEEP, options, ("plan", *_SETTINGS, "env"))
+        record = new_record(options, asked, SWEEP, command)
+        repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
+        record = replace(record, users=parse_levels(options.users), repeat=repeat)
+        for users in record.users:
+            level_load(asked, record, users)
+        return record
+
+    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Levels, _most_users)
+
+
+def _most_users(record: SweepRecord) -> tuple[int, int]:
+    """Return the users of the greatest level, and of the middle one, which warms up: not idle, and seldom too many."""
+    return max(record.users), sorted(record.users)[len(record.users) // 2]
+
+
+class _Levels:
+    """The levels of a list, in rounds."""
+
+    def __init__(self, record: SweepRecord, asked: Asked) -> None:
+        loads = {users: level_load(asked, record, users) for users in record.users}
+        # A load that requests end takes as long as those before it did, though users differ.
+        self._planned_s = {
+            users: load.duration_s if isinstance(load, OpenLoad) or load.requests is None else None
+            for users, load in loads.items()
+        }
+
+    def next_step(self, so_far: SoFar) -> Step | None:
+        """Return the first that is not measured."""
+        return next(iter(so_far.record.steps_left), None)
+
+    def heading(self, so_far: SoFar, step: Step) -> str:
+        """Return which level of how many, and about how long it still takes."""
+        record, (users, turn) = so_far.record, step
+        place = len(record.steps) - len(record.steps_left) + 1
+        done_users = [run.users for run in record.runs[len(record.runs) - len(so_far.took_s) :]]
+        start_s = record.warm_up_s + (0.0 if record.target else _START_S)
+        left_s = time_left_s(
+            [self._planned_s[users] for users, _ in record.steps_left],
+            [(self._planned_s[users], taken_s) for users, taken_s in zip(done_users, so_far.took_s, strict=True)],
+            _FIRST_GUESS_S + (start_s if record.fresh else 0.0),
+        )
+        if left_s is not None and not so_far.took_s and not record.fresh:
+            left_s += start_s
+        round_text = f", round {turn} of {record.repeat}" if record.repeat > 1 else ""
+        left = f"; about {units.duration_text(round(left_s))} left" if left_s is not None else ""
+        return f"{record.id}: level {place} of {len(record.steps)}, {units.plural(users, 'user')}{round_text}{left}"
+
+    def is_broken(self, result: RunResult) -> bool:
+        """Return whether the run is INVALID."""
+        return result.is_invalid
+
+    def closing(self, so_far: SoFar) -> str:
+        """Return a line per run, by users."""
+        pairs = zip(so_far.record.runs, so_far.results, strict=True)
+        ordered = sorted(pairs, key=lambda pair: (pair[0].users, pair[0].repeat))
+        return "\n".join(f"{units.plural(run.users, 'user')}: {run_line(result)}" for run, result in ordered)

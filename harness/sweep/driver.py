@@ -1,0 +1,377 @@
+"""What `scripts/sweep` and `scripts/capacity` have in common: one level after the other, stopped and continued."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from harness.base import toolchain, units
+from harness.base.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_INVALID,
+    EXIT_OK,
+    HarnessError,
+    InvalidRunError,
+    StartError,
+    UsageError,
+)
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.open_files import allow_open_files
+from harness.base.secrecy import masked
+from harness.cloudwatch.fetch_command import metrics_after
+from harness.compare.result import RunResult
+from harness.compare.sources import read_result
+from harness.plan.plan import LOOPS_MAX, REQUESTS_MAX
+from harness.plan.spec import AUTO
+from harness.report.files import write_report
+from harness.run import machine
+from harness.run.arguments import (
+    DEFAULT_PROFILE,
+    Asked,
+    add_length,
+    add_places,
+    add_sure,
+    add_traffic,
+    asked_of,
+    make_command,
+    refuse_empty,
+)
+from harness.run.measure import Workplace, generators_of, ready_jmeter, shown, update_overview, warn_of
+from harness.run.other_runs import OtherRuns
+from harness.run.preflight import check_asked, say_warnings
+from harness.run.record import FINISHED as RUN_FINISHED
+from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
+from harness.sweep.level_runner import Levels, level_load
+from harness.sweep.record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, SweepRecord, SweepRun
+from harness.sweep.terminal import run_line
+
+# A sweep whose levels are all INVALID measures nothing: the plan, the target or the machine is to be looked at.
+_INVALID_IN_A_ROW = 3
+# The settings that every kind of sweep has.
+SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "warmup", "target", "remotes")
+_WARM_UP = "30s"
+_WARM_UP_MAX_S = 3600.0
+
+Step = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """A sweep that is being measured: its record, the results of its runs, the seconds that those of now took."""
+
+    record: SweepRecord
+    results: tuple[RunResult, ...]
+    took_s: tuple[float, ...] = ()
+
+
+class Course(Protocol):
+    """Which levels there are, decided from what was measured."""
+
+    def next_step(self, so_far: SoFar) -> Step | None:
+        """Return (users, round) of the next run; None at the end."""
+
+    def heading(self, so_far: SoFar, step: Step) -> str:
+        """Return the line that announces the next run."""
+
+    def is_broken(self, result: RunResult) -> bool:
+        """Return whether a run measured nothing that the course can use."""
+
+    def closing(self, so_far: SoFar) -> str:
+        """Return what is said at the end, above the report's place."""
+
+
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Add what all sweeps take, beside their levels."""
+    add_traffic(parser)
+    add_length(parser)
+    option = parser.add_argument
+    option("--warmup", help=f"a run before the first level whose samples are thrown away; 0 for none ({_WARM_UP})")
+    option("--fresh", action="store_true", help="start the system anew for each level, each time with a warm-up")
+    option("--resume", help="go on with this unfinished sweep, with its settings: sweep-07, 07 or <plan>/sweep-07")
+    option("--new", action="store_true", help="begin a new one, though one with these settings is unfinished")
+    add_sure(parser)
+    add_places(parser)
+
+
+def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: str) -> SweepRecord:
+    """Return the record of a sweep that nobody has begun yet: what the options ask for, without a name."""
+    return SweepRecord(
+        format_version=FORMAT_VERSION,
+        name="",
+        kind=kind,
+        plan=asked.plan.name,
+        profile=asked.profile.name,
+        command=command,
+        users=(),
+        repeat=1,
+        fresh=options.fresh,
+        warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
+        ramp_s=units.parse_duration_s(options.ramp, "RAMP") if options.ramp else None,
+        duration_s=_duration_s(options.duration) if options.duration else None,
+        loops=_whole_number(options.loops, "LOOPS", LOOPS_MAX),
+        target=asked.target.url if asked.target else None,
+        note=masked(options.note, asked.hidden),
+        goal=None,
+        first_users=None,
+        most_users=None,
+        state=RUNNING,
+        runs=(),
+        under_way=None,
+        broken_off=(),
+        git_commit=machine.git_facts(toolchain.ROOT)[0],
+        requests=_whole_number(options.requests, "REQUESTS", REQUESTS_MAX),
+        remotes=options.remotes,
+    )
+
+
+def _whole_number(text: str | None, name: str, most: int) -> int | None:
+    return units.parse_whole_number(text, name, 1, most) if text else None
+
+
+def _duration_s(text: str) -> float:
+    if text.lower() == AUTO:
+        what = "DURATION=auto is for make run: levels of different lengths would not be alike"
+        raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
+    return units.parse_duration_s(text, "DURATION")
+
+
+def _warm_up_s(text: str) -> float:
+    seconds = units.parse_duration_s(text, "WARMUP")
+    if seconds and not 1 <= seconds <= _WARM_UP_MAX_S:
+        raise UsageError(f"WARMUP={text}: must be 0, or from 1 s to 1 h")
+    return seconds
+
+
+def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
+    """Return the make command of a sweep; flags are 1."""
+    values = {name: getattr(options, name) for name in names}
+    return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})
+
+
+def run_sweep(
+    options: argparse.Namespace,
+    given: Sequence[str],
+    record_of: Callable[[Asked], SweepRecord],
+    course_of: Callable[[SweepRecord, Asked], Course],
+    most_users_of: Callable[[SweepRecord], tuple[int, int]],
+) -> int:
+    """Begin the sweep that the options ask for, or go on with it, to its end or to an interrupt; return the exit code.
+
+    `given` are the options that RESUME excludes; `most_users_of` says how many users there are at most, and in the
+    warm-up.
+    """
+    refuse_empty(options)
+    with Interrupts() as interrupts, ExitStack() as stack:
+        resumed = _resumed(options, given)
+        if resumed:
+            record = resumed.read()
+            names = (record.plan, record.profile, record.target, options.port, record.remotes)
+            asked = asked_of(options.home, options.build, *names)
+        else:
+            names = (options.plan, options.env, options.target, options.port, options.remotes)
+            asked = asked_of(options.home, options.build, *names)
+            record = record_of(asked)
+        if record.goal:
+            asked = replace(asked, plan=replace(asked.plan, goal=record.goal))
+        most, warm_up_users = most_users_of(record)
+        for users in (most, warm_up_users):
+            check_asked(asked, level_load(asked, record, users))
+        course = course_of(record, asked)
+        allow_open_files(most)
+        jmeter = ready_jmeter(asked, options.reports)
+        files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
+        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        warn_of(OtherRuns().new(), place.say)
+        place = stack.enter_context(generators_of(asked, options.keys, place))
+        say_warnings(asked, place.say)
+        if files:
+            stack.enter_context(files.locked())
+            record = _taken_up(files, place)
+        else:
+            files = reserve_sweep(options.reports, record.plan)
+            stack.callback(files.discard)
+            stack.enter_context(files.locked())
+            record = replace(record, name=files.name)
+        folder = stack.enter_context(_temporary(place.guardian))
+        sweep = _Sweep(record, asked, files, place, course)
+        failure = sweep.carry_out(folder, warm_up_users)
+        sweep.fetch_metrics()
+        with interrupts.held():
+            code = sweep.close(sure=options.sure)
+        if failure:
+            raise failure
+        if code is None:
+            raise KeyboardInterrupt
+        return code
+
+
+class _Sweep:
+    """A sweep that is being measured: its record, and the results of its runs."""
+
+    def __init__(self, record: SweepRecord, asked: Asked, files: SweepFiles, place: Workplace, course: Course) -> None:
+        self._so_far = SoFar(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
+        self._asked = asked
+        self._files = files
+        self._place = place
+        self._course = course
+        self._broken_in_a_row = 0
+
+    def carry_out(self, folder: Path, warm_up_users: int) -> HarnessError | None:
+        """Measure what is left; return the error that ended it, None when it came to its end or was interrupted."""
+        try:
+            with Levels(self._asked, self._files, self._place, folder, warm_up_users) as levels:
+                while not self._record.stop_reason and not self._place.interrupts.count:
+                    step = self._course.next_step(self._so_far)
+                    if step is None:
+                        self._write(replace(self._record, state=FINISHED))
+                        break
+                    self._place.say(self._course.heading(self._so_far, step))
+                    self._measure(levels, step)
+        except KeyboardInterrupt:
+            return None
+        except (StartError, InvalidRunError) as error:
+            return error
+        return None
+
+    def fetch_metrics(self) -> None:
+        """Fetch what CloudWatch knows of the runs, where the profile asks for it; Ctrl-C leaves it out."""
+        record = self._record
+        if self._asked.profile.cloudwatch and record.runs:
+            metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._place.say)
+
+    def close(self, *, sure: bool) -> int | None:
+        """Write the report, say how it ended and return the exit code; None when nothing was measured.
+
+        With `sure` a DOUBTFUL run counts as one that measured nothing.
+        """
+        record, say = self._record, self._place.say
+        if not self._files.record.is_file():
+            return None
+        if record.runs:
+            # Here, because the fits of a report take their time to load, and no run waits for them.
+            from harness.sweep.sources import write_sweep_report
+            from harness.sweep.text import answer_text
+
+            found, analysis = write_sweep_report(self._files.record)
+            update_overview(self._files.record.parent.parent, say)
+            say("\n" + self._course.closing(self._so_far))
+            if record.kind == SWEEP:
+                say(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
+        if record.state != FINISHED:
+            why = record.stop_reason or "not finished"
+            say(f"\n{record.id}: {why}; go on with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
+        if record.runs:
+            say(f"\nreport: {shown(self._files.report)}")
+        if record.state != FINISHED and not record.stop_reason:
+            return EXIT_INTERRUPTED
+        results = self._so_far.results
+        has_broken = any(self._course.is_broken(result) or (sure and result.is_doubtful) for result in results)
+        return EXIT_INVALID if has_broken else EXIT_OK
+
+    @property
+    def _record(self) -> SweepRecord:
+        return self._so_far.record
+
+    def _measure(self, levels: Levels, step: Step) -> None:
+        users, turn = step
+        since_s = time.monotonic()
+
+        def began(name: str) -> None:
+            nonlocal since_s
+            if not self._record.fresh:  # the system was started once, before the first level
+                since_s = time.monotonic()
+            self._write(replace(self._record, under_way=SweepRun(users, turn, name)))
+
+        directory, run = levels.measure(self._record, users, began)
+        with self._place.interrupts.held():
+            result = RunResult.of(write_report(directory))
+            record = replace(self._record, under_way=None)
+            done = SweepRun(users, turn, directory.name)
+            if run.interrupted:
+                self._write(replace(record, broken_off=(*record.broken_off, done)))
+            else:
+                took_s = time.monotonic() - since_s
+                results = (*self._so_far.results, result)
+                self._so_far = replace(self._so_far, results=results, took_s=(*self._so_far.took_s, took_s))
+                self._write(replace(record, runs=(*record.runs, done), stop_reason=self._stop_reason(result)))
+        self._place.say(f"  {run_line(result)}")
+
+    def _stop_reason(self, result: RunResult) -> str:
+        """Return why the sweep is to stop after this run; "" when it goes on."""
+        self._broken_in_a_row = self._broken_in_a_row + 1 if self._course.is_broken(result) else 0
+        if self._broken_in_a_row < _INVALID_IN_A_ROW:
+            return ""
+        why = result.verdict.reasons[0] if result.verdict and result.verdict.reasons else "no reason is known"
+        return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
+
+    def _write(self, record: SweepRecord) -> None:
+        self._files.write(record)
+        self._so_far = replace(self._so_far, record=record)
+
+
+def _resumed(options: argparse.Namespace, given: Sequence[str]) -> SweepFiles | None:
+    """Return the sweep that RESUME names; None without it. UsageError when settings stand beside it."""
+    if not options.resume:
+        return None
+    beside = [name for name in given if getattr(options, name)]
+    if options.env != DEFAULT_PROFILE:
+        beside.append("env")
+    if beside:
+        raise UsageError(
+            f"RESUME={options.resume} goes on with the settings of that sweep", f"leave out {', '.join(beside).upper()}"
+        )
+    plan, slash, _ = options.resume.partition("/")
+    return find_sweep(options.reports, plan if slash else options.plan, options.resume)
+
+
+def _taken_up(files: SweepFiles, place: Workplace) -> SweepRecord:
+    """Return the record of an unfinished sweep, made to agree with its runs.
+
+    A killed harness left one under way; what somebody removed, such as an INVALID run, is measured again.
+    """
+    record = replace(files.read(), stop_reason="")
+    there = tuple(run for run in record.runs if files.run(run.run).is_there)
+    if there != record.runs:
+        record = replace(record, runs=there, state=RUNNING)
+        files.write(record)
+    if record.under_way:
+        left, directory = record.under_way, files.run(record.under_way.run)
+        data = directory.read_run()
+        record = replace(record, under_way=None)
+        if data:
+            write_report(directory)
+            is_whole = data["state"] == RUN_FINISHED and not data["interrupted"]
+            runs = (*record.runs, left) if is_whole else record.runs
+            broken_off = record.broken_off if is_whole else (*record.broken_off, left)
+            record = replace(record, runs=runs, broken_off=broken_off)
+        files.write(record)
+    if record.state == FINISHED:
+        place.say(f"{record.id}: finished already; its report is written again")
+        return record
+    measured = units.plural(len(record.runs), "run")
+    place.say(f"{record.id}: begun before with these settings; goes on after {measured} (NEW=1 begins another one)")
+    commit = machine.git_facts(toolchain.ROOT)[0]
+    if commit != record.git_commit:
+        place.say(f"{record.id}: began at commit {(record.git_commit or '?')[:10]}, now it is {(commit or '?')[:10]}")
+    return record
+
+
+@contextmanager
+def _temporary(guardian: Guardian) -> Iterator[Path]:
+    """Yield a folder that goes at the end, also when the harness is killed."""
+    folder = Path(tempfile.mkdtemp(prefix="sweep-"))
+    guardian.remove_at_end(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,71 @@
+"""What programs read of sweeps: CSV, which `aggregate.py sweep` reads as well, and JSON; figures in full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.report.export import json_text
+from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.levels import FIGURES, Level, Sweep
+from harness.sweep.pairs import SweepComparison
+from harness.sweep.text import answer_text, doubts
+
+FORMAT_VERSION = 1
+
+
+def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
+    """Return a line per sweep and level under the names of their figures; what is not known is an empty cell."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(["sweep", "users", "run_count", *FIGURES])
+    for sweep in sweeps:
+        for level in sweep.levels:
+            figures = [getattr(level.figures, name) for name in FIGURES]
+            writer.writerow(
+                [sweep.name, level.users, len(level.counted), *("" if value is None else value for value in figures)]
+            )
+    return lines.getvalue()
+
+
+def sweeps_json(
+    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+) -> str:
+    """Return one JSON object: levels, runs and findings of each sweep, and the comparisons."""
+    return json_text(
+        {
+            "format_version": FORMAT_VERSION,
+            "sweeps": [_sweep(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)],
+            "comparisons": [asdict(comparison) for comparison in comparisons],
+        }
+    )
+
+
+def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
+    return {
+        "name": sweep.name,
+        "answer": answer_text(sweep, analysis),
+        "analysis": asdict(analysis),
+        "levels": [_level(level) for level in sweep.levels],
+        "missing_users": list(sweep.missing_users),
+        "caveats": doubts(sweep, analysis),
+    }
+
+
+def _level(level: Level) -> dict[str, Any]:
+    return {
+        "users": level.users,
+        **asdict(level.figures),
+        "runs": [
+            {
+                "name": run.name,
+                "state": run.verdict.state if run.verdict else None,
+                "caveats": list(run.caveat_codes),
+                **asdict(run.figures),
+            }
+            for run in level.runs
+        ],
+    }

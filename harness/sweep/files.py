@@ -1,0 +1,129 @@
+"""The files of a sweep beside its runs: named without collisions, its record written whole, one harness at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.base.folder_lock import alone_in
+from harness.base.writable import writing_into
+from harness.run.directory import SWEEP_NAME, RunDirectory, json_text, next_series, read_json, read_object, write_whole
+from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
+
+_ATTEMPTS = 1000
+
+
+@dataclass(frozen=True)
+class SweepFiles:
+    """The files of one sweep: `folder` is reports/<plan>/sweep-<series>, which holds its charts."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The sweep's name, such as sweep-07."""
+        return self.folder.name
+
+    @property
+    def series(self) -> str:
+        """The series of its runs, such as 07."""
+        return self.name.removeprefix("sweep-")
+
+    @property
+    def record(self) -> Path:
+        """The record, beside the folder."""
+        return self.folder.with_name(f"{self.name}.json")
+
+    @property
+    def report(self) -> Path:
+        """The Markdown report, beside the folder."""
+        return self.folder.with_name(f"{self.name}.md")
+
+    def run(self, name: str) -> RunDirectory:
+        """Return one of its runs."""
+        return RunDirectory(self.folder.with_name(name))
+
+    def write(self, record: SweepRecord) -> None:
+        """Write the record; a reader sees the old or the new one, never half of it."""
+        write_whole(self.record, json_text(record.to_json()))
+
+    def read(self) -> SweepRecord:
+        """Return the record; UsageError when it is none."""
+        return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION, "a sweep"), str(self.record))
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the sweep alone; UsageError when another harness is at it."""
+        self.folder.mkdir(exist_ok=True)  # git keeps no empty folder
+        return alone_in(
+            self.folder, f"{self.name} goes on in another process", "wait for its end, or begin another one with NEW=1"
+        )
+
+    def discard(self) -> None:
+        """Remove the folder of a sweep that measured nothing, and the plan's when that was all."""
+        for folder in (self.folder, self.folder.parent):
+            with contextlib.suppress(OSError):  # not empty
+                folder.rmdir()
+
+
+def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
+    """Return a new sweep with a series of its own; making its folder is what reserves the name."""
+    folder = reports_dir / plan
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        path = folder / f"sweep-{next_series(folder)}"
+        with contextlib.suppress(FileExistsError), writing_into(folder):
+            path.mkdir()
+            return SweepFiles(path)
+    raise UsageError(f"{folder.name}: no free sweep name found", "look at what fills the folder")
+
+
+def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) -> SweepFiles | None:
+    """Return the plan's last sweep that has not come to its end and was asked the same; None when there is none.
+
+    UsageError when the record of the last one is broken: nobody can tell whether it is the one to go on with.
+    """
+    there = _sweeps(reports_dir / plan)
+    for files in reversed(there):
+        try:
+            data = read_object(files.record, "a sweep")
+            if data.get("format_version") != FORMAT_VERSION:
+                continue  # of another version of the harness: not one to go on with
+            record = SweepRecord.from_json(data, str(files.record))
+        except UsageError as error:
+            if files != there[-1]:
+                continue
+            todo = "it may be the one to go on with: repair it, or begin another sweep with NEW=1"
+            raise UsageError(error.what, todo) from None
+        if record.state == RUNNING and record.settings == tuple(settings):
+            return files
+    return None
+
+
+def find_sweep(reports_dir: Path, plan: str, text: str) -> SweepFiles:
+    """Return the sweep that is meant by `sweep-07`, 07, 7 or `<plan>/sweep-07`; UsageError names those there are."""
+    folder = reports_dir / plan
+    there = _sweeps(folder)
+    wanted = re.fullmatch(rf"(?:{re.escape(plan)}/)?(?:sweep-)?(\d+)", text.strip())
+    for files in there:
+        if wanted and int(files.series) == int(wanted[1]):
+            return files
+    names = [files.name for files in there]
+    todo = (
+        f"{did_you_mean(text, names)}there are: {', '.join(names)}" if names else "there is none yet: leave RESUME out"
+    )
+    raise UsageError(f"RESUME={text}: no sweep of {plan}", todo)
+
+
+def _sweeps(folder: Path) -> list[SweepFiles]:
+    """Return the sweeps of a plan that have a record, by series."""
+    found = [
+        SweepFiles(path.with_suffix("")) for path in folder.glob("sweep-*.json") if SWEEP_NAME.fullmatch(path.stem)
+    ]
+    return sorted(found, key=lambda files: int(files.series))

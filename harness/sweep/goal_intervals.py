@@ -1,0 +1,114 @@
+"""How well the runs of a level know their p90 and their average: 95 % intervals, to hold against a goal.
+
+The interval of the p90 is that of order statistics: of n samples the number below the true p90 is binomial, and the
+samples at its 2.5 % and 97.5 % quantiles are the ends. With fewer than 36 samples the greatest is no upper end: there
+is none. Samples that resemble their neighbours count for fewer: for as many as would scatter as the shares of slow
+samples in the run's batches do. From three runs on an interval is at least as wide as the runs make it.
+
+H. A. David, H. N. Nagaraja, "Order Statistics", Wiley, 2003, 7.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from scipy.special import bdtr, stdtrit
+
+from harness.compare.batch_means import Estimate, estimate, slower_share
+from harness.compare.comparison import AVERAGE
+from harness.compare.result import LabelResult
+from harness.metrics.histogram import Histogram
+from harness.metrics.shift import CONFIDENCE
+
+_P90 = 0.9
+_TAIL = (1 - CONFIDENCE) / 2
+_RUNS_LEAST = 3
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The ends of a 95 % interval (ms), `high_ms` None where there is no upper end; of how many samples."""
+
+    low_ms: float
+    high_ms: float | None
+    sample_count: int
+
+    def is_within(self, limit_ms: float) -> bool | None:
+        """Return whether the figure is up to the limit; None where the interval has the limit in it."""
+        if self.high_ms is not None and self.high_ms <= limit_ms:
+            return True
+        return False if self.low_ms > limit_ms else None
+
+
+def p90_interval(runs: Sequence[LabelResult]) -> Interval | None:
+    """Return the interval of the p90 of runs of one load; None where a run does not know its samples."""
+    together, effective = Histogram(), 0.0
+    for run in runs:
+        if run.histogram is None or not run.histogram.count:
+            return None
+        together.merge(run.histogram.counts)
+        effective += _effective_count(run, run.histogram.count)
+    if not runs:
+        return None
+    count = int(effective)
+    low = _binomial_quantile(_TAIL, count)
+    high = _binomial_quantile(1 - _TAIL, count) + 1
+    [low_ms] = together.quantiles_ms([low / count])
+    high_ms = float(together.quantiles_ms([high / count])[0]) if high <= count else None
+    p90s = [float(run.histogram.quantiles_ms([_P90])[0]) for run in runs if run.histogram]
+    return _widened(Interval(float(low_ms), high_ms, together.count), p90s)
+
+
+def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
+    """Return the interval of the average of runs of one load; None where a run does not know its samples."""
+    found = [_average(run) for run in runs]
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found):
+        return None
+    counts = [run.histogram.count if run.histogram else 0 for run in runs]
+    together = sum(counts)
+    mean_ms = sum(n * one.value for n, one in zip(counts, known, strict=True)) / together
+    if any(math.isinf(one.error) for one in known):
+        return Interval(0.0, None, together)
+    error = math.sqrt(sum((n * one.error) ** 2 for n, one in zip(counts, known, strict=True))) / together
+    reach = float(stdtrit(sum(one.freedom for one in known), 1 - _TAIL)) * error
+    return _widened(Interval(mean_ms - reach, mean_ms + reach, together), [one.value for one in known])
+
+
+def _effective_count(run: LabelResult, count: int) -> float:
+    """Return for how many independent samples those of a run count: at least one, at most as many as there are."""
+    share = slower_share(run.batches, "90") if run.batches else None
+    if share is None or share.error == 0:
+        return count
+    return min(float(count), max(1.0, _P90 * (1 - _P90) / share.error**2))
+
+
+def _binomial_quantile(probability: float, count: int) -> int:
+    """Return the least number of samples below the p90 whose cumulative probability is at least `probability`."""
+    return next(below for below in range(count + 1) if float(bdtr(below, count, _P90)) >= probability)
+
+
+def _average(run: LabelResult) -> Estimate | None:
+    if run.histogram is None or not run.histogram.count:
+        return None
+    found = estimate(run, AVERAGE)
+    if not isinstance(found, str):
+        return found
+    count, mean_ms = run.histogram.count, run.histogram.sum_ms / run.histogram.count
+    if count < 2:
+        return Estimate(mean_ms, math.inf, 1, 0)
+    squares = sum(n * (value_ms - mean_ms) ** 2 for value_ms, n in run.histogram.counts.items())
+    return Estimate(mean_ms, math.sqrt(squares / (count - 1) / count), count - 1, 0)
+
+
+def _widened(found: Interval, values_ms: Sequence[float]) -> Interval:
+    """Return the interval, at least as wide as that of the runs' own figures by Student's t."""
+    if len(values_ms) < _RUNS_LEAST:
+        return found
+    reach = float(stdtrit(len(values_ms) - 1, 1 - _TAIL)) * stdev(values_ms) / math.sqrt(len(values_ms))
+    low_ms, high_ms = fmean(values_ms) - reach, fmean(values_ms) + reach
+    ends = None if found.high_ms is None else max(found.high_ms, high_ms)
+    return Interval(min(found.low_ms, low_ms), ends, found.sample_count)

@@ -1,0 +1,106 @@
+"""Whether a process keeps more memory from run to run: a leak shows over runs of a system that is kept up.
+
+The resident memory of a process, its mean in each run, is laid against the run's number in order of time by least
+squares. Each number of users has a level of its own (run number and memory are taken from their means at it), because
+more users take more memory without a leak; so only levels that were measured repeatedly tell. The interval is
+Student's, with runs - levels - 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from scipy.special import stdtrit
+
+from harness.metrics.shift import CONFIDENCE
+from harness.run.telemetry import GENERATOR, HARNESS, HOST
+from harness.sweep.levels import Sweep
+
+# Of its memory, per run. A JVM that still warmed up grew by 1.2 % per run of 10 s; less than this is no suspicion.
+SUSPECT_RATIO = 0.02
+_NOT_SYSTEM = (GENERATOR, HARNESS, HOST)
+
+
+@dataclass(frozen=True)
+class RunMemory:
+    """What the processes of a system held on average in one run with so many users: bytes by process."""
+
+    users: int
+    rss_bytes: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """By how many bytes per run a process grew, with the 95 % interval; `mean_bytes` is what it held on average."""
+
+    process: str
+    run_count: int
+    mean_bytes: float
+    first_bytes: float
+    last_bytes: float
+    per_run_bytes: float
+    low_bytes: float
+    high_bytes: float
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it certainly grows, and by enough to matter: it may leak."""
+        return self.low_bytes > 0 and self.per_run_bytes >= SUSPECT_RATIO * self.mean_bytes
+
+
+def memory_of_runs(sweep: Sweep) -> tuple[RunMemory, ...]:
+    """Return the memory of the system's processes in the runs that count, in order of time.
+
+    Empty when the system was started anew for each run, or elsewhere: then nothing can grow from one to the next.
+    """
+    runs = [
+        (run.record.started_at, level.users, run.usages)
+        for level in sweep.levels
+        for run in level.counted
+        if run.record is not None and run.record.kept_up and run.usages
+    ]
+    return tuple(
+        RunMemory(users, {usage.process: usage.rss_bytes_mean for usage in usages if usage.process not in _NOT_SYSTEM})
+        for _, users, usages in sorted(runs, key=lambda run: run[0])
+    )
+
+
+def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
+    """Return the growth of each process over runs in order of time; processes that too few runs tell of are left out.
+
+    It takes two runs more than there are numbers of users.
+    """
+    processes = dict.fromkeys(process for run in runs for process in run.rss_bytes)
+    found = (_growth(process, runs) for process in processes)
+    return tuple(growth for growth in found if growth is not None)
+
+
+def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
+    points = [
+        (run.users, number, run.rss_bytes[process]) for number, run in enumerate(runs) if process in run.rss_bytes
+    ]
+    levels = {users: [point for point in points if point[0] == users] for users, _, _ in points}
+    freedom = len(points) - len(levels) - 1
+    if freedom < 1:
+        return None
+    pairs: list[tuple[float, float]] = []
+    for level in levels.values():
+        middle, held = fmean(number for _, number, _ in level), fmean(size for _, _, size in level)
+        pairs += [(number - middle, size - held) for _, number, size in level]
+    spread = sum(x * x for x, _ in pairs)
+    slope = sum(x * y for x, y in pairs) / spread
+    square_sum = sum((y - slope * x) ** 2 for x, y in pairs)
+    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(square_sum / freedom / spread)
+    return Growth(
+        process=process,
+        run_count=len(points),
+        mean_bytes=fmean(size for _, _, size in points),
+        first_bytes=points[0][2],
+        last_bytes=points[-1][2],
+        per_run_bytes=slope,
+        low_bytes=slope - reach,
+        high_bytes=slope + reach,
+    )

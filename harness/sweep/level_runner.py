@@ -1,0 +1,189 @@
+"""Measures the levels of a sweep: the system is kept up between them, or started anew for each, and warmed up first."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import StartError
+from harness.base.secrets import mask_secrets
+from harness.plan import spec as specs
+from harness.plan.spec import ClosedLoad, LoadArguments, OpenLoad, RunSpec
+from harness.report.setup import load_text
+from harness.run.arguments import Asked, make_command
+from harness.run.directory import RunDirectory, reserve
+from harness.run.measure import Workplace, begin, measure, start, system_of
+from harness.run.record import RunRecord
+from harness.run.remote.load import check_users
+from harness.sweep.files import SweepFiles
+from harness.sweep.record import SweepRecord, level_note
+from harness.system.jcmd import dump_recordings
+from harness.system.jfr import write_heap
+from harness.system.log_part import copy_stretch, log_ends
+from harness.system.supervisor import Supervisor
+
+
+def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | OpenLoad:
+    """Return the load of a level; UsageError when the sweep's ramp, duration and loops make no sense for it."""
+    load = specs.resolve_load(
+        LoadArguments(
+            users=str(users),
+            ramp=None if sweep.ramp_s is None else units.number_text(sweep.ramp_s),
+            duration=None if sweep.duration_s is None else units.number_text(sweep.duration_s),
+            loops=None if sweep.loops is None else str(sweep.loops),
+            requests=None if sweep.requests is None else str(sweep.requests),
+        ),
+        replace(asked.plan.load, auto_most_s=None),  # each level lasts equally long
+    )
+    check_users(load, asked.remotes)
+    return load
+
+
+class Levels:
+    """The system, or the target, that the levels of one sweep are measured against; stopped at the end of the block.
+
+    `folder` is for a while: the logs of a system that stays up, and the warm-up.
+    """
+
+    def __init__(self, asked: Asked, files: SweepFiles, place: Workplace, folder: Path, warm_up_users: int) -> None:
+        self._asked = asked
+        self._files = files
+        self._place = place
+        self._logs = folder / "logs"
+        self._warm_up_directory = RunDirectory(folder / "warm-up")
+        self._warm_up_users = warm_up_users
+        self._system: Supervisor | None = None
+        self._is_warm = False
+
+    def __enter__(self) -> Levels:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._place.interrupts.held():
+            self._stop()
+
+    def measure(self, sweep: SweepRecord, users: int, began: Callable[[str], None]) -> tuple[RunDirectory, RunRecord]:
+        """Measure one level; return its run directory and its record. `began` is told the run's name before it begins.
+
+        StartError when the system does not come up, or dies while it is warmed up.
+        """
+        if sweep.fresh or (self._system and not self._system.is_up):
+            self._stop()
+        if self._asked.target is None and self._system is None:
+            self._start()
+        if not self._is_warm:
+            self._warm_up(sweep)
+        directory = reserve(self._files.folder.parent.parent, sweep.plan, sweep.series)
+        try:
+            return directory, self._measure(sweep, users, directory, began)
+        finally:
+            if not directory.run_json.is_file():
+                directory.discard()
+
+    def _measure(
+        self, sweep: SweepRecord, users: int, directory: RunDirectory, began: Callable[[str], None]
+    ) -> RunRecord:
+        spec = self._spec(level_load(self._asked, sweep, users), _note(sweep), _run_command(sweep, users))
+        with self._place.guardian.masking(directory.path, spec.hidden):
+            return self._driven(sweep, spec, directory, began)
+
+    def _driven(
+        self, sweep: SweepRecord, spec: RunSpec, directory: RunDirectory, began: Callable[[str], None]
+    ) -> RunRecord:
+        system = self._system
+        record = begin(spec, directory, system, self._place, (("warm-up", _warm_up_text(sweep)),))
+        record = replace(record, kept_up=system is not None and not sweep.fresh)
+        with self._place.interrupts.held():
+            began(directory.name)
+            ends = log_ends(self._logs) if record.kept_up else {}
+            record = measure(spec, directory, record, system, self._place)
+            if system:
+                record = replace(record, heap_unknown=self._observe(system, directory, ends))
+                directory.write_run(record.to_json())
+        return record
+
+    def _observe(
+        self, system: Supervisor, directory: RunDirectory, ends: Mapping[str, int]
+    ) -> tuple[tuple[str, str], ...]:
+        """Keep what the system logged during the run, and the heap of its JVMs; return what is not known of that."""
+        recordings = system.recordings
+        with contextlib.suppress(OSError):  # the report says which logs are missing
+            copy_stretch(self._logs, ends, directory.system_logs, recordings.values())
+            mask_secrets(directory.system_logs, self._asked.hidden)
+        copies = {process: directory.system_logs / path.name for process, path in recordings.items()}
+        environment = self._place.guardian.environment
+        trouble = dump_recordings(system.processes, copies, environment)
+        whole = {process: path for process, path in copies.items() if process not in dict(trouble)}
+        return trouble + write_heap(directory.heap, whole, environment)
+
+    def _start(self) -> None:
+        self._system = system_of(self._asked, self._logs, self._place)
+        start(self._system, self._logs, self._asked, self._place.say)
+
+    def _stop(self) -> None:
+        if self._system:
+            self._system.stop()
+            self._system, self._is_warm = None, False
+
+    def _warm_up(self, sweep: SweepRecord) -> None:
+        """Drive the system for a while and forget the samples: JVMs compile, caches and pools fill."""
+        self._is_warm = True
+        if not sweep.warm_up_s:
+            return
+        duration = units.number_text(sweep.warm_up_s)
+        load = specs.resolve_load(LoadArguments(str(self._warm_up_users), duration=duration), self._asked.plan.load)
+        spec, directory = self._spec(load, "", ""), self._warm_up_directory
+        think_time_s = self._asked.plan.load.think_time_s
+        self._place.say(f"warm-up, not counted: {load_text(specs.load_record(load, think_time_s))}")
+        shutil.rmtree(directory.path, ignore_errors=True)
+        directory.path.mkdir(parents=True)
+        record = begin(spec, directory, self._system, self._place)
+        with self._place.interrupts.held():
+            record = measure(spec, directory, record, self._system, self._place)
+        if record.interrupted:
+            raise KeyboardInterrupt
+        for reason in record.stop_reasons:
+            self._place.say(f"warm-up: {reason}")
+        if self._system and not self._system.is_up:
+            raise StartError(f"{self._system.manifest.title}: died while it was warmed up", "see the lines above")
+
+    def _spec(self, load: ClosedLoad | OpenLoad, note: str, command: str) -> RunSpec:
+        asked = self._asked
+        return RunSpec(
+            plan=asked.plan,
+            profile=asked.profile,
+            load=load,
+            target=asked.target,
+            series=None,
+            note=note,
+            port=asked.port,
+            command=command,
+            secrets=asked.secrets,
+            hidden=asked.hidden,
+        )
+
+
+def _note(sweep: SweepRecord) -> str:
+    link = level_note(sweep.name)
+    return f"{sweep.note}\n\n{link}" if sweep.note else link
+
+
+def _warm_up_text(sweep: SweepRecord) -> str:
+    """Return the line of a run's set-up that says how the system was warmed up before."""
+    if not sweep.warm_up_s:
+        return "none"
+    when = "before this level" if sweep.fresh else "before the first level of the sweep"
+    return f"{units.duration_text(sweep.warm_up_s)} {when}"
+
+
+def _run_command(sweep: SweepRecord, users: int) -> str:
+    """Return the command that measures the level alone."""
+    lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
+    texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
+    values = {"plan": sweep.plan, "users": str(users), **texts, "target": sweep.target}
+    values |= {"remotes": sweep.remotes, "env": sweep.profile}
+    return make_command("run", values)

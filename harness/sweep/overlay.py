@@ -1,0 +1,161 @@
+"""The Markdown report of several sweeps beside each other, and of two of them level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from harness.base import units
+from harness.report.charts.gallery import Picture
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.levels import Sweep
+from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
+from harness.sweep.render import HEADS, PRINTS, image, knows, set_up
+from harness.sweep.text import answer_text, doubts, findings, users_text
+
+# A table each.
+_OVERLAID = ("rate_per_s", "average_ms", "p75_ms", "p90_ms", "p95_ms", "error_ratio")
+
+
+def several_sweeps_report(
+    sweeps: Sequence[Sweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    pictures: Sequence[Picture],
+    notes: str,
+    folder: str,
+    links: Sequence[str],
+    command: str,
+) -> str:
+    """Return the report of several sweeps; `links` are those to their own reports, empty where there is none."""
+    named = [
+        f"[{cell(one.name)}]({quote(link)})" if link else cell(one.name)
+        for one, link in zip(sweeps, links, strict=True)
+    ]
+    both = list(zip(named, sweeps, analyses, strict=True))
+    return filled(
+        "sweeps.md.j2",
+        command=one_line(command),
+        names=[cell(sweep.name) for sweep in sweeps],
+        headline=cell(_headline(sweeps, analyses, comparisons)),
+        answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in both],
+        setup_table=_setup_table(sweeps, analyses),
+        tables=[
+            (HEADS[figure], _overlay_table(sweeps, figure))
+            for figure in _OVERLAID
+            if any(knows(sweep.levels, figure) for sweep in sweeps)
+        ],
+        comparisons=[
+            {
+                "title": cell(f"{found.new} against {found.base}"),
+                "sentences": [cell(sentence(found, figure)) for figure in found.figures],
+                "table": comparison_table(found),
+                "reasons": [
+                    cell(f"{users_text([level.users])}, {level.verdict}: {level.reason}")
+                    for level in found.verdicts
+                    if level.reason
+                ],
+                "only": [
+                    cell(f"Only {name} has {users_text(levels)}.")
+                    for name, levels in ((found.base, found.only_base), (found.new, found.only_new))
+                    if levels
+                ],
+            }
+            for found in comparisons
+        ],
+        images=[image(picture, folder) for picture in pictures],
+        findings=[
+            (name, [(what, cell(text)) for what, text in findings(sweep, analysis)]) for name, sweep, analysis in both
+        ],
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+        notes=notes,
+        caveats=_caveats(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
+    )
+
+
+def _caveats(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
+    """Return every doubt once, with the sweeps that it is about."""
+    about: dict[str, list[str]] = {}
+    for sweep, analysis in zip(sweeps, analyses, strict=True):
+        for text in doubts(sweep, analysis):
+            about.setdefault(text, []).append(sweep.name)
+    return [cell(f"{', '.join(names)}: {text}") for text, names in about.items()]
+
+
+def _headline(
+    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+) -> str:
+    if len(comparisons) == 1 and comparisons[0].figures:
+        return f"{_verdict(comparisons[0])}{sentence(comparisons[0], comparisons[0].figures[0])}"
+    parts = []
+    for sweep, analysis in zip(sweeps, analyses, strict=True):
+        found = analysis.answer
+        if found.users is not None:
+            least = "at least " if found.is_least or found.perhaps_users is not None else ""
+            parts.append(f"{sweep.name}: {least}{units.plural(found.users, 'user')} within the goal")
+        elif analysis.best_users is not None:
+            rate, users = units.rate_text(analysis.best_rate_per_s), units.plural(analysis.best_users, "user")
+            parts.append(f"{sweep.name}: best {rate} req/s at {users}")
+        else:
+            parts.append(f"{sweep.name}: no throughput is known")
+    return "; ".join(parts) + "."
+
+
+def _verdict(comparison: SweepComparison) -> str:
+    """Return the verdict on the levels together, and why; empty where they were not judged."""
+    return f"{comparison.verdict}: {comparison.reason}. " if comparison.verdict else ""
+
+
+def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:
+    """Return what the sweeps differ in, a column for each."""
+    lines = [dict(set_up(sweep, analysis)) for sweep, analysis in zip(sweeps, analyses, strict=True)]
+    names = list(dict.fromkeys(name for line in lines for name in line))
+    rows = [
+        [cell(name), *(cell(line.get(name, "")) for line in lines)]
+        for name in names
+        if len({line.get(name, "") for line in lines}) > 1
+    ]
+    heads = ["", *(cell(sweep.name) for sweep in sweeps)]
+    return table(heads, rows, text_columns=len(heads)) if rows else ""
+
+
+def _overlay_table(sweeps: Sequence[Sweep], figure: str) -> str:
+    levels = [{level.users: level.figures for level in sweep.levels} for sweep in sweeps]
+    rows = [
+        [
+            str(users),
+            *(PRINTS[figure](getattr(by_users[users], figure)) if users in by_users else "" for by_users in levels),
+        ]
+        for users in sorted(set().union(*levels))
+    ]
+    return table(["users", *(cell(sweep.name) for sweep in sweeps)], rows)
+
+
+def comparison_table(found: SweepComparison) -> str:
+    """Return the table of two sweeps: of each figure both, and the difference in % of the baseline."""
+    heads = ["users"]
+    for figure in found.figures:
+        head = HEADS[figure.figure]
+        heads += [f"{cell(found.base)} {head}", f"{cell(found.new)} {head}", "delta %"]
+    verdicts = {level.users: level.verdict for level in found.verdicts}
+    heads += ["verdict"] if verdicts else []
+    users = [delta.users for delta in found.figures[0].deltas] if found.figures else []
+    rows = [
+        [
+            str(level),
+            *(text for figure in found.figures for text in _delta_cells(figure, place)),
+            *([verdicts.get(level, "~")] if verdicts else []),
+        ]
+        for place, level in enumerate(users)
+    ]
+    return table(heads, rows)
+
+
+def _delta_cells(figure: FigureComparison, place: int) -> list[str]:
+    delta, show = figure.deltas[place], PRINTS[figure.figure]
+    percent = "~" if delta.delta_ratio is None else f"{delta.delta_ratio * 100:+.2f}"
+    return [show(delta.base), show(delta.new), percent]

@@ -1,0 +1,139 @@
+"""Two sweeps compared level by level: by how much each figure of one differs from that of the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.sweep.levels import Level, Sweep
+
+# Of single runs a difference of averages below this is no difference that matters.
+SAME_RATIO = 0.05
+COMPARED = ("average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "rate_per_s")
+WORDS = {
+    "average_ms": "average",
+    "p50_ms": "median",
+    "p75_ms": "75 % line",
+    "p90_ms": "90 % line",
+    "p95_ms": "95 % line",
+    "rate_per_s": "throughput",
+}
+
+
+@dataclass(frozen=True)
+class Delta:
+    """One figure of one level on both sides; `delta_ratio` is (new - base) / base, None where one is not known."""
+
+    users: int
+    base: float | None
+    new: float | None
+    delta_ratio: float | None
+
+
+@dataclass(frozen=True)
+class FigureComparison:
+    """A figure over all common levels: median, least and greatest of its differences, None without any."""
+
+    figure: str
+    deltas: tuple[Delta, ...]
+    median_ratio: float | None
+    low_ratio: float | None
+    high_ratio: float | None
+
+    @property
+    def level_count(self) -> int:
+        """The number of levels at which both are known."""
+        return sum(delta.delta_ratio is not None for delta in self.deltas)
+
+
+@dataclass(frozen=True)
+class LevelVerdict:
+    """What the comparison of a level's runs came to, and why; `is_repeated` when both sides have several.
+
+    With `is_doubtful` a run of it is DOUBTFUL: its figures are shown, and take no part in the verdict on the sweeps.
+    """
+
+    users: int
+    verdict: str
+    reason: str
+    is_repeated: bool = False
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True)
+class SweepComparison:
+    """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone.
+
+    `verdicts` are there when the runs of the levels were compared, too, and then a `verdict` on all of them with its
+    `reason`, and in `caveats` the warnings of the runs.
+    """
+
+    base: str
+    new: str
+    figures: tuple[FigureComparison, ...]
+    only_base: tuple[int, ...]
+    only_new: tuple[int, ...]
+    verdicts: tuple[LevelVerdict, ...] = ()
+    verdict: str = ""
+    reason: str = ""
+    caveats: tuple[str, ...] = ()
+
+
+def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
+    """Return the differences at the levels that both have; of levels with an INVALID run none is known."""
+    old, young = ({level.users: level for level in sweep.levels} for sweep in (base, new))
+    common = sorted(old.keys() & young.keys())
+    figures = [_figure(name, [(old[users], young[users]) for users in common]) for name in COMPARED]
+    return SweepComparison(
+        base=base.name,
+        new=new.name,
+        figures=tuple(figure for figure in figures if figure.level_count),
+        only_base=tuple(sorted(old.keys() - young.keys())),
+        only_new=tuple(sorted(young.keys() - old.keys())),
+    )
+
+
+def _figure(name: str, levels: Sequence[tuple[Level, Level]]) -> FigureComparison:
+    deltas = tuple(_delta(name, *pair) for pair in levels)
+    known = [delta.delta_ratio for delta in deltas if delta.delta_ratio is not None]
+    return FigureComparison(
+        name,
+        deltas,
+        median(known) if known else None,
+        min(known, default=None),
+        max(known, default=None),
+    )
+
+
+def _delta(name: str, base: Level, new: Level) -> Delta:
+    old, young = (None if level.invalid else getattr(level.figures, name) for level in (base, new))
+    return Delta(base.users, old, young, (young - old) / old if old and young is not None else None)
+
+
+def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
+    """Return what the levels say of a figure, in one sentence: the range over the levels, widened to whole percent."""
+    low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
+    assert low is not None and high is not None and middle is not None
+    levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
+    over = f"({WORDS[figure.figure]}, over {levels}; median {middle * 100:+.2f} %)"
+    more, less = ("higher", "lower") if figure.figure == "rate_per_s" else ("slower", "faster")
+    if max(abs(low), abs(high)) <= SAME_RATIO:
+        return (
+            f"{comparison.new} is within {_up(max(abs(low), abs(high)))} % of {comparison.base} at every level {over}."
+        )
+    if low < 0 < high:
+        return (
+            f"{comparison.new} is between {_up(-low)} % {less} and {_up(high)} % {more} than {comparison.base}, "
+            f"depending on the level {over}."
+        )
+    word = more if low >= 0 else less
+    ends = sorted((abs(low), abs(high)))
+    first, last = math.floor(ends[0] * 100 + 1e-9), _up(ends[1])
+    size = f"about {first} to {last} %" if first != last else f"about {last} %"
+    return f"{comparison.new} is {size} {word} than {comparison.base} {over}."
+
+
+def _up(ratio: float) -> int:
+    return math.ceil(ratio * 100 - 1e-9)

@@ -1,0 +1,135 @@
+"""What the JSON of a sweep holds: what was asked, which runs it has, what is left of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.base.strict_json import check_types
+from harness.plan.goal import Goal
+
+FORMAT_VERSION = 1
+_RUN_NAME = re.compile(r"run-\d+_\d+")
+_REPEAT_MAX = 10_000
+RUNNING, FINISHED = "running", "finished"
+SWEEP, CAPACITY = "sweep", "capacity"
+
+
+def level_note(sweep: str) -> str:
+    """Return what stands in the notes of a sweep's run, as Markdown beside the sweep's report."""
+    return f"A level of [{sweep}]({sweep}.md)."
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """One run of a sweep: its level, the round in which it was measured (from 1), and its name."""
+
+    users: int
+    repeat: int
+    run: str
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """sweep-<series>.json; its runs are run-<series>_1 and following, of the same plan.
+
+    `users` are the levels of a sweep in their order, measured `repeat` times in rounds; a search for the capacity has
+    none: it goes from `first_users` and never above `most_users`, within `goal`. A ramp, duration, loops, requests or
+    goal of None are the plan's. `runs` are the measured levels, INVALID ones too; `under_way` is the run
+    that goes on, or that a killed harness left; `broken_off` are interrupted runs, whose levels are measured again.
+    `stop_reason` says why a sweep stopped by itself before its end; `remotes` are the generators, as they were named.
+    """
+
+    format_version: int
+    name: str
+    kind: str
+    plan: str
+    profile: str
+    command: str
+    users: tuple[int, ...]
+    repeat: int
+    fresh: bool
+    warm_up_s: float
+    ramp_s: float | None
+    duration_s: float | None
+    loops: int | None
+    target: str | None
+    note: str
+    goal: Goal | None
+    first_users: int | None
+    most_users: int | None
+    state: str
+    runs: tuple[SweepRun, ...]
+    under_way: SweepRun | None
+    broken_off: tuple[SweepRun, ...]
+    git_commit: str | None
+    stop_reason: str = ""
+    requests: int | None = None
+    remotes: str | None = None
+
+    @property
+    def id(self) -> str:
+        """Plan and sweep, such as killbill-stripe/sweep-07."""
+        return f"{self.plan}/{self.name}"
+
+    @property
+    def series(self) -> str:
+        """The series of its runs, such as 07."""
+        return self.name.removeprefix("sweep-")
+
+    @property
+    def steps(self) -> tuple[tuple[int, int], ...]:
+        """Every (users, round) of a sweep in the order of measuring.
+
+        A round goes over all levels before the next begins: so drift of the system over time falls on every level
+        alike, and does not look like an effect of the users.
+        """
+        return tuple((users, turn) for turn in range(1, self.repeat + 1) for users in self.users)
+
+    @property
+    def steps_left(self) -> tuple[tuple[int, int], ...]:
+        """The (users, round) of a sweep that are not measured yet."""
+        done = {(run.users, run.repeat) for run in self.runs}
+        return tuple(step for step in self.steps if step not in done)
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        """All that was asked: a command that asks the same goes on with an unfinished sweep."""
+        return (
+            self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
+            self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
+            self.first_users, self.most_users,
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, keys in the order of the fields."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:
+        """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
+        values = dict(data)
+        try:
+            values["users"] = tuple(data["users"])
+            values["goal"] = Goal(**data["goal"]) if data["goal"] else None
+            values["under_way"] = SweepRun(**data["under_way"]) if data["under_way"] else None
+            for runs in ("runs", "broken_off"):
+                values[runs] = tuple(SweepRun(**run) for run in data[runs])
+            record = cls(**values)
+            check_types(record)
+            _check_values(record)
+            return record
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{where}: not a sweep's record ({error})", "use the harness that wrote it") from None
+
+
+def _check_values(record: SweepRecord) -> None:
+    """Raise ValueError for a record that would lead to other folders, or to levels without end."""
+    for run in (*record.runs, *record.broken_off, *([record.under_way] if record.under_way else [])):
+        if not _RUN_NAME.fullmatch(run.run):
+            raise ValueError(f"{run.run!r} is no run's name")
+    if not 1 <= record.repeat <= _REPEAT_MAX:
+        raise ValueError(f"repeat = {record.repeat}")

@@ -1,0 +1,225 @@
+"""The Markdown report of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import quote
+
+from harness.base import units
+from harness.plan.goal import Goal
+from harness.report.charts.cloudwatch import cloud_level_tables
+from harness.report.charts.gallery import Picture
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.setup import setup_lines
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+from harness.report.verdict import VALID
+from harness.report.warnings import LITTLES_LAW
+from harness.sweep.analysis import SweepAnalysis, outcome
+from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
+from harness.sweep.processes import growth_note, growth_section, process_table
+from harness.sweep.record import CAPACITY
+from harness.sweep.terminal import goal_text
+from harness.sweep.text import answer_text, counted_text, differing, doubts, findings, users_text
+
+_Print = Callable[[float | None], str]
+
+
+def _count(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def _cores(value: float | None) -> str:
+    return units.percent_text(value, 0)
+
+
+# Head, figure, print; a column that no level knows is left out.
+COLUMNS: tuple[tuple[str, str, _Print], ...] = (
+    ("samples", "sample_count", _count),
+    ("req/s", "rate_per_s", units.rate_text),
+    ("successful req/s", "success_rate_per_s", units.rate_text),
+    ("average ms", "average_ms", units.average_text),
+    ("median ms", "p50_ms", units.ms_text),
+    ("75 % ms", "p75_ms", units.ms_text),
+    ("90 % ms", "p90_ms", units.ms_text),
+    ("95 % ms", "p95_ms", units.ms_text),
+    ("slowest label ms", "slowest_label_ms", units.average_text),
+    ("users ÷ req/s ms", "cycle_ms", units.average_text),
+    ("errors %", "error_ratio", units.percent_text),
+    ("generator CPU %", "generator_cpu_cores", _cores),
+    ("system CPU %", "system_cpu_cores", _cores),
+)
+_RANGED = ("rate_per_s", "average_ms", "p90_ms", "error_ratio")
+HEADS = {figure: head for head, figure, _ in COLUMNS}
+PRINTS = {figure: show for _, figure, show in COLUMNS}
+
+
+def sweep_report(
+    sweep: Sweep,
+    analysis: SweepAnalysis,
+    pictures: Sequence[Picture],
+    notes: str,
+    folder: str,
+    links: Mapping[str, str],
+    command: str,
+) -> str:
+    """Return the report of one sweep; `links` are those to the reports of its runs, `command` renders it again."""
+    record = sweep.record
+    return filled(
+        "sweep.md.j2",
+        command=one_line(command),
+        made_by=one_line(record.command) if record else "",
+        title=cell(sweep.name),
+        is_measured=bool(sweep.records),
+        answer=cell(answer_text(sweep, analysis)),
+        setup=[(name, cell(value)) for name, value in set_up(sweep, analysis)],
+        level_table=level_table(sweep, analysis, links),
+        counted=counted_text(sweep.levels),
+        has_successes=_has_errors(sweep.levels),
+        has_cpu=knows(sweep.levels, "generator_cpu_cores") or knows(sweep.levels, "system_cpu_cores"),
+        is_repeated=any(len(level.counted) > 1 for level in sweep.levels),
+        range_table=_range_table(sweep.levels),
+        steps_table=_steps_table(sweep, analysis, links),
+        images=[image(picture, folder) for picture in pictures],
+        process_table=process_table(sweep.levels),
+        cloud_tables=cloud_level_tables(sweep.levels),
+        growth=growth_section(sweep),
+        growth_note=growth_note(),
+        findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+        notes=notes,
+        caveats=[cell(text) for text in doubts(sweep, analysis)],
+    )
+
+
+def image(picture: Picture, folder: str) -> str:
+    return f"![{cell(picture.alternative)}]({quote(folder)}/{picture.name})"
+
+
+def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
+    """Return (name, value) pairs: what the runs have in common, and the levels."""
+    records, record = sweep.records, sweep.record
+    lines: list[tuple[str, str]] = []
+    if records:
+        differs = differing(sweep)
+        own = [(name, value) for name, value in setup_lines(records[0]) if name not in ("load", "started", "took")]
+        lines += [*own[:1], ("load", _load(sweep)), *own[1:]]
+        lines.append(("started", min(run.started_at for run in records)))
+        if all(run.took_s is not None for run in records):
+            lines.append(("took", f"{units.duration_text(sum(run.took_s or 0 for run in records))} in all runs"))
+        if differs:
+            lines.append(("differs between the runs", ", ".join(differs)))
+    else:
+        lines.append(("levels", users_text(level.users for level in sweep.levels)))
+    if record is not None:
+        lines.append(("order", _order(sweep)))
+    lines.append(("goal", goal_text(analysis.goal) if analysis.goal and goal_text(analysis.goal) else "none"))
+    return lines
+
+
+def _load(sweep: Sweep) -> str:
+    loads = [record.load for record in sweep.records]
+    parts = [f"closed model, {users_text(level.users for level in sweep.levels)}"]
+    parts.append(_span([load.ramp_s for load in loads], "ramp {} s"))
+    durations = [load.duration_s for load in loads if load.duration_s is not None]
+    loops = [float(load.loops) for load in loads if load.loops is not None]
+    parts.append(_span(durations, "{} s in all") if durations else "")
+    parts.append(_span(loops, "{} loops each") if loops else "")
+    requests = [float(load.requests) for load in loads if load.requests is not None]
+    parts.append(_span(requests, "or about {} samples, whichever is first") if requests else "")
+    think = [load.think_time_s for load in loads]
+    parts.append(_span(think, "think time {} s") if any(think) else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _span(values: Sequence[float], words: str) -> str:
+    low, high = units.number_text(min(values)), units.number_text(max(values))
+    return words.format(low if low == high else f"{low} to {high}")
+
+
+def _order(sweep: Sweep) -> str:
+    record = sweep.record
+    assert record is not None
+    if record.kind == CAPACITY:
+        return "a search, in the steps below"
+    if record.repeat > 1:
+        return f"{record.repeat} rounds over all levels, so that drift falls on every level alike"
+    return "one run per level, in the order of the levels given"
+
+
+def knows(levels: Sequence[Level], figure: str) -> bool:
+    return any(getattr(level.figures, figure) is not None for level in levels)
+
+
+def _has_errors(levels: Sequence[Level]) -> bool:
+    return any(level.figures.error_ratio for level in levels)
+
+
+def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
+    """Return the table of the levels: a row per number of users."""
+    levels, goal = sweep.levels, analysis.goal
+    is_asked = {
+        "success_rate_per_s": _has_errors(levels),
+        "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
+        "cycle_ms": any(LITTLES_LAW in run.caveat_codes for run in sweep.runs),
+    }
+    columns = [
+        (head, figure, show) for head, figure, show in COLUMNS if knows(levels, figure) and is_asked.get(figure, True)
+    ]
+    has_goal = goal is not None and bool(goal_text(goal))
+    has_runs = any(run.record is not None for run in sweep.runs)
+    heads = ["users", *(head for head, _, _ in columns)]
+    heads += (["within the goal"] if has_goal else []) + (["runs"] if has_runs else [])
+    rows = []
+    for level in levels:
+        row = [str(level.users), *(show(getattr(level.figures, figure)) for _, figure, show in columns)]
+        if has_goal and goal:
+            row.append(_within(level, goal))
+        if has_runs:
+            row.append(", ".join(_run_cell(run, links) for run in level.runs))
+        rows.append(row)
+    return table(heads, rows)
+
+
+def _within(level: Level, goal: Goal) -> str:
+    return {True: "yes", False: "no", None: "cannot tell"}[outcome(level, goal).is_within]
+
+
+def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:
+    short = cell(run.name.rpartition("/")[2])
+    name = f"[{short}]({quote(links[run.name])})" if run.name in links else short
+    return name if run.verdict is None or run.verdict.state == VALID else f"{name} {run.verdict.state}"
+
+
+def _range_table(levels: Sequence[Level]) -> str:
+    """Return the table of what the repeats of each level lay between; nothing without repeats."""
+    columns = [figure for figure in _RANGED if any(level.range_of(figure) for level in levels)]
+    if not columns:
+        return ""
+    rows = []
+    for level in levels:
+        cells = []
+        for figure in columns:
+            ends = level.range_of(figure)
+            cells.append("–".join(PRINTS[figure](end) for end in ends) if ends else "")
+        rows.append([str(level.users), str(len(level.counted)), *cells])
+    return table(["users", "runs", *(HEADS[figure] for figure in columns)], rows)
+
+
+def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
+    """Return the runs of a search for the capacity in their order; nothing of a sweep."""
+    record = sweep.record
+    if record is None or record.kind != CAPACITY:
+        return ""
+    runs = {run.name.rpartition("/")[2]: run for run in sweep.runs}
+    rows = []
+    for number, step in enumerate(record.runs, start=1):
+        run = runs.get(step.run)
+        figures = run.figures if run else Figures()
+        within = ""
+        if run and analysis.goal:
+            within = _within(levels_of([(step.users, run)])[0], analysis.goal)
+        shown = [PRINTS[figure](getattr(figures, figure)) for figure in _RANGED]
+        rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.run)])
+    return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

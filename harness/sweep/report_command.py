@@ -1,0 +1,136 @@
+"""`aggregate.py sweep`: what sweeps over users say, alone, beside each other, and level by level."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import EXIT_INVALID, EXIT_OK
+from harness.base.toolchain import ROOT
+from harness.plan.goal import Goal
+
+MARKDOWN, CSV, JSON = "markdown", "csv", "json"
+_EPILOG = """\
+examples:
+  ./aggregate.py sweep killbill-stripe/sweep-07                      writes its report and charts again
+  ./aggregate.py sweep killbill-stripe/sweep-07 --p90 500 --errors 1%    how many users within another goal
+  ./aggregate.py sweep 'killbill-stripe/run-03_*'                    runs that no sweep made; their users are the levels
+  ./aggregate.py sweep lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report, a line for each; TITLE=NAME names one
+  ./aggregate.py sweep ours/sweep-02 published.csv                   beside figures of others; of two, the differences
+  ./aggregate.py sweep report.md#2                                   the second table of levels in a Markdown file
+  ./aggregate.py sweep killbill-stripe/sweep-07 --format csv > levels.csv
+
+A CSV of levels has a head line with users and any of rate_per_s, average_ms, p50_ms, p75_ms, p90_ms, p95_ms,
+error_ratio, sample_count; lines that begin with # are comments. In a Markdown table, differences in percent beside
+their figures are worked out again; those that do not come out are told.
+
+The report of one sweep is written beside it, any other to reports/sweeps/. With --format it goes to standard output.
+
+exit codes: 0 fine, a goal that no level keeps included; 2 wrong use; 3 no level could be read.
+"""
+
+
+def add_sweep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `sweep` and its options."""
+    sweep = verbs.add_parser(
+        "sweep",
+        help="what sweeps over users say: levels, plateau, cliff, and how many users the goal allows",
+        description="Write the report of one sweep, or of several beside each other.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sweep.add_argument(
+        "sweep", nargs="+", metavar="SWEEP", help="a sweep, a pattern of runs, a CSV or Markdown table of levels"
+    )
+    sweep.add_argument(
+        "--compare", action="store_true", help="the others with the first level by level; two always are"
+    )
+    sweep.add_argument("--p90", metavar="MS", help="goal for the 90 %% line, in place of the sweep's own")
+    sweep.add_argument("--average", metavar="MS", help="goal for the average")
+    sweep.add_argument("--errors", metavar="PERCENT", help="goal for errors, such as 1%%")
+    sweep.add_argument("--format", choices=(MARKDOWN, CSV, JSON), help="print it, instead of writing a report")
+    sweep.add_argument("--output", type=Path, metavar="FILE.md", help="where the report goes; charts beside it")
+    sweep.add_argument("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+
+
+def report_sweeps(options: argparse.Namespace) -> int:
+    """Write or print what the options ask for; return the exit code."""
+    # Here, because only this verb needs charts, templates and the fit, which take their time to load.
+    from harness.sweep.analysis import analyse
+    from harness.sweep.export import sweeps_csv, sweeps_json
+    from harness.sweep.pairs import compare_sweeps
+    from harness.sweep.sources import find_sweeps, printed_sweeps, write_sweep_report, write_sweeps
+    from harness.sweep.text import answer_text
+
+    found = find_sweeps(options.sweep, options.reports)
+    asked = _goal(options)
+    sweeps = [one.sweep for one in found]
+    goals = [_joined(sweep.goal, asked) for sweep in sweeps]
+    analyses = [analyse(sweep.levels, goal) for sweep, goal in zip(sweeps, goals, strict=True)]
+    compared = len(sweeps) == 2 or options.compare
+    comparisons = [compare_sweeps(sweeps[0], other) for other in sweeps[1:]] if compared else []
+    own = sweeps[0].record if len(sweeps) == 1 else None
+    # However a sweep was named: its report has the same bytes.
+    command = _command(options, [own.id] if own else [_relative(name) for name in options.sweep])
+    if options.format == CSV:
+        print(sweeps_csv(sweeps), end="")
+    elif options.format == JSON:
+        print(sweeps_json(sweeps, analyses, comparisons), end="")
+    elif options.format == MARKDOWN:
+        print(printed_sweeps(found, analyses, comparisons, command), end="")
+    else:
+        report = found[0].report if own and options.output is None else None
+        if report is not None:
+            write_sweep_report(report, command, goals[0])
+        else:
+            report = options.output or options.reports / "sweeps" / f"{_slug([sweep.name for sweep in sweeps])}.md"
+            write_sweeps(found, analyses, comparisons, report, command)
+        print(os.path.relpath(report))
+        for sweep, analysis in zip(sweeps, analyses, strict=True):
+            print(f"{sweep.name}: {answer_text(sweep, analysis)}")
+    sys.stdout.flush()
+    return EXIT_OK if any(sweep.levels for sweep in sweeps) else EXIT_INVALID
+
+
+def _goal(options: argparse.Namespace) -> Goal:
+    """Return the goal that was asked for; None in what was not."""
+
+    def time_ms(name: str) -> int | None:
+        text = getattr(options, name)
+        return None if text is None else units.parse_whole_number(text, f"--{name}", 1, 10_000_000)
+
+    errors = None if options.errors is None else units.parse_percent_ratio(options.errors, "--errors")
+    return Goal(p90_ms=time_ms("p90"), error_ratio=errors, average_ms=time_ms("average"))
+
+
+def _joined(own: Goal | None, asked: Goal) -> Goal | None:
+    """Return the sweep's own goal with the parts that were asked for in their places; None without any."""
+    parts = {name: value for name, value in asdict(asked).items() if value is not None}
+    goal = replace(own or Goal(None, None), **parts)
+    return None if goal == Goal(None, None) else goal
+
+
+def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
+    """Return the command that makes the same again; of paths none is absolute."""
+    words = ["./aggregate.py", "sweep", *names]
+    words += ["--compare"] if options.compare else []
+    for name in ("p90", "average", "errors"):
+        value = getattr(options, name)
+        words += [f"--{name}", value] if value else []
+    words += ["--output", _relative(str(options.output))] if options.output else []
+    return shlex.join(words)
+
+
+def _relative(name: str) -> str:
+    return os.path.relpath(name, ROOT) if Path(name).is_absolute() else name
+
+
+def _slug(names: Sequence[str]) -> str:
+    return "-".join(re.sub(r"[^\w.]+", "-", name).strip("-.") for name in names)[:100] or "sweeps"

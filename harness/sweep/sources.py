@@ -1,0 +1,248 @@
+"""Finds the sweeps that names ask for, and writes a sweep's report with its charts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.base import units
+from harness.base.config import did_you_mean
+from harness.base.errors import HarnessError, UsageError
+from harness.compare.sources import find_paths, read_result
+from harness.plan.goal import Goal
+from harness.report.charts.files import write_pictures
+from harness.report.charts.gallery import Picture
+from harness.report.notes import notes_of
+from harness.report.pages import write_page
+from harness.run.directory import SWEEP_NAME, read_json
+from harness.sweep.analysis import SweepAnalysis, analyse
+from harness.sweep.charts import FILE_NAME, overlay_pictures, sweep_pictures
+from harness.sweep.levels import LevelRun, Sweep, level_run, levels_of
+from harness.sweep.overlay import several_sweeps_report
+from harness.sweep.pairs import SweepComparison
+from harness.sweep.published import parse_csv, parse_markdown
+from harness.sweep.record import FORMAT_VERSION, SWEEP, SweepRecord
+from harness.sweep.render import sweep_report
+
+_NUMBERED = re.compile(r"(.+)#(\d+)")
+_SUFFIXES = (".json", ".md")
+_TEXTS = (".md", ".txt")
+
+
+@dataclass(frozen=True)
+class FoundSweep:
+    """A sweep, where its own report belongs (None where no sweep of ours made it), and the reports of its runs."""
+
+    sweep: Sweep
+    report: Path | None
+    run_reports: Mapping[str, Path]
+
+
+def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
+    """Return the sweeps of names, in their order; UsageError when one names nothing that has levels.
+
+    A name is a sweep, such as killbill-stripe/sweep-07, its .json or .md, or sweep-07 when only one plan has it; a run
+    or a pattern of runs, whose users are the levels; a CSV of levels; a Markdown file with a table of levels, FILE#2
+    for the second table in it. TITLE=NAME gives the sweep a title.
+    """
+    found: list[FoundSweep] = []
+    for name in names:
+        title, bare = _titled(name, reports_dir)
+        sweeps = _found(bare, reports_dir)
+        if title:
+            several = len(sweeps) > 1
+            sweeps = [_renamed(one, f"{title} {one.sweep.name}" if several else title) for one in sweeps]
+        found += sweeps
+    return found
+
+
+def _titled(name: str, reports_dir: Path) -> tuple[str, str]:
+    title, sign, bare = name.partition("=")
+    is_path = any((base / name).exists() for base in (Path(), reports_dir))
+    return (title.strip(), bare) if sign and title.strip() and bare and not is_path else ("", name)
+
+
+def _renamed(found: FoundSweep, title: str) -> FoundSweep:
+    return replace(found, sweep=replace(found.sweep, name=title))
+
+
+def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
+    recorded = _recorded(name, reports_dir)
+    if recorded is not None:
+        return [read_sweep(recorded)]
+    numbered = _NUMBERED.fullmatch(name)
+    path = Path(numbered[1] if numbered else name)
+    path = path if path.is_file() or not (reports_dir / path).is_file() else reports_dir / path
+    if path.suffix in _TEXTS and path.is_file() and (numbered or not path.with_suffix(".json").is_file()):
+        sweeps = parse_markdown(_text(path), path.name, int(numbered[2]) if numbered else None)
+        return [FoundSweep(_short(sweep), None, {}) for sweep in sweeps]
+    if path.suffix == ".csv" and path.is_file() and _has_users(text := _text(path)):
+        return [FoundSweep(_short(sweep), None, {}) for sweep in parse_csv(text, path.name)]
+    if SWEEP_NAME.fullmatch(Path(name).stem):
+        raise _unknown(name, reports_dir)
+    return [_set_of_runs(name, reports_dir)]
+
+
+def _short(sweep: Sweep) -> Sweep:
+    """Return the sweep without the ending of the file that it is named after."""
+    return replace(sweep, name=re.sub(r"\.(csv|md|txt)$", "", sweep.name))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as text ({error})", "give a CSV or Markdown file in UTF-8") from None
+
+
+def _has_users(text: str) -> bool:
+    """Return whether a CSV has levels: a JTL may end in .csv as well."""
+    heads = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
+    return "users" in [head.strip() for head in heads.split(",")] or "timeStamp" not in heads
+
+
+def _recorded(name: str, reports_dir: Path) -> Path | None:
+    """Return the JSON of the sweep of that name; None when there is none, UsageError when several plans have one."""
+    path = Path(name)
+    path = path.with_suffix("") if path.suffix in _SUFFIXES else path
+    if not SWEEP_NAME.fullmatch(path.name):
+        return None
+    for base in (Path(), reports_dir, reports_dir.parent):
+        there = (base / path).with_name(f"{path.name}.json")
+        if there.is_file():
+            return there
+    plans = sorted(reports_dir.glob(f"*/{path.name}.json")) if path.name == str(path) else []
+    if len(plans) > 1:
+        names = ", ".join(f"{plan.parent.name}/{path.name}" for plan in plans)
+        raise UsageError(f"{name}: several plans have such a sweep", f"give one of {names}")
+    return plans[0] if plans else None
+
+
+def _unknown(name: str, reports_dir: Path) -> UsageError:
+    known = [f"{path.parent.name}/{path.stem}" for path in sorted(reports_dir.glob("*/sweep-*.json"))]
+    there = f"there are {', '.join(known[-10:])}" if known else "make sweep makes one"
+    return UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{there}")
+
+
+def read_sweep(path: Path) -> FoundSweep:
+    """Return the sweep of a sweep-NN.json, with those of its runs that can be read."""
+    record = SweepRecord.from_json(read_json(path, FORMAT_VERSION, "a sweep"), str(path))
+    runs: list[tuple[int, LevelRun]] = []
+    remarks = []
+    for run in record.runs:
+        try:
+            runs.append((run.users, level_run(read_result(path.with_name(run.run)))))
+        except HarnessError as error:
+            remarks.append(f"{run.run} ({units.plural(run.users, 'user')}) is left out: {error.what}.")
+    levels = levels_of(runs)
+    there = {level.users for level in levels}
+    left = {users for users, _ in record.steps_left} if record.kind == SWEEP else set()
+    lost = {run.users for run in record.runs} - there
+    sweep = Sweep(record.id, levels, record, tuple(sorted((left | lost) - there)), tuple(remarks))
+    reports = {run.name: path.with_name(f"{Path(run.name).name}.md") for run in sweep.runs}
+    return FoundSweep(sweep, path.with_suffix(".md"), reports)
+
+
+def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
+    runs: list[tuple[int, LevelRun]] = []
+    reports: dict[str, Path] = {}
+    for path in find_paths([name], reports_dir):
+        result = read_result(path)
+        users = result.run.load.users if result.run else None
+        if users is None:
+            raise UsageError(
+                f"{result.name}: how many users it had is not known",
+                "give runs with a fixed number of users, a sweep, a CSV of levels, or a table with a column of users",
+            )
+        runs.append((users, level_run(result)))
+        reports[result.name] = path.with_name(f"{path.name}.md")
+    return FoundSweep(Sweep(name, levels_of(runs)), None, reports)
+
+
+def write_sweep_report(
+    path: Path, command: str | None = None, goal: Goal | None = None
+) -> tuple[FoundSweep, SweepAnalysis]:
+    """Write sweep-NN.md and its charts beside the sweep-NN.json at `path`; return what was found.
+
+    `goal` takes the place of the sweep's own, and `command` is then the one that renders the same again. The notes
+    block of a report that is already there is kept.
+    """
+    found = read_sweep(path.with_suffix(".json"))
+    assert found.report is not None and found.sweep.record is not None
+    analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
+    pictures = sweep_pictures(found.sweep, analysis)
+    links = _links(found, found.report.parent)
+    again = command or f"./aggregate.py sweep {found.sweep.name}"
+    name = found.report.stem
+    write_page(
+        found.report,
+        lambda notes: sweep_report(found.sweep, analysis, pictures, notes, name, links, again),
+        found.sweep.record.note,
+    )
+    write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
+    return found, analysis
+
+
+def write_sweeps(
+    sweeps: Sequence[FoundSweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    output: Path,
+    command: str,
+) -> None:
+    """Write the report of one sweep or of several to `output`, the charts into the folder of its name."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    pictures = _pictures(sweeps, analyses)
+    write_page(output, lambda notes: _report(sweeps, analyses, comparisons, pictures, notes, output, command))
+    write_pictures(output.with_suffix(""), pictures, FILE_NAME)
+
+
+def printed_sweeps(
+    sweeps: Sequence[FoundSweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    command: str,
+) -> str:
+    """Return the report of one sweep or of several without charts, links as from the current folder."""
+    notes = _notes(sweeps[0].report, "") if len(sweeps) == 1 and sweeps[0].report else ""
+    return _report(sweeps, analyses, comparisons, (), notes, Path("printed.md"), command)
+
+
+def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
+    if len(sweeps) == 1:
+        return sweep_pictures(sweeps[0].sweep, analyses[0])
+    return overlay_pictures([found.sweep for found in sweeps], analyses)
+
+
+def _report(
+    sweeps: Sequence[FoundSweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    pictures: Sequence[Picture],
+    notes: str,
+    output: Path,
+    command: str,
+) -> str:
+    if len(sweeps) == 1:
+        links = _links(sweeps[0], output.parent)
+        return sweep_report(sweeps[0].sweep, analyses[0], pictures, notes, output.stem, links, command)
+    reports = [_link(found.report, output.parent) if found.report else "" for found in sweeps]
+    bare = [found.sweep for found in sweeps]
+    return several_sweeps_report(bare, analyses, comparisons, pictures, notes, output.stem, reports, command)
+
+
+def _notes(report: Path, default: str) -> str:
+    notes = notes_of(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else None
+    return default if notes is None else notes
+
+
+def _links(found: FoundSweep, folder: Path) -> dict[str, str]:
+    """Return the links to the reports of runs that are there, from `folder`."""
+    return {name: _link(path, folder) for name, path in found.run_reports.items() if path.is_file()}
+
+
+def _link(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()

@@ -1,0 +1,90 @@
+"""What a terminal shows of a sweep: a line per run, and the steps of a search for the capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from harness.base import units
+from harness.compare.comparison import CANNOT_TELL
+from harness.compare.result import RunResult
+from harness.plan.goal import Goal
+from harness.report.tables import table
+from harness.sweep.search import Capacity, Probe
+
+_STEP_COLUMNS = ("run", "users", "samples", "req/s", "average ms", "90 % ms", "errors %", "within the goal")
+
+
+def run_line(result: RunResult) -> str:
+    """Return the verdict and the figures of a run on one line."""
+    verdict, total = result.verdict, result.total
+    parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
+    if total:
+        parts += [
+            f"{units.rate_text(total.rate_per_s)} req/s",
+            f"average {units.average_text(total.average_ms)} ms",
+            f"90 % {units.ms_text(total.percentiles_ms.get('90'))} ms",
+            f"errors {units.percent_text(total.error_ratio)} %",
+        ]
+    if verdict and verdict.goals_missed:
+        parts.append("goal missed")
+    return f"{result.name}: {', '.join(parts)}"
+
+
+def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: Collection[int] = ()) -> str:
+    """Return the Markdown table of a search's runs in the order of measuring; `unsure` levels cannot be told."""
+    rows = []
+    for probe, result in zip(probes, results, strict=True):
+        total = result.total
+        figures = (
+            [
+                str(total.sample_count),
+                units.rate_text(total.rate_per_s),
+                units.average_text(total.average_ms),
+                units.ms_text(total.percentiles_ms.get("90")),
+                units.percent_text(total.error_ratio),
+            ]
+            if total
+            else [""] * 5
+        )
+        within = "cannot tell" if probe.users in unsure else "yes" if probe.within else "no"
+        rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, within])
+    return table(_STEP_COLUMNS, rows)
+
+
+def goal_text(goal: Goal) -> str:
+    """Return a goal in words: average up to 500 ms, 90 % line up to 10000 ms, errors up to 1.00 %."""
+    parts = []
+    if goal.average_ms is not None:
+        parts.append(f"average up to {units.ms_text(goal.average_ms)} ms")
+    if goal.p90_ms is not None:
+        parts.append(f"90 % line up to {units.ms_text(goal.p90_ms)} ms")
+    if goal.each_average_ms is not None:
+        parts.append(f"each label's average up to {units.ms_text(goal.each_average_ms)} ms")
+    if goal.error_ratio is not None:
+        parts.append(f"errors up to {units.percent_text(goal.error_ratio)} %")
+    return ", ".join(parts)
+
+
+def capacity_text(found: Capacity, goal: Goal, why: str = "") -> str:
+    """Return what a search found, in one line; `why` its upper end cannot be told, where it cannot."""
+    within = goal_text(goal)
+    at = units.plural(found.missed_users or 1, "user")
+    if found.users is None and found.is_unsure:
+        text = f"{CANNOT_TELL} whether {at} {'is' if found.missed_users == 1 else 'are'} within {within}"
+    elif found.users is None:
+        text = f"not even {at} within {within}"
+    else:
+        least = "" if found.missed_users and not found.is_unsure else "at least "
+        text = f"{least}{units.plural(found.users, 'user')} within {within}"
+    runs = f"{found.runs_within} of {units.plural(found.run_count, 'run')} within" if found.users else ""
+    run_count = units.plural(found.missed_run_count, "run")
+    if found.is_unsure:
+        missed = f"{CANNOT_TELL} at {at} after {run_count}: {why}"
+        missed += "" if "DOUBTFUL" in why else "; measure longer (DURATION=…)"
+    elif found.missed_users:
+        missed_count = found.missed_run_count - found.missed_runs_within
+        missed = f"{found.missed_users} missed in {missed_count} of {run_count}"
+    else:
+        missed = "nothing missed up to the most"
+    text += f" ({'; '.join(part for part in (runs, missed) if part)})"
+    return text if found.is_settled else f"{text}; not settled yet"

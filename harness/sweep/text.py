@@ -1,0 +1,353 @@
+"""What a sweep shows, in words: the answer in one line, the findings, the doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.base import units
+from harness.compare.comparison import CANNOT_TELL
+from harness.report import warnings as caveats
+from harness.report.verdict import DOUBTFUL, INTERRUPTED
+from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.levels import Level, Sweep
+from harness.sweep.record import RUNNING
+from harness.sweep.terminal import goal_text
+from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
+from harness.sweep.usl import LEAST_LEVELS, Estimate
+
+# Doubts of single runs that tell of the whole sweep; the reports of the runs have the others.
+_LEVEL_DOUBTS: Mapping[str, str] = {
+    caveats.GENERATOR_CPU: "the generator may be the bottleneck, not the system: its CPU was nearly used up",
+    caveats.SLOW_GENERATOR: "one generator was much slower than the others: it, not the system, may have been measured",
+    caveats.FAILING_GENERATOR: "one generator had many more errors than the others",
+    caveats.ABSENT_GENERATOR: "a generator came late or went early: it was not the load that was asked for",
+    caveats.UNWATCHED_GENERATOR: "the CPU of generators was not watched: they may have been the bottleneck",
+    caveats.CLOCKS_APART: "the clocks of generators were apart: users and rates are put together by them",
+    caveats.LITTLES_LAW: "Little's law is off: the generator, not the system, may have been measured",
+    caveats.HOST_CPU: "the machine was all but busy: response times include waiting for a core",
+    caveats.OTHER_CPU: "other processes used the machine",
+    caveats.OTHER_RUN: "another run was going on at the same time on the machine",
+    caveats.NOT_STEADY: "the run was not steady: its figures are of no one state",
+    caveats.DROPPED_ROWS: "records of the JTL could not be used",
+}
+_LEVELS_NAMED = 12
+# Doubts that the generator could ask as often as its users would have.
+_OF_THE_GENERATOR = (caveats.LITTLES_LAW, caveats.GENERATOR_CPU, caveats.SLOW_GENERATOR)
+
+
+def users_text(levels: Iterable[int]) -> str:
+    """Return numbers of users: 1, 5 and 10 users."""
+    listed = [str(users) for users in levels] or ["no"]
+    named = listed[:_LEVELS_NAMED] + (["…"] if len(listed) > _LEVELS_NAMED else [])
+    joined = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    return f"{joined} user{'' if listed == ['1'] else 's'}"
+
+
+def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return the answer in one line: how many users the goal allows, else where throughput is best.
+
+    What the generator may have made of it is said with it: its figures would pass for the system's.
+    """
+    text = _answer(analysis) + _doubtful_best(sweep, analysis)
+    starved = [
+        level.users
+        for level in sweep.levels
+        if any(code in run.caveat_codes for run in level.counted for code in _OF_THE_GENERATOR)
+    ]
+    if starved:
+        text += f" But at {users_text(starved)} the generator, not the system, may have been measured."
+    return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
+
+
+def counted_text(levels: Sequence[Level]) -> str:
+    """Return which seconds the figures are of, and at which levels these are not steady."""
+    text = "Times and rates are of the counted seconds of each run (without ramp-up, warm-up and tail)"
+    unsteady = [level.users for level in levels if any(caveats.NOT_STEADY in run.caveat_codes for run in level.counted)]
+    if unsteady:
+        text += f"; at {users_text(unsteady)} these are not steady"
+    return f"{text}. Errors are of the whole run."
+
+
+def is_unfinished(sweep: Sweep) -> bool:
+    """Return whether levels are still to come."""
+    return sweep.record is not None and sweep.record.state == RUNNING
+
+
+def _answer(analysis: SweepAnalysis) -> str:
+    found = analysis.answer
+    why = "; ".join(found.reasons)
+    if analysis.goal is None or (found.users is None and found.next_users is None):
+        return f"{_best(analysis)} How many users are within the goal cannot be said: {why}."
+    goal = goal_text(analysis.goal)
+    if found.users is None:
+        users = units.plural(found.next_users or 0, "user")
+        again = f" {users_text(found.again).capitalize()} would be within it." if found.again else ""
+        if not found.is_missed:
+            missed = f" {units.plural(found.missed_users, 'user').capitalize()} miss it." if found.missed_users else ""
+            unknown = f"{CANNOT_TELL} how many users are within the goal ({goal})"
+            return f"{_best(analysis)} {unknown}: at {users} {why}.{missed}{again}"
+        return f"No level is within the goal ({goal}) with all below it: already at {users} {why}.{again}"
+    unsure = f" {CANNOT_TELL} at {users_text(found.unsure)}, below that." if found.unsure else ""
+    if found.is_least:
+        every = "no level misses it" if found.unsure else "every level is"
+        return f"At least {units.plural(found.users, 'user')} within the goal ({goal}): {every}.{unsure}"
+    again = f" {users_text(found.again)} would be within it again." if found.again else ""
+    users = units.plural(found.users, "user")
+    at = units.plural(found.next_users or 0, "user")
+    if found.perhaps_users is not None:
+        missed = f"; {units.plural(found.missed_users, 'user')} miss it" if found.missed_users else ""
+        perhaps = f"perhaps {found.perhaps_users}: {CANNOT_TELL} at {at}: {why}{missed}"
+        return f"At least {users} within the goal ({goal}), {perhaps}.{unsure}{again}"
+    return f"{users} within the goal ({goal}); at {at} {why}.{unsure}{again}"
+
+
+def _best(analysis: SweepAnalysis) -> str:
+    if analysis.best_users is None:
+        return "No throughput is known."
+    rate = units.rate_text(analysis.best_rate_per_s)
+    return f"Best throughput: {rate} req/s at {units.plural(analysis.best_users, 'user')}."
+
+
+def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return that the best throughput is of a DOUBTFUL run, where the answer names it; else nothing."""
+    doubts = {
+        reason
+        for level in sweep.levels
+        if level.users == analysis.best_users
+        for run in level.doubtful
+        for reason in run.doubts
+    }
+    if not doubts or analysis.answer.users is not None:
+        return ""
+    return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(doubts))}."
+
+
+def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
+    """Return (name, text) of what the levels show without and with a model."""
+    if analysis.best_users is None:
+        return [("throughput", "not known of any level that counts")]
+    return [
+        ("best throughput", _best(analysis).removeprefix("Best throughput: ").rstrip(".")),
+        ("plateau", _plateau(sweep, analysis)),
+        ("cliff", _cliff(sweep, analysis)),
+        ("saturation", _saturation(sweep, analysis)),
+        ("knee", _knee(analysis)),
+        ("Universal Scalability Law", _usl(analysis, [level.users for level in sweep.levels])),
+    ]
+
+
+def _is_last(sweep: Sweep, analysis: SweepAnalysis) -> bool:
+    return bool(sweep.levels) and sweep.levels[-1].users == analysis.best_users
+
+
+def _plateau(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    plateau, within = analysis.plateau, f"within {units.percent_text(PLATEAU_RATIO, 0)} % of the best"
+    if plateau is None:
+        if len(_rates(sweep.levels)) < 2:
+            return "not known: it takes two levels"
+        if _is_last(sweep, analysis):
+            return "none seen: throughput still rises at the last level; sweep on with more users"
+        return f"none: no neighbour of the best level is {within}"
+    text = f"{plateau.from_users} to {plateau.to_users} users, {within}"
+    return f"{text}; it may go on beyond the last level" if plateau.is_open else text
+
+
+def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    found = analysis.saturation
+    if found is not None:
+        rate = units.rate_text(found.rate_per_s)
+        return f"saturated at {rate} req/s from about {units.plural(found.from_users, 'user')}"
+    if len(_rates(sweep.levels)) < 2:
+        return "not known: it takes two levels"
+    if _is_last(sweep, analysis):
+        return "not seen: throughput still rises at the last level"
+    return "not seen: no range of levels has the same throughput"
+
+
+def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    cliff, least = analysis.cliff, units.percent_text(CLIFF_RATIO, 0)
+    if cliff is not None and not cliff.is_certain:
+        again = " in one run: repeat (REPEAT=3)" if cliff.is_single else ", less than what runs differ by"
+        fall = f"throughput was {units.percent_text(cliff.fall_ratio, 1)} % lower at {cliff.next_users} users"
+        return f"none certain: {fall} than at {cliff.users}{again}"
+    if cliff is not None:
+        return (
+            f"after {units.plural(cliff.users, 'user')}: at {cliff.next_users} throughput is "
+            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; {_beyond(analysis, cliff)}"
+        )
+    if len(_rates(sweep.levels)) < 2:
+        return "not known: it takes two levels"
+    if _is_last(sweep, analysis):
+        return "none seen: the last level is the best"
+    last, best = _rates(sweep.levels)[-1], analysis.best_rate_per_s
+    text = f"none: from the best level on, no level is more than {least} % below the one before"
+    if best and last < best * (1 - CLIFF_RATIO):
+        text += f"; in small steps throughput falls to {units.percent_text(1 - last / best, 1)} % below the best"
+    return text
+
+
+def _beyond(analysis: SweepAnalysis, cliff: Cliff) -> str:
+    low, high = units.rate_text(cliff.lowest_per_s), units.rate_text(cliff.highest_per_s)
+    below = units.percent_text(1 - cliff.lowest_per_s / (analysis.best_rate_per_s or 1), 1)
+    rates = f"{low} req/s" if low == high else f"{low} to {high} req/s"
+    return f"beyond it are {rates}, at worst {below} % below the best"
+
+
+def _rates(levels: Sequence[Level]) -> list[float]:
+    return [rate for level in levels if not level.invalid and (rate := level.figures.success_rate_per_s) is not None]
+
+
+def _knee(analysis: SweepAnalysis) -> str:
+    knee, saturation = analysis.knee, analysis.saturation
+    if knee is None or saturation is None:
+        if saturation is None:
+            return "not known: no saturation is seen"
+        return "not known: it takes a level of 1 user, whose requests do not wait for each other"
+    found = knee.users
+    ends = f"{found.low or 0:.3g} to {found.high or 0:.3g}"
+    if knee.assumed_cv is not None:
+        ends += f", if single runs differ by {units.percent_text(knee.assumed_cv, 0)} %"
+    return (
+        f"N* = {found.value:.3g} users ({ends}): "
+        f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of a round at 1 "
+        "user; with more users most of the time is waiting"
+    )
+
+
+def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
+    fit = analysis.usl
+    if fit is None:
+        return f"not fitted: it takes {LEAST_LEVELS} levels"
+    square = "" if fit.r_squared is None else f"R² {fit.r_squared:.2f}, "
+    parts = (
+        f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)} (95 % "
+        f"intervals); {square}farthest from the curve is {units.plural(fit.worst_users, 'user')}, by "
+        f"{units.percent_text(fit.worst_ratio, 1)} % of the best"
+    )
+    if not fit.follows:
+        return f"{parts}: the law does not fit (it follows neither a cliff nor a sharp bend): no peak"
+    if fit.peak_users is not None:
+        peak = fit.peak_users
+        return (
+            f"{parts}; peak at {peak.value:.0f} users ({_end(peak.low, 'f')} to {_end(peak.high, 'f')}), "
+            f"{units.rate_text(fit.rate_per_s(peak.value))} req/s"
+        )
+    limit = fit.limit_per_s
+    tail = f"; it levels off towards {units.rate_text(limit)} req/s" if limit is not None else ""
+    if fit.falls:
+        return f"{parts}; throughput falls, but the levels do not determine where its peak is{tail}"
+    no_fall = f"throughput does not fall by more than noise, {users[0]} to {users[-1]} users"
+    return f"{parts}; no peak: {no_fall}{tail}"
+
+
+def _estimate(found: Estimate) -> str:
+    return f"{_figure(found.value)} ({_end(found.low)} to {_end(found.high)})"
+
+
+def _end(value: float | None, form: str = "") -> str:
+    if value is None:
+        return "?"
+    return f"{value:.0f}" if form == "f" else _figure(value)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def doubts(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
+    """Return every doubt about a sweep as a sentence, the gravest first."""
+    return [
+        *_of_plan(sweep),
+        *_of_record(sweep),
+        *_of_levels(sweep.levels),
+        *_of_set_up(sweep),
+        *_of_method(sweep, analysis),
+        *sweep.remarks,
+    ]
+
+
+def _of_plan(sweep: Sweep) -> Iterator[str]:
+    """Yield what the plan says of its own figures, such as that a stand-in takes the place of a system."""
+    yield from dict.fromkeys(note for record in sweep.records for note in record.plan_notes)
+
+
+def _of_record(sweep: Sweep) -> Iterator[str]:
+    record = sweep.record
+    if record is None:
+        return
+    if sweep.missing_users:
+        yield f"Missing: {users_text(sweep.missing_users)}. What is said here is of the levels that are there."
+    if record.state == RUNNING:
+        yield "The sweep is not finished: the same command goes on where it stopped."
+    if record.stop_reason:
+        yield f"The sweep stopped by itself: {record.stop_reason}."
+    short = [level.users for level in sweep.levels if record.users and len(level.runs) < record.repeat]
+    if short and record.repeat > 1:
+        yield f"Fewer than {record.repeat} runs at {users_text(short)}."
+
+
+def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
+    for level in levels:
+        for run in level.invalid:
+            why = "; ".join(run.verdict.reasons) if run.verdict else ""
+            yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). Its figures are not counted."
+    doubtful: dict[str, list[int]] = {}
+    for level in levels:
+        for run in level.counted:
+            if run.verdict is not None and run.verdict.state == DOUBTFUL:
+                doubtful.setdefault("; ".join(run.verdict.reasons), []).append(level.users)
+    for why, users in doubtful.items():
+        yield f"{DOUBTFUL} at {users_text(dict.fromkeys(users))}: {why}."
+    stopped = [level.users for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
+    if stopped:
+        yield f"Interrupted runs at {users_text(stopped)} are not counted."
+    for code, words in _LEVEL_DOUBTS.items():
+        hit = [level.users for level in levels if any(code in run.caveat_codes for run in level.counted)]
+        if hit:
+            yield f"At {users_text(hit)} {words} ({code})."
+
+
+def _is_stopped(verdict: object) -> bool:
+    return getattr(verdict, "state", None) == INTERRUPTED
+
+
+def _of_set_up(sweep: Sweep) -> Iterator[str]:
+    for name, values in differing(sweep).items():
+        yield f"The runs differ in {name}: {', '.join(values)}."
+
+
+def differing(sweep: Sweep) -> dict[str, list[str]]:
+    """Return in what the runs of a sweep differ that they should have in common, with the values in order."""
+    records = sweep.records
+    facts: dict[str, list[str]] = {
+        "plan": [record.plan for record in records],
+        "profile": [record.profile for record in records],
+        "system": [record.target or record.system for record in records],
+        "system settings": [str(dict(record.system_settings)) for record in records],
+        "generators": [" ".join(one.name for one in record.generators) or "none" for record in records],
+        "think time": [units.duration_text(record.load.think_time_s) for record in records],
+        "versions": [", ".join(f"{name} {value}" for name, value in record.versions.items()) for record in records],
+        "host": [record.host.cpu_model for record in records],
+        "commit": [(record.git_commit or "none")[:12] for record in records],
+    }
+    return {name: unique for name, values in facts.items() if len(unique := list(dict.fromkeys(values))) > 1}
+
+
+def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
+    if sweep.levels and all(len(level.counted) < 2 for level in sweep.levels):
+        yield (
+            "One run per level: how much two runs of the same level differ is not seen. Repeat (REPEAT=3) before you "
+            "build on a difference of a few percent between two levels."
+        )
+    if any(level.figures.error_ratio for level in sweep.levels):
+        yield "Throughput in the findings and the chart is that of successful samples; times include failed ones."
+    if analysis.answer.again:
+        yield (
+            f"{users_text(analysis.answer.again).capitalize()} would be within the goal although "
+            f"{analysis.answer.next_users} are not: repeat these levels."
+        )
+    if sweep.records:
+        yield (
+            "Closed model: a user waits for an answer before the next request, so a slow system is asked less often "
+            "and waiting is hidden. RATE=… drives at a fixed arrival rate."
+        )

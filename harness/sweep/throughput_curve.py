@@ -1,0 +1,226 @@
+"""Where throughput over users is flat, where it falls, and from how many users on more of them only wait.
+
+Levels of single runs differ by chance. What one level says against its neighbour is held against that: against what
+repeats differ by, or against `SINGLE_RUN_CV`, or against what the batches or the levels of a flat part differ by, if
+that is more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+
+from scipy.special import stdtr, stdtrit
+
+from harness.base.units import MS_PER_S
+from harness.compare.batch_means import estimate
+from harness.compare.comparison import THROUGHPUT
+from harness.metrics.shift import CONFIDENCE
+from harness.sweep.levels import Level
+from harness.sweep.monotone import never_falling
+from harness.sweep.usl import REPEATS_FREEDOM_LEAST, SINGLE_RUN_CV, Estimate
+
+# How far throughput may lie below the best and still belong to the plateau; how far it must fall for a cliff.
+PLATEAU_RATIO = 0.05
+CLIFF_RATIO = 0.05
+# A fall between two levels with repeats is more than chance below this p-value, times the number of pairs looked at.
+_CLIFF_P_VALUE = 0.01
+# A fall between levels of single runs is more than chance from so many standard errors on: the levels before it are
+# chosen because they are the best. 1 of 100 sweeps without a fall has one (`make bench BENCH=sweep`).
+_CLIFF_ERRORS = 3.7
+# So many neighbours say what single runs differ by.
+_NEIGHBOURS_LEAST = 5
+# Throughput that is flat must be so over a range in which users grow by this factor.
+_FLAT_FACTOR = 1.25
+# The last of flat levels may be so many standard deviations above the others.
+_NEAR_CVS = 3.0
+# Degrees of freedom of a noise that is taken as known, and the quantile for a 95 % interval then.
+_KNOWN = math.inf
+_NORMAL = 1.959964
+
+
+@dataclass(frozen=True)
+class Point:
+    """A level whose throughput of successful samples is known."""
+
+    users: int
+    rate_per_s: float
+    level: Level
+
+
+@dataclass(frozen=True)
+class Noise:
+    """By how much runs of one level differ: coefficient of variation, and its degrees of freedom."""
+
+    cv: float
+    freedom: float
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """The levels about the best whose throughput is within 5 % of it; open where it reaches the last level."""
+
+    from_users: int
+    to_users: int
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Cliff:
+    """A fall of throughput by more than 5 % from one level to the next, at the best level or beyond it.
+
+    `lowest_per_s` and `highest_per_s` are the least and the greatest throughput beyond the cliff. `is_certain` when the
+    fall is more than chance makes; `is_single` when one of the two levels has one run.
+    """
+
+    users: int
+    next_users: int
+    fall_ratio: float
+    lowest_per_s: float
+    highest_per_s: float
+    is_certain: bool
+    is_single: bool
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Throughput (per s) that more users do not raise, and the least level that reaches 95 % of it."""
+
+    rate_per_s: float
+    from_users: int
+    to_users: int
+
+
+@dataclass(frozen=True)
+class Knee:
+    """N*, the users at which the bounds of a closed system cross: the saturated throughput × the time of a round at one
+    user, `round_ms`; with the 95 % interval that noise between runs makes. `assumed_cv` is that noise where nothing
+    measured says what it is."""
+
+    users: Estimate
+    round_ms: float
+    assumed_cv: float | None = None
+
+
+def noise_of(levels: Sequence[Level]) -> Noise:
+    """Return what runs of one level differ by."""
+    rates = [[math.log(rate) for rate in level.success_rates_per_s() if rate > 0] for level in levels]
+    freedom = sum(max(0, len(logs) - 1) for logs in rates)
+    if freedom >= REPEATS_FREEDOM_LEAST:
+        squares = sum((log - fmean(logs)) ** 2 for logs in rates for log in logs)
+        return Noise(math.sqrt(squares / freedom), freedom)
+    return Noise(max(SINGLE_RUN_CV, _within_runs(levels)), _KNOWN)
+
+
+def _within_runs(levels: Sequence[Level]) -> float:
+    """Return the standard error of a run's throughput, as a share of it, as its batches scatter; 0 without batches."""
+    found = [estimate(run.total, THROUGHPUT) for level in levels for run in level.counted if run.total is not None]
+    errors = [one.error / one.value for one in found if not isinstance(one, str) and one.value > 0]
+    return median(errors) if errors else 0.0
+
+
+def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
+    """Return the plateau; None where the best level stands alone."""
+    least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
+    first = last = best
+    while first > 0 and points[first - 1].rate_per_s >= least:
+        first -= 1
+    while last < len(points) - 1 and points[last + 1].rate_per_s >= least:
+        last += 1
+    if first == last:
+        return None
+    return Plateau(points[first].users, points[last].users, last == len(points) - 1)
+
+
+def cliff_of(points: Sequence[Point], best: int, noise: Noise) -> Cliff | None:
+    """Return the first fall by more than 5 % that is more than chance, else the first that may be; None without any."""
+    falls = [
+        place
+        for place, (before, after) in enumerate(pairwise(points[best:]), start=best + 1)
+        if before.rate_per_s > 0 and after.rate_per_s < before.rate_per_s * (1 - CLIFF_RATIO)
+    ]
+    certain = [place for place in falls if _is_certain(points, best, place, noise)]
+    if not falls:
+        return None
+    place = (certain or falls)[0]
+    before, after = points[place - 1], points[place]
+    beyond = [point.rate_per_s for point in points[place:]]
+    return Cliff(
+        users=before.users,
+        next_users=after.users,
+        fall_ratio=1 - after.rate_per_s / before.rate_per_s,
+        lowest_per_s=min(beyond),
+        highest_per_s=max(beyond),
+        is_certain=bool(certain),
+        is_single=min(_run_count(before), _run_count(after)) < 2,
+    )
+
+
+def _is_certain(points: Sequence[Point], best: int, place: int, noise: Noise) -> bool:
+    before, after = points[place - 1], points[place]
+    if min(_run_count(before), _run_count(after)) > 1 and noise.freedom < _KNOWN:
+        fall = _log(before) - _log(after)
+        error = noise.cv * math.sqrt(1 / _run_count(before) + 1 / _run_count(after))
+        pairs = len(points) - 1 - best
+        return error == 0 or float(stdtr(noise.freedom, -fall / error)) * pairs < _CLIFF_P_VALUE
+    if any(point.rate_per_s >= before.rate_per_s * (1 - CLIFF_RATIO) for point in points[place:]):
+        return False  # throughput recovers: that one level was low
+    least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
+    first = best
+    while first > 0 and points[first - 1].rate_per_s >= least:
+        first -= 1
+    flat, beyond = [_log(point) for point in points[first:place]], [_log(point) for point in points[place:]]
+    steps = [after - before for part in (flat, beyond) for before, after in pairwise(part)]
+    cv = noise.cv
+    if len(steps) >= _NEIGHBOURS_LEAST:
+        cv = max(cv, math.sqrt(sum(step**2 for step in steps) / len(steps) / 2))
+    error = cv * math.sqrt(1 / len(flat) + 1 / len(beyond))
+    return fmean(flat) - fmean(beyond) > _CLIFF_ERRORS * error
+
+
+def _run_count(point: Point) -> int:
+    return len(point.level.success_rates_per_s())
+
+
+def _log(point: Point) -> float:
+    return math.log(max(point.rate_per_s, 1e-9))
+
+
+def saturation_of(points: Sequence[Point], plateau: Plateau | None, falls: bool, noise: Noise) -> Saturation | None:
+    """Return the throughput that more users do not raise; None where it still rises at the last level.
+
+    `points` end before a cliff. Where throughput falls beyond a peak (`falls`), the plateau about the best counts.
+    """
+    if falls:
+        flat = [point for point in points if plateau and plateau.from_users <= point.users <= plateau.to_users]
+    else:
+        curve = never_falling([point.rate_per_s for point in points], [_run_count(point) or 1 for point in points])
+        near = curve[-1] * (1 - max(PLATEAU_RATIO, _NEAR_CVS * noise.cv))
+        top = fmean(point.rate_per_s for point, rate in zip(points, curve, strict=True) if rate >= near)
+        flat = [point for point, rate in zip(points, curve, strict=True) if rate >= top * (1 - PLATEAU_RATIO)]
+    if len(flat) < 2 or flat[-1].users < _FLAT_FACTOR * flat[0].users:
+        return None
+    return Saturation(fmean(point.rate_per_s for point in flat), flat[0].users, flat[-1].users)
+
+
+def knee_of(points: Sequence[Point], saturation: Saturation | None, noise: Noise) -> Knee | None:
+    """Return N*; None without a level of one user, or without saturation.
+
+    P. J. Denning, J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys 10(3),
+    1978: throughput is at most that of the bottleneck, and at most users ÷ (response and think time without waiting).
+    """
+    first = points[0]
+    if saturation is None or first.users != 1 or first.rate_per_s <= 0:
+        return None
+    round_s = first.users / first.rate_per_s
+    users = saturation.rate_per_s * round_s
+    flat_runs = sum(
+        _run_count(point) or 1 for point in points if saturation.from_users <= point.users <= saturation.to_users
+    )
+    t = float(stdtrit(noise.freedom, (1 + CONFIDENCE) / 2)) if noise.freedom < _KNOWN else _NORMAL
+    factor = math.exp(t * noise.cv * math.sqrt(1 / (_run_count(first) or 1) + 1 / flat_runs))
+    assumed = noise.cv if noise == Noise(SINGLE_RUN_CV, _KNOWN) else None
+    return Knee(Estimate(users, users / factor, users * factor), round_s * MS_PER_S, assumed)

@@ -1,0 +1,229 @@
+"""The Universal Scalability Law fitted to throughput over users, and where it puts the greatest throughput.
+
+N. J. Gunther, "Guerrilla Capacity Planning", Springer, 2007: X(N) = γN / (1 + α(N - 1) + βN(N - 1)). γ is the
+throughput of one user, α the share of work that waits for its turn, β what keeping all informed of each other costs.
+With β > 0 there is a peak at √((1 - α) / β) users; with β = 0 throughput levels off at γ / α.
+
+The law always bends, a closed queue does not: its throughput rises to the capacity of its bottleneck and stays there. A
+fit to such levels has a peak as well. So a peak is reported only where the measured throughput itself falls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import OptimizeResult, least_squares, nnls
+from scipy.special import chdtrc, stdtrit
+
+from harness.sweep.monotone import fall_p_value
+
+LEAST_LEVELS = 6
+# What the curve may miss a level by, as a share of the best throughput, and still be said to follow the levels.
+FOLLOWS_RATIO = 0.10
+CONFIDENCE = 0.95
+_PARAMETERS = 3
+# What single runs of one level differ by at least (coefficient of variation), where there are no repeats to say so.
+SINGLE_RUN_CV = 0.03
+# The p-value from which on throughput is said to fall: one sweep in 100 whose throughput never falls may say so.
+FALL_P_VALUE = 0.01
+# Residuals that a noise of SINGLE_RUN_CV seldom leaves: then it is greater, and is estimated from them alone.
+_NOISIER_P_VALUE = 0.05
+# Below so many degrees of freedom repeats do not say what runs differ by.
+REPEATS_FREEDOM_LEAST = 4
+# A sum of squares below this share of all is rounding: the levels lie on the curve.
+_ROUNDING = 1e-20
+# A point that the curve goes through whatever its value is.
+_LEVERAGE_MOST = 0.999
+_LOG_MOST = 50.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval; the ends are None where the levels do not determine it."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The law's parameters: γ per s, α and β without unit.
+
+    `peak_users` is None where the levels show no peak. `r_squared` is None where throughput is the same at all levels.
+    `worst_ratio` is the greatest distance of a level's median from the curve ÷ the best throughput. `falls` when the
+    measured throughput falls over the levels by more than noise.
+    """
+
+    gamma_per_s: Estimate
+    alpha: Estimate
+    beta: Estimate
+    peak_users: Estimate | None
+    r_squared: float | None
+    worst_ratio: float
+    worst_users: int
+    falls: bool = False
+
+    @property
+    def follows(self) -> bool:
+        """Whether the curve comes near every level; it cannot follow a cliff."""
+        return self.worst_ratio <= FOLLOWS_RATIO
+
+    @property
+    def limit_per_s(self) -> float | None:
+        """The throughput (per s) that many users approach when β is 0; None without such a limit."""
+        return self.gamma_per_s.value / self.alpha.value if self.beta.value == 0 and self.alpha.value > 0 else None
+
+    def rate_per_s(self, users: float) -> float:
+        """Return the throughput (per s) that the law gives for a number of users."""
+        return throughput(self.gamma_per_s.value, self.alpha.value, self.beta.value, users)
+
+
+def throughput(gamma_per_s: float, alpha: float, beta: float, users: float) -> float:
+    """Return the law's throughput (per s)."""
+    return gamma_per_s * users / (1 + alpha * (users - 1) + beta * users * (users - 1))
+
+
+def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV) -> Fit | None:
+    """Return the fit of (users, throughput per s), a point per run; None with fewer than six levels above 0.
+
+    Nonlinear least squares on throughput, 0 <= α <= 1, γ and β from 0. The intervals are those of the linearised model:
+    the covariance of the parameters at the fit (HC3: runs at few and at many users do not scatter alike), Student's t
+    with points - 3 degrees of freedom, cut off at the bounds; that of the peak is made on its logarithm. A peak is
+    reported where throughput falls by more than noise (`fall_p_value`). Noise is what repeats differ by; of single runs
+    the greater of `noise_ratio`, a share of the best throughput, and the residuals. `make bench BENCH=sweep` has how
+    often intervals hold the true value, and how often a peak is found that there is not.
+
+    J. S. Long, L. H. Ervin, "Using heteroscedasticity consistent standard errors", Am. Statist. 54(3), 2000.
+    """
+    points = [(users, rate) for users, rate in points if rate > 0]
+    if len({users for users, _ in points}) < LEAST_LEVELS:
+        return None
+    users = np.array([users for users, _ in points], dtype=float)
+    rates = np.array([rate for _, rate in points], dtype=float)
+    best = float(rates.max())
+    terms = np.stack([np.ones_like(users), users - 1, users * (users - 1)])
+
+    def residuals(values: np.ndarray) -> np.ndarray:
+        gamma, alpha, *beta = values
+        slowed = terms[0] + alpha * terms[1] + (beta[0] * terms[2] if beta else 0)
+        missed: np.ndarray = (gamma * users / slowed - rates) / best
+        return missed
+
+    start = _start(users, rates, terms)
+    found = _least_squares(residuals, start)
+    squares, scatter = float(found.fun @ found.fun), float(((rates - rates.mean()) ** 2).sum()) / best**2
+    missed = {int(level): abs(float(np.median(found.fun[users == level]))) for level in np.unique(users)}
+    worst = max(missed, key=lambda level: missed[level])
+    gamma, alpha, beta = (float(value) for value in found.x)
+    # Where β no longer moves the curve by a millionth it is 0, only not in floating point.
+    beta = 0.0 if beta * float(users.max()) ** 2 < 1e-6 else beta
+    covariance = _covariance(found.jac, found.fun, scatter)
+    t = float(stdtrit(len(points) - _PARAMETERS, (1 + CONFIDENCE) / 2))
+    falls = _fall_p_value(points, best, squares, noise_ratio) < FALL_P_VALUE
+    limits = (math.inf, 1.0, math.inf)
+    estimates = [
+        _estimate(value, covariance, place, t, limit)
+        for place, (value, limit) in enumerate(zip((gamma, alpha, beta), limits, strict=True))
+    ]
+    return Fit(
+        gamma_per_s=estimates[0],
+        alpha=estimates[1],
+        beta=estimates[2],
+        peak_users=_peak(estimates, covariance, t, points) if falls else None,
+        r_squared=1 - squares / scatter if scatter > _ROUNDING else None,
+        worst_ratio=missed[worst],
+        worst_users=worst,
+        falls=falls,
+    )
+
+
+def _least_squares(residuals: Callable[[np.ndarray], np.ndarray], start: Sequence[float]) -> OptimizeResult:
+    bounds = ([0.0, 0.0, 0.0], [np.inf, 1.0, np.inf])
+    low, high = (ends[: len(start)] for ends in bounds)
+    return least_squares(
+        residuals, start, bounds=(low, high), x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=2000
+    )
+
+
+def _start(users: np.ndarray, rates: np.ndarray, terms: np.ndarray) -> list[float]:
+    """Return where the search begins: N / X is linear in 1/γ, α/γ and β/γ, weighted so that it is about X's squares."""
+    weights = rates**2 / users
+    weights = weights / weights.max()
+    (inverse, alpha, beta), _ = nnls((terms * weights).T, users / rates * weights)
+    gamma = 1 / inverse if inverse > 0 else float((rates / users).max())
+    return [gamma, min(1.0, alpha * gamma), beta * gamma]
+
+
+def _fall_p_value(points: Sequence[tuple[int, float]], best: float, squares: float, noise_ratio: float) -> float:
+    """Return how probable the fall of throughput over the levels is where it never falls; rates are shares of `best`.
+
+    `squares` is the residual sum of squares of the fit.
+    """
+    by_users: dict[int, list[float]] = {}
+    for users, rate in points:
+        by_users.setdefault(users, []).append(rate / best)
+    levels = [by_users[users] for users in sorted(by_users)]
+    means, counts = [float(np.mean(rates)) for rates in levels], [len(rates) for rates in levels]
+    freedom = len(points) - len(levels)
+    if freedom >= REPEATS_FREEDOM_LEAST:
+        variance = sum(float(((np.array(rates) - np.mean(rates)) ** 2).sum()) for rates in levels) / freedom
+        return fall_p_value(means, counts, variance, freedom)
+    freedom = len(points) - _PARAMETERS
+    variance = squares / freedom
+    p_value = fall_p_value(means, counts, variance, freedom)
+    if chdtrc(freedom, squares / noise_ratio**2) > _NOISIER_P_VALUE:
+        p_value = min(p_value, fall_p_value(means, counts, max(variance, noise_ratio**2)))
+    return p_value
+
+
+def _covariance(jacobian: np.ndarray, residuals: np.ndarray, scatter: float) -> np.ndarray | None:
+    """Return the covariance (HC3) of the parameters; None where the levels do not tell the parameters apart.
+
+    Columns are brought to one length first: β is some millionths where γ is thousands.
+    """
+    lengths = np.sqrt((jacobian**2).sum(axis=0))
+    if not lengths.all():
+        return None
+    scaled = jacobian / lengths
+    if np.linalg.cond(scaled) > 1e8:
+        return None
+    if residuals @ residuals <= _ROUNDING * max(scatter, 1.0):
+        residuals = np.zeros_like(residuals)
+    inverse = np.linalg.inv(scaled.T @ scaled)
+    leverages = np.einsum("ij,jk,ik->i", scaled, inverse, scaled)
+    squares = (residuals / (1 - np.minimum(leverages, _LEVERAGE_MOST))) ** 2
+    covariance: np.ndarray = inverse @ (scaled.T * squares) @ scaled @ inverse / np.outer(lengths, lengths)
+    return covariance
+
+
+def _estimate(value: float, covariance: np.ndarray | None, place: int, t: float, limit: float) -> Estimate:
+    if covariance is None:
+        return Estimate(value, None, None)
+    half = t * math.sqrt(float(covariance[place, place]))
+    return Estimate(value, max(0.0, value - half), min(limit, value + half))
+
+
+def _peak(
+    estimates: Sequence[Estimate], covariance: np.ndarray | None, t: float, points: Sequence[tuple[int, float]]
+) -> Estimate | None:
+    """Return the users of the greatest throughput.
+
+    None where it or an end of its interval is outside of the levels, or where the last level is not below it.
+    """
+    gamma, alpha, beta = (one.value for one in estimates)
+    if covariance is None or not beta or alpha >= 1:
+        return None
+    peak = math.sqrt((1 - alpha) / beta)
+    least, most = min(users for users, _ in points), max(users for users, _ in points)
+    at_last = float(np.mean([rate for users, rate in points if users == most]))
+    if not least <= peak <= most or at_last >= throughput(gamma, alpha, beta, peak):
+        return None
+    slope = np.array([0.0, -0.5 / (1 - alpha), -0.5 / beta])
+    factor = math.exp(min(t * math.sqrt(float(slope @ covariance @ slope)), _LOG_MOST))
+    if not least <= peak / factor <= peak * factor <= most:
+        return None
+    return Estimate(peak, peak / factor, peak * factor)

@@ -1,0 +1,95 @@
+"""The verdict on two sweeps: the levels that both have are pairs, and what they say together counts.
+
+A level that was measured once on each side is blind to the noise between runs: of seven such levels one is beyond its
+threshold by chance every fifth time. So it takes more than half of them, a level with repeats, or all levels together:
+the mean of log(contender ÷ baseline) over the levels with Student's t for pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from statistics import fmean, stdev
+
+from scipy.special import stdtrit
+
+from harness.base import units
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.plan.thresholds import Thresholds
+from harness.sweep.pairs import WORDS, FigureComparison, LevelVerdict, SweepComparison
+
+# Fewer pairs have no spread to speak of.
+_PAIRS_LEAST = 3
+_RATE = "rate_per_s"
+# The figures that are judged over all levels, and the names of their thresholds.
+_JUDGED = {"average_ms": "average", "p90_ms": "p90", _RATE: "throughput"}
+
+
+def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
+    """Return the verdict on all levels together, and why.
+
+    A level with a DOUBTFUL run takes no part: the others may show a regression, but not that nothing has changed.
+    """
+    levels = comparison.verdicts
+    doubtful = [level.users for level in levels if level.is_doubtful]
+    invalid = [level.users for level in levels if level.verdict == INVALID]
+    if invalid:
+        return INVALID, f"at {_users(invalid)}"
+    regressed = [level for level in levels if level.verdict == REGRESSED]
+    repeated = [level.users for level in regressed if level.is_repeated]
+    if repeated or 2 * len(regressed) > len(levels):
+        return REGRESSED, f"at {_users(repeated or [level.users for level in regressed])}"
+    ends = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
+    known = {name: found for name, found in ends.items() if found and name in _JUDGED}
+    worse = [name for name, found in known.items() if _worst_end(name, found) > thresholds.of(_JUDGED[name])]
+    if worse:
+        return REGRESSED, "; ".join(_text(name, known[name]) for name in worse)
+    if doubtful:
+        return CANNOT_TELL, f"a run at {_users(doubtful)} is DOUBTFUL"
+    fine = [name for name, found in known.items() if _bad_end(name, found) < thresholds.of(_JUDGED[name])]
+    if known and not regressed and len(fine) == len(known):
+        return OK, "; ".join(_text(name, found) for name, found in known.items())
+    if levels and all(level.verdict == OK for level in levels):
+        return OK, "at every level"
+    return CANNOT_TELL, _doubt(regressed, known)
+
+
+def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) -> tuple[float, float] | None:
+    """Return the interval of the mean change over the levels, as ratios; None with too few of them."""
+    logs = [
+        math.log(delta.new / delta.base)
+        for delta in figure.deltas
+        if delta.base and delta.new and delta.users not in left_out
+    ]
+    if len(logs) < _PAIRS_LEAST:
+        return None
+    half = float(stdtrit(len(logs) - 1, 1 - alpha / 2)) * stdev(logs) / math.sqrt(len(logs))
+    return math.expm1(fmean(logs) - half), math.expm1(fmean(logs) + half)
+
+
+def _worst_end(name: str, ends: tuple[float, float]) -> float:
+    """Return the end of the interval that speaks least for a change to the worse, positive where it does."""
+    return -ends[1] if name == _RATE else ends[0]
+
+
+def _bad_end(name: str, ends: tuple[float, float]) -> float:
+    """Return the end of the interval that speaks most for a change to the worse."""
+    return -ends[0] if name == _RATE else ends[1]
+
+
+def _text(name: str, ends: tuple[float, float]) -> str:
+    low, high = (f"{end * 100:+.1f}" for end in ends)
+    return f"{WORDS[name]} {low} to {high} % over all levels"
+
+
+def _users(levels: Sequence[int]) -> str:
+    return ", ".join(str(users) for users in levels) + (" user" if list(levels) == [1] else " users")
+
+
+def _doubt(regressed: Sequence[LevelVerdict], known: dict[str, tuple[float, float]]) -> str:
+    if regressed:
+        alone = _users([level.users for level in regressed])
+        return f"worse at {alone} alone: one run a level does not tell, measure again with REPEAT=5"
+    if not known:
+        return f"too few levels that both have: it takes {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
+    return "; ".join(_text(name, found) for name, found in known.items())

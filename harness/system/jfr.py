@@ -1,0 +1,104 @@
+"""Reads the JFR recordings that the JVMs of a system left, with the JDK's own `jfr`, into a small heap.csv."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.base import process as child
+from harness.base.errors import UsageError
+from harness.base.java import java_context
+from harness.system.heap import COLUMNS, EVENT, HeapPoint, printed_points
+
+# Half a second for a recording of a minute, and of the heap alone some seconds for one of a day.
+_DEADLINE_S = 60.0
+_COMPLAINT = re.compile(r"^jfr print: (.+)$", re.MULTILINE)
+_COMPLAINT_BYTES = 64_000
+
+
+def write_heap(
+    path: Path, recordings: Mapping[str, Path], environment: Mapping[str, str], deadline_s: float = _DEADLINE_S
+) -> tuple[tuple[str, str], ...]:
+    """Write heap.csv from the recordings by process; return (process, what is not known of its heap, and why).
+
+    The heap is no reason to lose a run: whatever goes wrong is said and never raised. `environment` goes to `jfr`.
+    """
+    trouble: dict[str, str] = {}
+    points: dict[str, list[HeapPoint]] = {}
+    for process, recording in recordings.items():
+        points[process], why = _read(recording, environment, deadline_s, path.with_name(f".{path.name}.printed"))
+        if why:
+            trouble[process] = f"{'known in part' if points[process] else 'not known'}: {why}"
+    try:
+        if any(points.values()):
+            _write(path, points)
+    except OSError as error:
+        why = f"not known: {path.name} cannot be written ({error.strerror})"
+        trouble.update({process: why for process, found in points.items() if found})
+    return tuple(trouble.items())
+
+
+def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.write(",".join(COLUMNS) + "\n")
+        for process, found in points.items():
+            for point in found:
+                sizes = f"{point.used_bytes},{point.committed_bytes},{point.reserved_bytes}"
+                out.write(f"{point.time_ms},{process},{sizes}\n")
+
+
+def _read(
+    recording: Path, environment: Mapping[str, str], deadline_s: float, printed: Path
+) -> tuple[list[HeapPoint], str]:
+    """Return the points of a recording, and what is wrong with it ("" when nothing is); `printed` is for a while."""
+    try:
+        if recording.stat().st_size == 0:
+            return [], f"{recording.name} is empty, as of a JVM that was killed before it could write it"
+    except OSError:
+        return [], f"there is no recording {recording.name}"
+    java_bin = java_context().get("java_bin")
+    jfr = Path(java_bin) / "jfr" if java_bin else None
+    if jfr is None or not jfr.is_file():
+        return [], f"this Java has no jfr to read {recording.name} with"
+    try:
+        return _printed(jfr, recording, environment, deadline_s, printed)
+    except OSError as error:
+        return [], f"what jfr prints cannot be written ({error.strerror})"
+    except UsageError as error:
+        return [], error.what
+    finally:
+        printed.unlink(missing_ok=True)
+
+
+def _printed(
+    jfr: Path, recording: Path, environment: Mapping[str, str], deadline_s: float, printed: Path
+) -> tuple[list[HeapPoint], str]:
+    command = (str(jfr), "print", "--json", "--events", EVENT, str(recording))
+    process = child.start(child.Launch("jfr", command, printed.parent, environment, printed))
+    try:
+        code: int | None = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(deadline_s)
+    finally:
+        child.stop(process, deadline_s=1.0)
+    with printed.open(encoding="utf-8", errors="replace") as lines:
+        points = list(printed_points(lines))
+    if code is None:
+        return points, f"jfr print had not read {recording.name} after {deadline_s:g} s"
+    if code:
+        return points, _complaint(printed, recording) or f"jfr print ended with code {code}"
+    if not points:
+        return [], f"{recording.name} holds no {EVENT}: no garbage was collected, or it is not recorded"
+    return points, ""
+
+
+def _complaint(printed: Path, recording: Path) -> str:
+    """Return what jfr said last, without the folder of the recording: a report names no folders of a machine."""
+    with printed.open("rb") as file:
+        file.seek(max(0, printed.stat().st_size - _COMPLAINT_BYTES))
+        text = file.read().decode(errors="replace")
+    found = _COMPLAINT.search(text)
+    return found[0].replace(str(recording), recording.name).strip() if found else ""

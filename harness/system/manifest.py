@@ -1,0 +1,244 @@
+"""Reads a system's manifest, `systems/<name>/system.toml`, into a `Manifest`; docs/systems.md describes every key."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.base.config import check_keys
+from harness.base.errors import UsageError
+from harness.system.system import Command, Fact, Manifest, Placement, Prepare, ProcessSpec, Ready, Settings, there_is
+
+FORMAT_VERSION = 1
+MANIFEST_NAME = "system.toml"
+
+_READY_DEADLINE_S = 30.0
+_STOP_DEADLINE_S = 10.0
+
+Table = Mapping[str, Any]
+_NUMBER = (int, float)
+_TOP_KEYS: dict[str, type | tuple[type, ...]] = {
+    "format_version": int, "title": str, "target": str, "ports": dict, "settings": dict, "choices": dict,
+    "limits": dict, "prepare": list, "template": list, "copy": list, "process": list, "facts": dict,
+}  # fmt: skip
+_PREPARE_KEYS = {"name": str, "command": list, "inputs": list, "creates": list, "when": str}
+_PLACEMENT_KEYS = {"from": str, "to": str, "when": str}
+_PROCESS_KEYS: dict[str, type | tuple[type, ...]] = {
+    "name": str, "command": list, "cwd": str, "env": dict, "when": str, "after": list, "cpus": (int, str),
+    "before": list, "ready": dict, "logs": list, "recording": str, "exceptions": list, "stop_deadline_s": _NUMBER,
+}  # fmt: skip
+_BEFORE_KEYS = {"name": str, "command": list, "unless": list, "when": str}
+_READY_KEYS: dict[str, type | tuple[type, ...]] = {
+    "url": str,
+    "tcp": str,
+    "status": int,
+    "contains": str,
+    "deadline_s": _NUMBER,
+}
+_FACT_KEYS = {"value": str, "command": list, "when": str}
+
+
+def system_names(systems_dir: Path) -> tuple[str, ...]:
+    """Return the names of the systems in `systems_dir`, sorted: the folders that hold a manifest."""
+    return tuple(sorted(path.parent.name for path in systems_dir.glob(f"*/{MANIFEST_NAME}")))
+
+
+def load_manifest(folder: Path) -> Manifest:
+    """Return the manifest of the system in `folder`; UsageError when there is none or it is not valid."""
+    path = folder / MANIFEST_NAME
+    where = f"{folder.parent.name}/{folder.name}/{MANIFEST_NAME}"
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        todo = there_is(folder.name, system_names(folder.parent))
+        raise UsageError(f"there is no system {folder.name!r} in {folder.parent.name}/", todo) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{where}: {error}", "correct the manifest") from None
+    if document.get("format_version") != FORMAT_VERSION:
+        found = document.get("format_version")
+        raise UsageError(f"{where}: format_version is {found!r}", f"this version reads {FORMAT_VERSION}")
+    check_keys(document, _TOP_KEYS, where)
+    return _manifest(document, folder.resolve(), where)
+
+
+def load_configured(
+    systems_dir: Path, name: str, settings_by_system: Mapping[str, Table], where: str, of_plan: Table
+) -> tuple[Manifest, Settings]:
+    """Return the manifest of a system and its settings: the plan's `of_plan`, and those of the profile `where`.
+
+    UsageError when a system or setting is unknown, as a misspelt one would leave the default sizes in force, and when
+    the profile contradicts the plan, whose name would promise something else then.
+    """
+    names = system_names(systems_dir)
+    for given in settings_by_system:
+        if given not in names:
+            raise UsageError(f"{where}: there is no system {given}", there_is(given, names))
+    manifest, of_profile = load_manifest(systems_dir / name), settings_by_system.get(name, {})
+    for key, value in of_plan.items():
+        if of_profile.get(key, value) != value:
+            raise UsageError(
+                f"{where} [system.{name}]: {key} = {of_profile[key]!r}, and the plan has {value!r}",
+                "remove it from the profile, or choose another plan",
+            )
+    return manifest, manifest.resolve_settings({**of_profile, **of_plan})
+
+
+def _manifest(document: Table, folder: Path, where: str) -> Manifest:
+    settings = dict(document.get("settings", {}))
+    for name, value in settings.items():
+        if not isinstance(value, str | int | float | bool | list):
+            raise UsageError(f"{where} [settings]: {name} = {value!r}", "give a text, number, true or false, or list")
+    ports = dict(document.get("ports", {}))
+    check_keys(ports, dict.fromkeys(ports, int), f"{where} [ports]")
+    processes = tuple(_process(table, where) for table in _tables(document, "process", where))
+    names = [process.name for process in processes]
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"{where}: needs one or more [[process]] with different names", f"found: {names}")
+    for process in processes:
+        for name in process.after:
+            if name not in names[: names.index(process.name)]:
+                raise UsageError(f"{where}: {process.name} is after {name!r}", f"an earlier one of {', '.join(names)}")
+    return Manifest(
+        name=folder.name,
+        title=_required(document, "title", where),
+        folder=folder,
+        target=_required(document, "target", where),
+        ports=ports,
+        settings=settings,
+        choices=_choices(document, settings, where),
+        limits=_limits(document, settings, where),
+        prepare=tuple(_prepare(table, where) for table in _tables(document, "prepare", where)),
+        placements=tuple(
+            _placement(table, where, is_template=kind == "template")
+            for kind in ("template", "copy")
+            for table in _tables(document, kind, where)
+        ),
+        processes=processes,
+        facts=tuple(_fact(name, value, where) for name, value in document.get("facts", {}).items()),
+    )
+
+
+def _prepare(table: Table, where: str) -> Prepare:
+    name = _required(table, "name", f"{where} [[prepare]]")
+    check_keys(table, _PREPARE_KEYS, f"{where} prepare {name}")
+    return Prepare(
+        name=name,
+        argv=_words(table, "command", f"{where} prepare {name}", required=True),
+        inputs=_words(table, "inputs", f"{where} prepare {name}"),
+        creates=_words(table, "creates", f"{where} prepare {name}"),
+        when=table.get("when", ""),
+    )
+
+
+def _placement(table: Table, where: str, *, is_template: bool) -> Placement:
+    kind = f"{where} [[{'template' if is_template else 'copy'}]]"
+    check_keys(table, _PLACEMENT_KEYS, kind)
+    return Placement(_required(table, "from", kind), _required(table, "to", kind), table.get("when", ""), is_template)
+
+
+def _process(table: Table, where: str) -> ProcessSpec:
+    name = _required(table, "name", f"{where} [[process]]")
+    here = f"{where} process {name}"
+    check_keys(table, _PROCESS_KEYS, here)
+    env = table.get("env", {})
+    check_keys(env, dict.fromkeys(env, str), f"{here} env")
+    return ProcessSpec(
+        name=name,
+        argv=_words(table, "command", here, required=True),
+        cwd=table.get("cwd", "{{ work }}"),
+        env=tuple(env.items()),
+        when=table.get("when", ""),
+        after=_words(table, "after", here),
+        cpus=str(table.get("cpus", 0)),
+        before=tuple(_before(item, here) for item in _tables(table, "before", here)),
+        ready=_ready(table["ready"], f"{here} ready") if "ready" in table else None,
+        logs=_words(table, "logs", here),
+        recording=_log_name(table.get("recording", ""), f"{here}: recording"),
+        exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _words(table, "exceptions", here)),
+        stop_deadline_s=float(table.get("stop_deadline_s", _STOP_DEADLINE_S)),
+    )
+
+
+def _before(table: Table, where: str) -> Command:
+    name = _required(table, "name", f"{where} before")
+    here = f"{where} before {name}"
+    check_keys(table, _BEFORE_KEYS, here)
+    return Command(
+        name, _words(table, "command", here, required=True), table.get("when", ""), _words(table, "unless", here)
+    )
+
+
+def _log_name(name: str, where: str) -> str:
+    if "/" in name:
+        raise UsageError(f"{where}: {name!r} is a path", "give the name of a file in {{ logs }}, which alone is kept")
+    return name
+
+
+def _ready(table: Table, where: str) -> Ready:
+    check_keys(table, _READY_KEYS, where)
+    ready = Ready(
+        url=table.get("url", ""),
+        tcp=table.get("tcp", ""),
+        status=table.get("status", 200),
+        contains=table.get("contains", ""),
+        deadline_s=float(table.get("deadline_s", _READY_DEADLINE_S)),
+    )
+    if bool(ready.url) == bool(ready.tcp):
+        raise UsageError(f"{where}: give either url or tcp", 'such as url = "http://127.0.0.1:{{ ports.http }}/"')
+    return ready
+
+
+def _fact(name: str, value: object, where: str) -> Fact:
+    if isinstance(value, str):
+        return Fact(name, value, "")
+    check_keys({name: value}, {name: dict}, f"{where} [facts]")
+    assert isinstance(value, dict)
+    check_keys(value, _FACT_KEYS, f"{where} fact {name}")
+    argv = _words(value, "command", f"{where} fact {name}")
+    text = "" if argv else _required(value, "value", f"{where} fact {name}")
+    return Fact(name, text, value.get("when", ""), argv)
+
+
+def _choices(document: Table, settings: Table, where: str) -> dict[str, tuple[Any, ...]]:
+    table = _about_settings(document, "choices", settings, where)
+    for name, values in table.items():
+        if settings[name] not in values:
+            raise UsageError(f"{where} [choices]: {name} has not its own default", f"add {settings[name]!r}")
+    return {name: tuple(values) for name, values in table.items()}
+
+
+def _limits(document: Table, settings: Table, where: str) -> dict[str, tuple[float, float]]:
+    table = _about_settings(document, "limits", settings, where)
+    for name, values in table.items():
+        if len(values) != 2 or not all(isinstance(value, _NUMBER) for value in values):
+            raise UsageError(f"{where} [limits]: {name} = {values!r}", "write [lowest, highest]")
+    return {name: (float(low), float(high)) for name, (low, high) in table.items()}
+
+
+def _about_settings(document: Table, key: str, settings: Table, where: str) -> dict[str, list[Any]]:
+    table = dict(document.get(key, {}))
+    check_keys(table, dict.fromkeys(settings, list), f"{where} [{key}]")
+    return table
+
+
+def _tables(table: Table, key: str, where: str) -> list[Table]:
+    items: list[Table] = table.get(key, [])
+    if not all(isinstance(item, dict) for item in items):
+        raise UsageError(f"{where}: {key} is not a list of tables", f"write [[{key}]]")
+    return items
+
+
+def _words(table: Table, key: str, where: str, *, required: bool = False) -> tuple[str, ...]:
+    words = table.get(key, [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or (required and not words):
+        raise UsageError(f"{where}: {key} = {words!r}", "give a list of texts")
+    return tuple(words)
+
+
+def _required(table: Table, key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{where}: has no {key}", "give a text")
+    return value

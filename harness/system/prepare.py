@@ -1,0 +1,82 @@
+"""Does a system's preparing steps once per machine: each carries a stamp, the hash of all that it was made from."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base import process as child
+from harness.base.errors import UsageError
+from harness.base.once import has_stamp, lock, stamp_of
+from harness.base.writable import writing_into
+from harness.system.system import Context, Manifest, Prepare, applies, render, render_argv
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    argv: tuple[str, ...]
+    creates: tuple[Path, ...]
+    stamp_file: Path
+    stamp: str
+
+    @property
+    def is_done(self) -> bool:
+        return has_stamp(self.stamp_file, self.stamp) and all(path.exists() for path in self.creates)
+
+
+def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, say: Say) -> None:
+    """Run the steps that are not done yet; a second harness waits for the first instead of doing them too."""
+    if all(step.is_done for step in _steps(manifest, context, artifacts)):
+        return
+    with writing_into(artifacts):
+        artifacts.mkdir(parents=True, exist_ok=True)
+    with lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, say):
+        # A generator: an input of one step may be what an earlier one creates.
+        for step in _steps(manifest, context, artifacts):
+            if not step.is_done:
+                _run(
+                    step,
+                    manifest,
+                    environment,
+                    artifacts.parent / f"{manifest.name}-{step.name}.log".replace(" ", "-"),
+                    say,
+                )
+
+
+def _steps(manifest: Manifest, context: Context, artifacts: Path) -> Iterator[_Step]:
+    for spec in manifest.prepare:
+        where = f"system {manifest.name}, prepare {spec.name}"
+        if applies(spec.when, context, where):
+            argv = render_argv(spec.argv, context, where)
+            yield _Step(
+                name=spec.name,
+                argv=argv,
+                creates=tuple(Path(render(path, context, where)) for path in spec.creates),
+                stamp_file=artifacts / f".stamp-{spec.name}",
+                stamp=_stamp(spec, argv, [Path(render(path, context, where)) for path in spec.inputs], where),
+            )
+
+
+def _stamp(spec: Prepare, argv: tuple[str, ...], inputs: list[Path], where: str) -> str:
+    try:
+        return stamp_of(inputs, *argv, *spec.creates)
+    except OSError as error:
+        what = f"{where}: input {error.filename} cannot be read ({error.strerror})"
+        raise UsageError(what, "correct inputs") from None
+
+
+def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log: Path, say: Say) -> None:
+    say(f"{manifest.name}: {step.name}, once (log: {log})")
+    started_s = time.monotonic()
+    step.stamp_file.unlink(missing_ok=True)
+    for path in step.creates:  # what an older version of the step left must not mix with what the new one makes
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log))
+    step.stamp_file.write_text(step.stamp)
+    say(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")

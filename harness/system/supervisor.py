@@ -1,0 +1,307 @@
+"""Starts a system from its manifest, waits until it is ready, and leaves nothing of it behind.
+
+It knows no system by name. Crash safety is the guardian's: harness/base/guardian.py.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+
+from harness.base import process as child
+from harness.base.errors import StartError, UsageError
+from harness.base.guardian import Guardian
+from harness.base.java import java_context
+from harness.base.ports import check_port, exposed_listeners, free_port
+from harness.system import prepare, probe
+from harness.system.system import (  # fmt: skip
+    Command,
+    Manifest,
+    Placement,
+    ProcessSpec,
+    Ready,
+    Settings,
+    applies,
+    render,
+    render_argv,
+    render_facts,
+)
+
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class _Running:
+    spec: ProcessSpec
+    ready: Ready | None
+    process: subprocess.Popen[bytes]
+    logs: tuple[Path, ...]
+    started_s: float
+
+
+class Supervisor:
+    """One instance of a system: prepared once per machine, started, watched, stopped."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        settings: Settings,
+        *,
+        build_dir: Path,
+        log_dir: Path,
+        fixed_ports: Mapping[str, int] | None = None,
+        guardian: Guardian | None = None,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self.manifest = manifest
+        self.settings = settings
+        self._artifacts = (build_dir / "systems" / manifest.name).resolve()
+        self._log_dir = log_dir.resolve()
+        self._fixed_ports = dict(fixed_ports or {})
+        self._given_guardian = guardian
+        self._guardian = guardian
+        self._say = say
+        self._work: Path | None = None
+        self._running: list[_Running] = []
+        self._ready: set[str] = set()
+        self._ended: set[str] = set()
+        self._facts: tuple[tuple[str, str], ...] = ()
+        self._context: dict[str, object] = {
+            "system_dir": str(manifest.folder),
+            "artifacts": str(self._artifacts),
+            "logs": str(self._log_dir),
+            "settings": dict(settings),
+            "is_root": os.geteuid() == 0,
+            "python": sys.executable,
+            **java_context(),
+        }
+
+    @property
+    def target_url(self) -> str:
+        """The address of the started system, such as `http://127.0.0.1:41234`."""
+        return self._render(self.manifest.target, "target")
+
+    @property
+    def processes(self) -> Mapping[str, int]:
+        """The process id of every process that was started, by its name in the manifest."""
+        return MappingProxyType({running.spec.name: running.process.pid for running in self._running})
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is started and none of its processes has ended."""
+        return bool(self._running) and all(running.process.poll() is None for running in self._running)
+
+    @property
+    def recordings(self) -> Mapping[str, Path]:
+        """The JFR recording of every started process that leaves one, by its name; it is whole after `stop`."""
+        names = {r.spec.name: self._render(r.spec.recording, f"{r.spec.name}.recording") for r in self._running}
+        return MappingProxyType({process: self._log_dir / name for process, name in names.items() if name})
+
+    @property
+    def exception_logs(self) -> tuple[str, ...]:
+        """The names of the log files of the started processes in which exceptions are to be counted."""
+        names = (self._render(name, f"{r.spec.name}.exceptions") for r in self._running for name in r.spec.exceptions)
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The lines of the report's set-up; empty until the system is started."""
+        return self._facts
+
+    def prepare(self) -> None:
+        """Do what is to be done once per machine; milliseconds when it was done before."""
+        environment = self._guard().environment
+        prepare.prepare(self.manifest, self._context, environment, self._artifacts, self._say)
+
+    def start(self) -> None:
+        """Start every process and wait until all are ready; StartError otherwise, with everything stopped again."""
+        if self._running:
+            raise UsageError(f"system {self.manifest.name} is started already", "stop it first")
+        try:
+            self._place()
+            self._start_all()
+        except BaseException:  # Ctrl-C as well: nothing may stay behind
+            self.stop()
+            raise
+
+    def check(self) -> tuple[tuple[str, int, str], ...]:
+        """Return name, exit code and log tail of the processes that ended by themselves since the last look."""
+        ended = [r for r in self._running if r.spec.name not in self._ended and r.process.poll() is not None]
+        self._ended.update(running.spec.name for running in ended)
+        return tuple((r.spec.name, r.process.returncode, child.tail_of(*r.logs)) for r in ended)
+
+    def stop(self) -> None:
+        """End every process, the last one started first, and remove the work folder. Can be called again."""
+        try:
+            while self._running:
+                child.stop(self._running[-1].process, self._running[-1].spec.stop_deadline_s)
+                self._running.pop()
+            self._ready.clear()
+            self._ended.clear()
+        finally:
+            if self._guardian and not self._given_guardian:
+                self._guardian.close()
+                self._guardian = None
+            if self._work:
+                shutil.rmtree(self._work, ignore_errors=True)
+                self._work = None
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.stop()
+
+    def _guard(self) -> Guardian:
+        self._guardian = self._guardian or Guardian()
+        return self._guardian
+
+    def _place(self) -> None:
+        """Choose the ports and fill the work folder: private to this user, short (a socket's path may be)."""
+        self._context["ports"] = self._choose_ports()
+        guardian = self._guard()
+        self._work = Path(tempfile.mkdtemp(prefix="lt-"))
+        guardian.remove_at_end(self._work)
+        self._context["work"] = str(self._work)
+        self._log_dir.mkdir(parents=True, exist_ok=True)
+        for placement in self.manifest.placements:
+            if self._applies(placement.when, f"{placement.source}"):
+                self._put(placement, self._work)
+        self._facts = render_facts(self.manifest, self._context, self._first_line)
+
+    def _first_line(self, fact: str, argv: tuple[str, ...]) -> str:
+        """Return the first line that a command prints; UsageError when its program is not there."""
+        log = self._log_dir / f"fact-{fact.replace(' ', '-')}.log"
+        assert self._work is not None
+        child.run_or_fail(
+            child.Launch(f"{self.manifest.name}: {fact}", argv, self._work, self._guard().environment, log)
+        )
+        return log.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
+
+    def _choose_ports(self) -> dict[str, int]:
+        unknown = sorted(self._fixed_ports.keys() - self.manifest.ports.keys())
+        if unknown:
+            there = ", ".join(self.manifest.ports)
+            raise UsageError(f"system {self.manifest.name} has no port {unknown[0]!r}", f"there is: {there or 'none'}")
+        ports: dict[str, int] = {}
+        for name, default in self.manifest.ports.items():
+            wanted = self._fixed_ports.get(name) or default
+            if wanted:
+                check_port(name, wanted)
+            ports[name] = wanted or free_port(ports.values())
+        return ports
+
+    def _put(self, placement: Placement, work: Path) -> None:
+        source = self.manifest.folder / self._render(placement.source, "from")
+        target = work / self._render(placement.target, "to")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if placement.is_template:
+                target.write_text(self._render(source.read_text(encoding="utf-8"), source.name), encoding="utf-8")
+            elif source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True)
+            else:
+                shutil.copy(source, target)
+        except OSError as error:
+            raise StartError(f"{source} cannot be put to {target} ({error.strerror})", "correct the manifest") from None
+
+    def _start_all(self) -> None:
+        waiting = [spec for spec in self.manifest.processes if self._applies(spec.when, spec.name)]
+        names = {spec.name for spec in waiting}
+        while waiting or len(self._ready) < len(self._running):
+            for spec in [spec for spec in waiting if self._ready.issuperset(names.intersection(spec.after))]:
+                self._launch(spec)
+                waiting.remove(spec)
+            if not self._look():
+                time.sleep(_POLL_S)
+
+    def _launch(self, spec: ProcessSpec) -> None:
+        for command in spec.before:
+            self._run_before(spec, command)
+        launch = self._to_launch(spec.name, spec, spec.argv, cpus=self._render(spec.cpus, f"{spec.name}.cpus"))
+        logs = (launch.log, *(Path(self._render(path, f"{spec.name}.logs")) for path in spec.logs))
+        ready = spec.ready and replace(
+            spec.ready,
+            url=self._render(spec.ready.url, f"{spec.name}.ready"),
+            tcp=self._render(spec.ready.tcp, f"{spec.name}.ready"),
+            contains=self._render(spec.ready.contains, f"{spec.name}.ready"),
+        )
+        process = child.start(launch)
+        self._guard().watch(process.pid)
+        self._running.append(_Running(spec, ready, process, logs, time.monotonic()))
+
+    def _run_before(self, spec: ProcessSpec, command: Command) -> None:
+        if not self._applies(command.when, command.name):
+            return
+        if command.unless and child.run(self._to_launch(f"{command.name}-unless", spec, command.unless)) == 0:
+            return
+        child.run_or_fail(self._to_launch(command.name, spec, command.argv))
+
+    def _to_launch(self, name: str, spec: ProcessSpec, argv: tuple[str, ...], cpus: str = "0") -> child.Launch:
+        where = f"{spec.name}.{name}"
+        return child.Launch(
+            name=f"{self.manifest.name}: {name}",
+            argv=render_argv(argv, self._context, where),
+            cwd=Path(self._render(spec.cwd, where)),
+            environment={
+                **{key: self._render(value, where) for key, value in spec.env},
+                **self._guard().environment,
+            },
+            log=self._log_dir / f"{name}.log",
+            cpu_count=int(cpus),
+        )
+
+    def _look(self) -> bool:
+        """Look once at every process that is not ready; return whether one became ready."""
+        became = False
+        for running in self._running:
+            self._fail_if_ended(running)
+            if running.spec.name in self._ready:
+                continue
+            why = probe.trouble(running.ready) if running.ready else None
+            if why is None:
+                self._refuse_exposed(running)
+                self._ready.add(running.spec.name)
+                became = True
+            elif running.ready and time.monotonic() - running.started_s > running.ready.deadline_s:
+                raise StartError(
+                    f"{self._title(running)} is not ready after {running.ready.deadline_s:g} s ({why})",
+                    f"see {self._log_dir}",
+                    child.tail_of(*running.logs),
+                )
+        return became
+
+    def _fail_if_ended(self, running: _Running) -> None:
+        code = running.process.poll()
+        if code is not None:
+            after_s = time.monotonic() - running.started_s
+            raise StartError(
+                f"{self._title(running)} ended with code {code} after {after_s:.1f} s, before the system was ready",
+                f"see {self._log_dir}",
+                child.tail_of(*running.logs),
+            )
+
+    def _refuse_exposed(self, running: _Running) -> None:
+        exposed = exposed_listeners(running.process.pid)
+        if exposed:
+            raise StartError(
+                f"{self._title(running)} listens on {', '.join(exposed)}, which other machines can reach",
+                "bind it to 127.0.0.1 in its manifest",
+            )
+
+    def _title(self, running: _Running) -> str:
+        return f"{self.manifest.name}: {running.spec.name}"
+
+    def _render(self, text: str, where: str) -> str:
+        return render(text, self._context, f"system {self.manifest.name}, {where}")
+
+    def _applies(self, when: str, where: str) -> bool:
+        return applies(when, self._context, f"system {self.manifest.name}, {where}")

@@ -1,0 +1,194 @@
+"""A system that can be started here: what to prepare, which processes to run, when they are ready, its settings.
+
+Pure values and rendering: `harness/system/manifest.py` reads them, `harness/system/supervisor.py` acts. docs/systems.md
+describes every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+
+Setting = str | int | float | bool | list[str]
+Settings = Mapping[str, Setting]
+Context = Mapping[str, object]
+
+_JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to run to its end; `unless` is a command whose success says that this one is not needed."""
+
+    name: str
+    argv: tuple[str, ...]
+    when: str
+    unless: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """A step done once per machine: `inputs` and the command make its stamp, `creates` is removed before it runs."""
+
+    name: str
+    argv: tuple[str, ...]
+    inputs: tuple[str, ...]
+    creates: tuple[str, ...]
+    when: str
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A file (or, for a copy, a folder) to put into the work folder of an instance."""
+
+    source: str
+    target: str
+    when: str
+    is_template: bool
+
+
+@dataclass(frozen=True)
+class Ready:
+    """When a process counts as ready: an HTTP answer with this status and text, or an accepted TCP connection."""
+
+    url: str
+    tcp: str
+    status: int
+    contains: str
+    deadline_s: float
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """A process to keep running; texts are still templates. `recording` and `exceptions` name files in `logs`."""
+
+    name: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: tuple[tuple[str, str], ...]
+    when: str
+    after: tuple[str, ...]
+    cpus: str
+    before: tuple[Command, ...]
+    ready: Ready | None
+    logs: tuple[str, ...]
+    recording: str
+    exceptions: tuple[str, ...]
+    stop_deadline_s: float
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a report's set-up for people: its value is a text, or the first line that the command prints."""
+
+    name: str
+    value: str
+    when: str
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A system that can be started here, as its manifest describes it."""
+
+    name: str
+    title: str
+    folder: Path
+    target: str
+    ports: Mapping[str, int]
+    settings: Settings
+    choices: Mapping[str, tuple[Setting, ...]]
+    limits: Mapping[str, tuple[float, float]]
+    prepare: tuple[Prepare, ...]
+    placements: tuple[Placement, ...]
+    processes: tuple[ProcessSpec, ...]
+    facts: tuple[Fact, ...]
+
+    def resolve_settings(self, overrides: Mapping[str, object]) -> Settings:
+        """Return every setting with its value: the manifest's defaults and, over them, `overrides`."""
+        resolved = dict(self.settings)
+        for key, value in overrides.items():
+            if key not in self.settings:
+                raise UsageError(f"system {self.name}: unknown setting {key!r}", there_is(key, self.settings))
+            resolved[key] = self._checked(key, value)
+        return resolved
+
+    def _checked(self, key: str, value: object) -> Setting:
+        default = self.settings[key]
+        where = f"system {self.name}: setting {key} = {value!r}"
+        if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not type(default) or not isinstance(value, str | int | float | bool | list):
+            raise UsageError(f"{where} is not a {_TYPE_NAMES[type(default)]}", f"its default is {default!r}")
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise UsageError(f"{where} is not a list of texts", f"its default is {default!r}")
+        choices = self.choices.get(key)
+        if choices and value not in choices:
+            raise UsageError(f"{where} is not one of its choices", "choose from " + ", ".join(map(str, choices)))
+        if key in self.limits and isinstance(value, int | float):
+            low, high = self.limits[key]
+            if not low <= value <= high:
+                raise UsageError(f"{where} is out of range", f"give a value from {low:g} to {high:g}")
+        return value
+
+
+_TYPE_NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list"}
+
+
+def render(text: str, context: Context, where: str) -> str:
+    """Return the template `text` filled from `context`; an unknown name is a UsageError that says `where`."""
+    try:
+        return _JINJA.from_string(text).render(context)
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {error}", f"in the template {_shortened(text)!r}") from None
+
+
+def render_argv(argv: Iterable[str], context: Context, where: str) -> tuple[str, ...]:
+    """Return the command with every word rendered; a word that renders to nothing is left out."""
+    rendered = (render(word, context, where) for word in argv)
+    return tuple(word for word in rendered if word)
+
+
+def applies(when: str, context: Context, where: str) -> bool:
+    """Return whether the condition `when` (a Jinja expression, empty for always) holds."""
+    if not when:
+        return True
+    try:
+        return bool(_JINJA.compile_expression(when, undefined_to_none=False)(**context))
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {error}", f"in the condition {when!r}") from None
+
+
+def render_facts(
+    manifest: Manifest, context: Context, first_line: Callable[[str, tuple[str, ...]], str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the lines of the report's set-up, in the manifest's order.
+
+    `first_line` runs the command of the fact so named and returns what it prints.
+    """
+    where = f"system {manifest.name}, facts"
+    return tuple(
+        (
+            fact.name,
+            first_line(fact.name, render_argv(fact.argv, context, f"{where}: {fact.name}"))
+            if fact.argv
+            else render(fact.value, context, f"{where}: {fact.name}"),
+        )
+        for fact in manifest.facts
+        if applies(fact.when, context, where)
+    )
+
+
+def there_is(key: str, names: Iterable[str]) -> str:
+    """Return what to do about an unknown name: the nearest one there is, and all of them."""
+    return f"{did_you_mean(key, names)}there is: {', '.join(sorted(names)) or 'none'}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
