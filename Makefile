@@ -49,7 +49,7 @@ ENV ?= local
 ## SURE=1                    run, sweep, capacity, nightly: code 3 for a DOUBTFUL run; compare: code 1 when it cannot tell
 ## REPORTS=reports           where reports go
 REPORTS ?= reports
-## TESTS=tests/test_units.py  what `make test` and `make test-fast` run (default: all)
+## TESTS=tests/base/test_units.py  what `make test` and `make test-fast` run (default: all)
 TESTS ?= tests
 
 python := scripts/python

@@ -20,7 +20,7 @@ from harness.report.warnings import DOUBTS
 from harness.run.other_runs import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
-FAKE_JMETER = ROOT / "tests" / "fakes" / "jmeter"
+FAKE_JMETER = ROOT / "tests" / "support" / "fakes" / "jmeter"
 # The suite of the nightly stands beside the profiles.
 PROFILES = sorted(path for path in (ROOT / "env").glob("*.toml") if path.stem != "nightly")
 

@@ -1,6 +1,6 @@
 """Counts a large CSV JTL: a program of ours on several cores does what is regular, the plain reader all else.
 
-The program in harness/metrics/java stops where only the plain reader can tell what a record is, and is told where to go;
+The program in harness/metrics/java stops where only the plain reader can parse a record, and is told where to go on;
 rows with odd fields it hands over one by one. So the result is that of the plain reader, whatever the file holds.
 """
 

@@ -1,0 +1,332 @@
+"""Fetching from CloudWatch: from moto's server, and from one of ours that answers in ways that moto does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import boto3
+import jsonschema
+import pytest
+
+from harness.base.errors import HarnessError, UsageError
+from harness.cli import main
+from harness.cloudwatch.queries import parse_cloudwatch
+from harness.run.directory import RunDirectory
+from tests.conftest import FAKE_JMETER, ROOT
+from tests.support.local_server import serving
+from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.report_folder import add_run
+
+pytestmark = pytest.mark.real
+
+REGION = "eu-central-1"
+# Young enough for every period, and a full hour, so that its minutes are those of the run.
+BEGAN_S = int(time.time()) // 3600 * 3600 - 3600
+NO_SERVER = "http://127.0.0.1:9"
+PLACES = {"ecs": ["perf/okapi"], "rds": ["folio-db"], "ec2": ["i-0123456789abcdef0"]}
+DIMENSIONS = {
+    "ECS": [{"Name": "ClusterName", "Value": "perf"}, {"Name": "ServiceName", "Value": "okapi"}],
+    "RDS": [{"Name": "DBInstanceIdentifier", "Value": "folio-db"}],
+}
+
+
+def spec(url: str, **changes: Any):
+    return parse_cloudwatch({"region": REGION, "endpoint_url": url, **PLACES, **changes}, "env/x.toml [cloudwatch]")
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def metrics(*arguments: object) -> int:
+    """Call the front door in this process: boto3 takes long to load."""
+    return main(["metrics", *map(str, arguments)])
+
+
+def add_recent_run(reports: Path, run: str = "tiny/run-01_1", **changes: Any) -> RunDirectory:
+    """A run of 240 s at one sample a second of which 1 to 239 s are counted."""
+    return add_run(reports, run, samples=240, duration_s=240.0, began_ms=BEGAN_S * 1000, **changes)
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    with moto_server() as url:
+        put(url)
+        yield url
+
+
+def put(url: str) -> None:
+    """Publish five minutes from the one before the run on; the service's third minute is missing."""
+    client = client_of(url)
+    for minute in range(-1, 4):
+        at = datetime.fromtimestamp(BEGAN_S, UTC) + timedelta(minutes=minute)
+        if minute != 2:
+            publish(client, "ECS", "CPUUtilization", at, 40.0 + 10 * minute, 60.0 + 10 * minute)
+        publish(client, "RDS", "CPUUtilization", at, 8.0)
+        publish(client, "RDS", "FreeableMemory", at, 5 * 1024.0**3)
+
+
+def client_of(url: str) -> Any:
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    return boto3.client("cloudwatch", REGION, endpoint_url=url, **keys)
+
+
+def publish(client: Any, service: str, name: str, at: datetime, *values: float) -> None:
+    named = {"MetricName": name, "Dimensions": DIMENSIONS[service]}
+    times = [at + timedelta(seconds=20 * place) for place in range(len(values))]
+    readings = [{**named, "Timestamp": time, "Value": value} for time, value in zip(times, values, strict=True)]
+    client.put_metric_data(Namespace=f"AWS/{service}", MetricData=readings)
+
+
+def test_what_cloudwatch_has_stands_in_csv_json_and_report_and_the_rest_is_na(tmp_path, moto):
+    directory = add_recent_run(tmp_path, cloudwatch=spec(moto))
+    assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in directory.report.read_text()
+    command = [str(ROOT / "aggregate.py"), "metrics", "tiny/run-01_1", "--reports", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == [
+        "tiny/run-01_1: 3 resources in CloudWatch, counted are their periods from 60 to 180 s",
+        "n/a: CloudWatch had nothing (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
+    ]
+    rows = directory.cloudwatch.read_text().splitlines()
+    assert rows[:5] == [
+        "time_s,period_s,kind,resource,metric,statistic,value,status",
+        f"{BEGAN_S},60,ecs,perf/okapi,cpu_ratio,average,0.5,Complete",
+        f"{BEGAN_S + 60},60,ecs,perf/okapi,cpu_ratio,average,0.6,Complete",
+        f"{BEGAN_S + 120},60,ecs,perf/okapi,cpu_ratio,average,,Complete",
+        f"{BEGAN_S + 180},60,ecs,perf/okapi,cpu_ratio,average,0.8,Complete",
+    ]
+    assert len(rows) == 1 + 4 * 3 * (2 + 3 + 2)
+    data = json.loads(directory.summary_json.read_text())
+    jsonschema.Draft202012Validator(
+        json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text())
+    ).validate(data)
+    cpu = data["observed"]["cloudwatch"]["metrics"][0]
+    assert (cpu["mean"], cpu["minimum"], cpu["maximum"]) == (0.6, 0.5, 0.7)
+    assert (cpu["period_count"], cpu["point_count"], cpu["missing_last_count"]) == (2, 1, 1)
+    report = directory.report.read_text()
+    assert "| ECS perf/okapi | 60.0 | 50.0-70.0 | n/a | n/a |  |  |  |  | 1 of 2 |" in report
+    assert "| RDS folio-db | 8.0 | 8.0-8.0 |  |  | 5120 | 5120-5120 | n/a | n/a | 2 of 2 |" in report
+    assert "| EC2 i-0123456789abcdef0 | n/a | n/a | n/a | n/a |  |  |  |  | 0 of 2 |" in report
+    assert {path.name for path in directory.path.glob("cloudwatch-*")} == {
+        "cloudwatch-cpu.svg", "cloudwatch-free-memory.svg",
+    }  # fmt: skip
+    assert "testing" not in "".join(path.read_text() for path in directory.path.glob("*.*"))
+
+
+def test_the_report_is_the_same_again_from_samples_from_the_json_alone_and_fetched_again(tmp_path, moto):
+    directory = add_recent_run(tmp_path, cloudwatch=spec(moto))
+    metrics(directory.path)
+    json_text, report = directory.summary_json.read_bytes(), directory.report.read_bytes()
+    for verb in ("report", "metrics"):
+        assert main([verb, str(directory.path)]) == 0
+        assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == (json_text, report)
+    for path in directory.path.iterdir():
+        path.unlink()
+    directory.path.rmdir()
+    assert metrics(directory.path) == 0  # of a run that came as JSON alone
+    assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == (json_text, report)
+
+
+def test_another_profile_may_be_asked_for_and_a_run_that_asks_for_nothing_is_told(tmp_path, moto, capsys, monkeypatch):
+    directory = add_recent_run(tmp_path)
+    other = add_recent_run(tmp_path, "tiny/run-01_2", cloudwatch=spec(moto))
+    assert metrics("tiny/run-01_*", "--reports", tmp_path) == 2
+    assert capsys.readouterr().err == (
+        "aggregate.py: tiny/run-01_1: its profile asked for nothing from CloudWatch; "
+        "give --env of a profile that does\n"
+    )
+    assert other.cloudwatch.is_file()
+    (tmp_path / "home" / "env").mkdir(parents=True)
+    profile = tmp_path / "home" / "env" / "aws.toml"
+    profile.write_text(f"format_version = 1\n[cloudwatch]\nrds = ['folio-db']\nendpoint_url = '{moto}'\n")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    assert metrics(directory.path, "--env", "aws", "--home", tmp_path / "home") == 0
+    assert "| RDS folio-db | 8.0 | 8.0-8.0 | 5120 | 5120-5120 |" in directory.report.read_text()
+    assert json.loads(directory.run_json.read_text())["cloudwatch"]["resources"] == [
+        {"kind": "rds", "name": "folio-db"}
+    ]
+
+
+def test_figures_are_kept_where_cloudwatch_has_none_any_more(tmp_path, moto, capsys):
+    directory = add_recent_run(tmp_path, cloudwatch=spec(moto, region="eu-west-1"))
+    metrics(directory.path)
+    assert directory.cloudwatch.read_text().count(",,Complete") == 84
+    kept = directory.cloudwatch.read_text().replace(",average,,", ",average,0.5,")
+    directory.cloudwatch.write_text(kept)
+    metrics(directory.path)
+    assert "cloudwatch.csv, of periods of 60 s, is kept: CloudWatch has less by now" in capsys.readouterr().out
+    assert directory.cloudwatch.read_text() == kept
+
+
+@pytest.mark.parametrize(
+    ("missing", "changes", "message"),
+    [
+        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no credentials for AWS found; set AWS_PROFILE"),
+        ("AWS_REGION", {"region": None}, "cloudwatch: no region is set; set AWS_DEFAULT_REGION"),
+    ],
+    ids=["no credentials", "no region"],
+)
+def test_without_credentials_or_region_one_line_says_what_to_set(
+    tmp_path, moto, monkeypatch, missing, changes, message
+):
+    monkeypatch.delenv(missing, raising=False)
+    directory = add_recent_run(tmp_path, cloudwatch=replace(spec(moto), **changes))
+    with pytest.raises(UsageError) as refused:
+        metrics(directory.path)
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
+    assert not directory.cloudwatch.exists()
+
+
+def test_a_server_that_is_down_is_one_line_and_code_3(tmp_path):
+    directory = add_recent_run(tmp_path, cloudwatch=spec(NO_SERVER))
+    before = directory.report.read_bytes()
+    with pytest.raises(HarnessError) as down:
+        metrics(directory.path)
+    assert down.value.exit_code == 3
+    assert str(down.value).startswith("CloudWatch: the server does not answer")
+    assert "\n" not in str(down.value)
+    assert directory.report.read_bytes() == before
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers each call by `answer(request, number of the call)`: a status and a body; keeps the requests."""
+
+    answer: Any
+    requests: list[dict[str, Any]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        request = json.loads(body)
+        self.requests.append(request)
+        status, data = type(self).answer(request, len(self.requests))
+        text = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/x-amz-json-1.0")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def in_pages(request: dict[str, Any], number: int) -> tuple[int, dict[str, Any]]:
+    """Refuse the first call as too many, then give a minute a page; of the last query the answer is never whole."""
+    if number == 1:
+        return 400, {"__type": "com.amazonaws.cloudwatch#ThrottlingException", "message": "Rate exceeded"}
+    start = int(request.get("NextToken", "0"))
+    results = [
+        {
+            "Id": query["Id"],
+            "Label": "x",
+            "Timestamps": [BEGAN_S + 60 * start],
+            "Values": [10.0 * (start + 1)],
+            "StatusCode": "PartialData" if start < 3 or query is request["MetricDataQueries"][-1] else "Complete",
+        }
+        for query in request["MetricDataQueries"]
+    ]
+    more = {"NextToken": str(start + 1)} if start < 3 else {}
+    said = [{"Code": "Odd", "Value": "Some metrics were odd"}]
+    return 200, {"MetricDataResults": results, "Messages": said, **more}
+
+
+def refused(code: str, status: int) -> Any:
+    return lambda _request, _number: (status, {"__type": f"com.amazonaws.cloudwatch#{code}", "message": "no"})
+
+
+def test_pages_are_joined_a_busy_server_is_asked_again_and_what_it_says_is_told(tmp_path, capsys):
+    requests: list[dict[str, Any]] = []
+    services = [{"cluster": "perf", "services": [f"module-{place}" for place in range(100)]}]
+    with serving(Answering, answer=in_pages, requests=requests) as port:
+        asked = parse_cloudwatch({"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "ecs": services}, "x")
+        directory = add_recent_run(tmp_path, cloudwatch=asked)
+        assert metrics(directory.path) == 0
+    assert capsys.readouterr().out.count("CloudWatch says: Some metrics were odd") == 1
+    # 600 queries: one call refused, then 500 and 100 of four pages each.
+    assert [len(request["MetricDataQueries"]) for request in requests] == [500] * 5 + [100] * 4
+    assert [request.get("NextToken") for request in requests] == [None, None, "1", "2", "3", None, "1", "2", "3"]
+    rows = directory.cloudwatch.read_text().splitlines()
+    assert len(rows) == 1 + 600 * 4
+    assert [row.split(",")[-2:] for row in rows[1:5]] == [
+        ["0.1", "Complete"], ["0.2", "Complete"], ["0.3", "Complete"], ["0.4", "Complete"],
+    ]  # fmt: skip
+    report = directory.report.read_text()
+    # The last query of each of the two calls.
+    assert "CloudWatch did not call its answer complete for ECS perf/module-83, ECS perf/module-99." in report
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "exit_code", "message"),
+    [
+        ("AccessDeniedException", 400, 2, "no right to do that; these credentials need cloudwatch:GetMetricData"),
+        ("UnrecognizedClientException", 400, 2, "AWS does not take the credentials (UnrecognizedClientException)"),
+        ("InternalServiceFault", 500, 3, "the server fails (InternalServiceFault"),
+    ],
+)
+def test_what_aws_refuses_is_one_line_with_what_to_do(tmp_path, code, status, exit_code, message):
+    requests: list[dict[str, Any]] = []
+    with serving(Answering, answer=staticmethod(refused(code, status)), requests=requests) as port:
+        directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
+        with pytest.raises(HarnessError) as told:
+            metrics(directory.path)
+    assert told.value.exit_code == exit_code
+    assert str(told.value).startswith(f"CloudWatch: {message}")
+    assert "\n" not in str(told.value)
+
+
+def watch(home: Path, url: str) -> None:
+    """Let the profile ask for a database, which has values for some minutes from now on."""
+    profile = home / "env" / "local.toml"
+    asked = f'[cloudwatch]\nregion = "{REGION}"\nendpoint_url = "{url}"\nrds = ["folio-db"]\n'
+    profile.write_text(f"{profile.read_text()}{asked}")
+    if url != NO_SERVER:
+        client = client_of(url)
+        for minute in range(-1, 4):
+            at = datetime.fromtimestamp(int(time.time()) // 60 * 60, UTC) + timedelta(minutes=minute)
+            publish(client, "RDS", "CPUUtilization", at, 9.0)
+
+
+def test_a_sweep_fetches_at_its_end_and_has_its_loads_beside_each_other(home, tmp_path, moto):
+    watch(home, moto)
+    arguments = ["--plan", "tiny", "--home", home, "--reports", tmp_path / "reports", "--build", tmp_path / "build"]
+    command = [ROOT / "scripts" / "sweep", *arguments, "--users", "1,2", "--duration", "2", "--warmup", "0"]
+    environment = {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works"}
+    swept = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert swept.returncode == 0, swept.stderr
+    table = "### CPU %\n\n| resource | 1 user | range | 2 users | range |\n| --- | ---: | ---: | ---: | ---: |\n"
+    row = "| RDS folio-db | 9.0 | 9.0-9.0 | 9.0 | 9.0-9.0 |"
+    report_path = tmp_path / "reports" / "tiny" / "sweep-01.md"
+    text = report_path.read_text()
+    assert f"{table}{row}\n" in text
+    report = report_path.with_name("run-01_2.md").read_text()
+    assert "No whole period of 60 s lies in the seconds that are counted" in report
+    for fetched in report_path.parent.glob("run-01_*/cloudwatch.csv"):
+        fetched.unlink()
+    report_path.unlink()
+    assert metrics("tiny/sweep-01", "--reports", tmp_path / "reports") == 0
+    assert report_path.read_text() == text
+
+
+def test_a_fetch_that_fails_takes_nothing_from_the_run_and_says_how_to_repeat_it(run, home, tmp_path):
+    watch(home, NO_SERVER)
+    done = run("--users", "2")
+    assert done.returncode == 0, done.stderr
+    assert "CloudWatch's figures are not there: CloudWatch: the server does not answer" in done.stdout
+    assert "all else is there; this fetches them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
+    report = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text()
+    assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in report

@@ -1,0 +1,516 @@
+"""Verdicts on two runs and on groups of runs, from literal figures."""
+
+import json
+from dataclasses import asdict, replace
+from random import Random
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.compare.compare import compare
+from harness.compare.comparison import (
+    AVERAGE,
+    CANNOT_TELL,
+    ERRORS,
+    IMPROVED,
+    INVALID,
+    OK,
+    REGRESSED,
+    THROUGHPUT,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.compare.result import JTL, MARKDOWN, RunResult
+from harness.metrics.histogram import Histogram
+from harness.metrics.window import ALL, STEADY, Window
+from harness.plan.goal import Goal
+from harness.plan.thresholds import Thresholds
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, Verdict
+from harness.report.warnings import (
+    ABSENT_GENERATOR,
+    CLOSED_MODEL,
+    DOUBTS,
+    FAILING_GENERATOR,
+    FAST_WARM_UP,
+    HOST_CPU,
+    LITTLES_LAW,
+    NOT_STEADY,
+    PLAN,
+    SLOW_GENERATOR,
+    Caveat,
+)
+from harness.run.record import RUNNING
+from tests.support.factories import closed_load, record
+from tests.support.results import batched, label_result, run_result
+
+LIMITS = Thresholds()
+# Five runs of a system that scatters by 1 %.
+QUIET = (99.0, 99.5, 100.0, 100.5, 101.0)
+
+
+def total(average_ms: float | None = 100.0, **changes):
+    return label_result("TOTAL", average_ms, **changes)
+
+
+def runs(prefix: str, averages_ms, **changes) -> list[RunResult]:
+    """Return a run for each average of TOTAL."""
+    return [run_result(f"{prefix}_{place}", total=total(ms, **changes)) for place, ms in enumerate(averages_ms)]
+
+
+def metric(of: LabelComparison | None, name: str) -> MetricComparison:
+    assert of is not None
+    return next(one for one in of.metrics if one.metric == name)
+
+
+def average(comparison: Comparison) -> MetricComparison:
+    return metric(comparison.total, AVERAGE)
+
+
+def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
+    found = compare(runs("A", QUIET), runs("B", [ms * 1.2 for ms in QUIET]), LIMITS)
+    assert found.verdict == REGRESSED
+    one = average(found)
+    assert (one.base, one.new, one.base_n, one.new_n, one.unit) == (100.0, pytest.approx(120.0), 5, 5, "runs")
+    assert one.delta_ratio == pytest.approx(0.2)
+    assert one.p_value == one.adjusted_p_value == pytest.approx(2 / 252)
+    # The third from each end of 25 ratios: after 99 / 101 and 99 / 100.5 comes 99.5 / 101, before 101 / 99 and
+    # 100.5 / 99 stands 101 / 99.5.
+    assert one.low_ratio == pytest.approx(1.2 * 99.5 / 101 - 1)
+    assert one.high_ratio == pytest.approx(1.2 * 101 / 99.5 - 1)
+    assert found.reasons[0].startswith("TOTAL: average +20.00 %, median +20.00 %")
+
+
+def test_five_runs_that_scatter_less_than_the_threshold_are_ok():
+    found = compare(runs("A", QUIET), runs("B", QUIET), LIMITS)
+    assert (found.verdict, found.reasons, found.further_runs) == (OK, (), None)
+    assert average(found).p_value == 1.0
+
+
+def test_five_faster_runs_are_ok_and_called_improved():
+    found = compare(runs("A", QUIET), runs("B", [ms * 0.8 for ms in QUIET]), LIMITS)
+    assert (found.verdict, average(found).verdict, average(found).reason) == (OK, OK, IMPROVED)
+    assert found.reasons[0].startswith("TOTAL: average -20.00 %")
+
+
+def test_a_change_that_is_certain_but_perhaps_below_the_threshold_cannot_be_told():
+    one = average(compare(runs("A", QUIET), runs("B", [ms * 1.05 for ms in QUIET]), LIMITS))
+    assert one.adjusted_p_value is not None and one.adjusted_p_value < 0.05
+    assert (one.verdict, one.reason) == (
+        CANNOT_TELL,
+        "the change is so near the threshold that 100 runs a side could not tell",
+    )
+    one = average(compare(runs("A", QUIET), runs("B", [ms * 1.04 for ms in QUIET]), LIMITS))
+    assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but perhaps by less than the threshold")
+
+
+def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
+    noisy = (90.0, 95.0, 100.0, 105.0, 110.0)
+    found = compare(runs("A", noisy), runs("B", noisy), LIMITS)
+    one = average(found)
+    # The logarithms scatter by 0.0793, and the threshold is 0.05 away: (t + t) * 0.0793 * sqrt(2 pi / 3 n) is 0.0502 at
+    # n = 42 (1.9893 + 0.8462) and 0.0496 at n = 43, 38 more than there are.
+    assert (one.verdict, one.further_runs, found.further_runs) == (CANNOT_TELL, 38, 38)
+    # (t(8; 0.975) + t(8; 0.8)) * 0.0793 * sqrt(2 pi / 15): exp(3.195 * 0.0793 * 0.6472) - 1.
+    assert one.least_ratio == pytest.approx(0.178, abs=0.001)
+
+
+def test_a_change_that_only_a_multiple_would_show_is_not_named():
+    wild = (10.0, 40.0, 100.0, 300.0, 900.0)
+    found = compare(runs("A", wild), runs("B", [ms * 2.19 for ms in wild]), LIMITS)
+    one = average(found)
+    assert (found.verdict, one.least_ratio) == (CANNOT_TELL, None)
+    # The logarithms scatter by 1.745, the threshold is 1.14 away: (1.9908 + 0.8464) * 1.745 * sqrt(2 pi / 3 n) is 1.147
+    # at n = 39 and 1.133 at n = 40, 35 more than there are.
+    assert one.further_runs == 35
+    assert found.reasons[0].startswith("TOTAL: average +119.00 %")
+    one = average(compare(runs("A", wild), runs("B", wild), LIMITS))
+    assert (one.least_ratio, one.further_runs) == (None, None)
+    assert one.reason == "runs differ so much from each other that 100 runs a side could not tell"
+
+
+def test_three_runs_against_three_can_show_nothing():
+    found = compare(runs("A", QUIET[:3]), runs("B", [200.0, 201.0, 202.0]), LIMITS)
+    one = average(found)
+    assert (found.verdict, one.verdict, one.p_value, one.low_ratio) == (
+        CANNOT_TELL,
+        CANNOT_TELL,
+        pytest.approx(0.1),
+        None,
+    )
+    assert (one.reason, one.further_runs) == ("too few runs for an interval", 2)
+    assert "no test can show anything. Make 2 more runs a side" in found.caveats[0]
+
+
+def test_less_throughput_is_worse():
+    base = [run_result(f"A_{i}", total=total(rate_per_s=rate)) for i, rate in enumerate(QUIET)]
+    slower = [run_result(f"B_{i}", total=total(rate_per_s=rate * 0.8)) for i, rate in enumerate(QUIET)]
+    assert metric(compare(base, slower, LIMITS).total, THROUGHPUT).verdict == REGRESSED
+    found = metric(compare(slower, base, LIMITS).total, THROUGHPUT)
+    assert (found.verdict, found.reason) == (OK, IMPROVED)
+
+
+def test_errors_are_held_against_a_difference_and_not_a_ratio():
+    def with_errors(prefix, ratios):
+        return [
+            run_result(
+                f"{prefix}_{place}",
+                total=total(error_ratio=ratio),
+                run=record(
+                    name=prefix,
+                    goal=Goal(None, None, None),
+                    started_at=f"2026-01-0{1 + (prefix == 'B')}T00:00:0{place}Z",
+                ),
+            )
+            for place, ratio in enumerate(ratios)
+        ]
+
+    none = [0.0] * 5
+    assert metric(compare(with_errors("A", none), with_errors("B", none), LIMITS).total, ERRORS).verdict == OK
+    few = [0.001, 0.002, 0.001, 0.002, 0.001]
+    found = metric(compare(with_errors("A", none), with_errors("B", few), LIMITS).total, ERRORS)
+    assert (found.verdict, found.delta_ratio) == (OK, None)  # 0.1 to 0.2 points are below half a point
+    many = [0.02, 0.03, 0.02, 0.03, 0.02]
+    found_all = compare(with_errors("A", none), with_errors("B", many), LIMITS)
+    found = metric(found_all.total, ERRORS)
+    assert (found.verdict, found.low_ratio, found.high_ratio) == (REGRESSED, 0.02, 0.03)
+    assert "errors +2.00 points" in found_all.reasons[0]
+
+
+def test_a_side_with_too_many_errors_is_invalid_and_its_speed_is_not_judged():
+    fast_errors = runs("B", [ms * 0.2 for ms in QUIET], error_ratio=0.02)  # the goal is 1 %
+    found = compare(runs("A", QUIET), fast_errors, LIMITS)
+    assert found.verdict == INVALID
+    assert found.reasons[0] == "B_0 has 2.00 % errors, more than 1.00 %: a fast error is no speed"
+    one = average(found)
+    assert (one.verdict, one.p_value, one.low_ratio) == (CANNOT_TELL, None, None)
+    assert one.delta_ratio == pytest.approx(-0.8)
+    assert metric(found.total, ERRORS).verdict == REGRESSED
+
+
+def test_an_invalid_run_makes_the_comparison_invalid():
+    broken = run_result("B", total=total(), verdict=Verdict("INVALID", ("JMeter ended with code 1",), (), ()))
+    found = compare([run_result("A", total=total())], [broken], LIMITS)
+    assert (found.verdict, found.reasons) == (INVALID, ("B is INVALID: JMeter ended with code 1",))
+
+
+def test_p_values_are_adjusted_over_the_labels_and_not_over_total():
+    def side(prefix, factor):
+        return [
+            run_result(
+                f"{prefix}_{place}",
+                label_result("Pay", ms * factor),
+                *(label_result(name, ms) for name in ("Void", "Refund", "Capture")),
+                total=total(ms * factor),
+            )
+            for place, ms in enumerate(QUIET)
+        ]
+
+    found = compare(side("A", 1.0), side("B", 1.3), LIMITS)
+    assert average(found).adjusted_p_value == pytest.approx(2 / 252)
+    by_name = {label.label: metric(label, AVERAGE) for label in found.labels}
+    assert by_name["Pay"].adjusted_p_value == pytest.approx(4 * 2 / 252)
+    assert (by_name["Pay"].verdict, by_name["Void"].verdict) == (REGRESSED, OK)
+
+
+def test_more_labels_than_five_runs_can_stand_for_ask_for_a_sixth():
+    def side(prefix, factor):
+        return [
+            run_result(
+                f"{prefix}_{place}",
+                label_result("Pay", ms * factor),
+                *(label_result(f"L{number}", ms) for number in range(9)),
+                total=total(ms),
+            )
+            for place, ms in enumerate(QUIET)
+        ]
+
+    pay = compare(side("A", 1.0), side("B", 1.3), LIMITS).labels[0]
+    # 10 * 2 / 252 = 0.079 is no proof; 10 * 2 / 924 with six runs is.
+    assert metric(pay, AVERAGE).adjusted_p_value == pytest.approx(20 / 252)
+    assert (metric(pay, AVERAGE).verdict, metric(pay, AVERAGE).further_runs) == (CANNOT_TELL, 1)
+
+
+def test_labels_of_one_side_are_listed():
+    base = [run_result("A", label_result("Pay"), label_result("Old"), total=total())]
+    new = [run_result("B", label_result("New"), label_result("Pay"), total=total())]
+    found = compare(base, new, LIMITS)
+    assert (found.only_base, found.only_new, [label.label for label in found.labels]) == (("Old",), ("New",), ["Pay"])
+
+
+def test_a_label_with_few_samples_does_not_keep_the_whole_from_being_ok():
+    def side(prefix, count):
+        return [
+            run_result(
+                f"{prefix}_{place}", label_result("Rare", 50.0 + 40 * (place % 2), sample_count=count), total=total(ms)
+            )
+            for place, ms in enumerate(QUIET)
+        ]
+
+    found = compare(side("A", 150), side("B", 150), LIMITS)
+    assert (found.verdict, found.labels[0].verdict) == (OK, CANNOT_TELL)
+    found = compare(side("A", 5_000), side("B", 5_000), LIMITS)
+    assert (found.verdict, found.reasons[0].split(":")[0]) == (CANNOT_TELL, "Rare")
+
+
+def test_percentiles_of_too_few_samples_are_shown_and_not_judged():
+    found = compare(runs("A", QUIET, sample_count=900), runs("B", [ms * 2 for ms in QUIET], sample_count=900), LIMITS)
+    assert metric(found.total, "95").verdict == REGRESSED  # 4,500 samples a side
+    one = metric(found.total, "99")
+    assert (one.verdict, one.reason, one.adjusted_p_value) == (CANNOT_TELL, "fewer than 5,000 samples a side", None)
+    assert (one.delta_ratio, one.decides) == (pytest.approx(1.0), False)
+
+
+def test_percentiles_are_whole_milliseconds_and_a_step_of_the_clock_is_no_change():
+    base = [run_result(f"A_{i}", total=total(10.4, percentiles_ms={"50": 3})) for i in range(5)]
+    new = [run_result(f"B_{i}", total=total(10.4, percentiles_ms={"50": 4})) for i in range(5)]
+    found = compare(base, new, LIMITS)
+    one = metric(found.total, "50")
+    # From 3 to 4 is +33 %, and a third either way for the step.
+    assert (one.p_value, one.low_ratio, one.high_ratio) == (
+        pytest.approx(2 / 252),
+        pytest.approx(0.0),
+        pytest.approx(2 / 3),
+    )
+    assert (one.verdict, one.decides, found.verdict) == (CANNOT_TELL, False, OK)
+    far = [run_result(f"C_{i}", total=total(10.4, percentiles_ms={"50": 9})) for i in range(5)]
+    assert metric(compare(base, far, LIMITS).total, "50").verdict == REGRESSED
+
+
+def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_not_see():
+    quick = batched([[90] * 50 + [110] * 50, [92] * 50 + [112] * 50] * 10)
+    slow = batched([[135] * 50 + [165] * 50, [138] * 50 + [168] * 50] * 10)
+    found = compare([run_result("A", total=quick)], [run_result("B", total=slow)], LIMITS)
+    one = average(found)
+    assert (one.verdict, one.unit, one.base_n, one.delta_ratio) == (
+        REGRESSED,
+        "batches",
+        20,
+        pytest.approx(151.5 / 101 - 1),
+    )
+    assert found.caveats[0].startswith("One run against one: run-to-run noise is unseen.")
+    found = compare([run_result("A", total=quick)], [run_result("B", total=quick)], LIMITS)
+    assert (average(found).verdict, average(found).p_value) == (OK, 1.0)
+
+
+def test_a_run_without_batches_cannot_be_told_from_another():
+    short = total(histogram=Histogram.of([100]))
+    found = compare([run_result("A", total=short)], [run_result("B", total=total(500.0))], LIMITS)
+    one = average(found)
+    assert (found.verdict, one.unit, one.p_value, one.delta_ratio) == (CANNOT_TELL, "", None, 4.0)
+    assert one.reason.startswith("baseline: it has no batches")
+    assert found.further_runs == 4  # five a side can tell
+    found = compare([run_result("A", total=total())], [run_result("B", total=total(500.0))], LIMITS)
+    assert average(found).reason == "baseline: a report has its figures alone, not how they scatter"
+
+
+def test_an_interval_of_errors_ends_where_shares_end():
+    # All errors of each side stand in half of its batches, which resemble their neighbours: 50 % of 100, or none.
+    rising = batched([[10] * 10] * 20, errors=[0] * 10 + [10] * 10)
+    found = compare([run_result("A", total=rising)], [run_result("B", total=rising)], LIMITS)
+    one = metric(found.total, ERRORS)
+    assert (one.low_ratio, one.high_ratio, one.least_ratio) == (-1.0, 1.0, None)
+
+
+def test_a_time_does_not_fall_by_more_than_all_of_it():
+    base = [run_result(f"A_{i}", total=total(percentiles_ms={"50": 3})) for i in range(5)]
+    new = [run_result(f"B_{i}", total=total(percentiles_ms={"50": 0.1})) for i in range(5)]
+    # -97 %, and a third of it for the step of the clock.
+    assert metric(compare(base, new, LIMITS).total, "50").low_ratio == -1.0
+
+
+def test_labels_of_one_side_change_what_total_is_made_of():
+    pay, read = label_result("Pay", sample_count=60), label_result("Read", sample_count=40)
+    both = [run_result("A", pay, read, total=total(sample_count=100))]
+    found = compare(both, [run_result("B", pay, total=total(sample_count=60))], LIMITS)
+    assert found.only_base == ("Read",)
+    assert found.caveats[0].startswith(
+        "TOTAL is not made of the same requests: labels of one side only are 40.00 % of the baseline's samples and "
+        "0.00 % of the contender's."
+    )
+    # One request in a hundred changes nothing.
+    rare = run_result("C", label_result("Pay", sample_count=99), label_result("Odd", sample_count=1),
+                      total=total(sample_count=100))  # fmt: skip
+    found = compare([rare], [run_result("B", pay, total=total(sample_count=60))], LIMITS)
+    assert not any(caveat.startswith("TOTAL is not") for caveat in found.caveats)
+
+
+def test_a_markdown_report_against_runs_is_shown_and_not_judged():
+    reports = [
+        run_result(
+            f"M_{place}",
+            total=total(300.0),
+            kind=MARKDOWN,
+            run=None,
+            verdict=None,
+            remarks=("the 90 % column is all 0",),
+        )
+        for place in range(5)
+    ]
+    found = compare(runs("A", QUIET), reports, LIMITS)
+    assert (found.verdict, average(found).verdict, average(found).unit) == (CANNOT_TELL, CANNOT_TELL, "")
+    assert average(found).delta_ratio == pytest.approx(2.0)
+    assert "M_0: the 90 % column is all 0" in found.caveats
+    # Among themselves they are runs like any others.
+    others = [replace(report, name=f"N_{place}") for place, report in enumerate(reports)]
+    assert compare(reports, others, LIMITS).verdict == OK
+
+
+def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
+    jtls = [replace(one, run=None, kind=JTL) for one in runs("A", QUIET)]
+    found = compare(jtls, runs("B", QUIET), LIMITS)
+    assert found.verdict == OK
+    assert "no run.json is known" in found.caveats[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"plan": "other"}, "plan tiny against other"),
+        ({"load": closed_load(users=4)}, "users 2 against 4"),
+        ({"load": closed_load(duration_s=200.0)}, "duration_s 100 against 200"),
+        ({"load": closed_load(duration_s=None, loops=9)}, "duration_s 100 against none; loops none against 9"),
+        ({"load": closed_load(ramp_s=9.0)}, "ramp_s 1 against 9"),
+        ({"load": closed_load(think_time_s=0.5)}, "think_time_s 0 against 0.5"),
+        ({"state": RUNNING}, "tiny/B is still going on, or was killed"),
+    ],
+)
+def test_runs_that_are_not_alike_are_refused_and_compared_all_the_same_on_request(changes, says):
+    base = [run_result("A", total=total())]
+    new = [run_result("B", total=total(), run=record(name="B", **changes))]
+    with pytest.raises(UsageError, match=says):
+        compare(base, new, LIMITS)
+    assert f"Compared all the same, though not alike: {says}." in compare(base, new, LIMITS, anyway=True).caveats
+
+
+def test_interrupted_runs_and_other_windows_are_refused():
+    base = [run_result("A", total=total(), window=Window(STEADY, 5, 60, 55, 60))]
+    with pytest.raises(UsageError, match="window: all and steady"):
+        compare(base, [run_result("B", total=total(), window=Window(ALL, 0, 60, 60, 60))], LIMITS)
+    with pytest.raises(UsageError, match="B was interrupted"):
+        compare(base, [run_result("B", total=total(), verdict=Verdict(INTERRUPTED, ("stopped",), (), ()))], LIMITS)
+
+
+def test_a_run_is_not_compared_with_itself_nor_counted_twice():
+    one, other = run_result("A", total=total()), run_result("B", total=total())
+    with pytest.raises(UsageError, match="tiny/A is named twice"):
+        compare([one], [one], LIMITS)
+    with pytest.raises(UsageError, match="tiny/A is named twice"):
+        compare([one, one], [other], LIMITS)
+    with pytest.raises(UsageError, match="no run as the contender"):
+        compare([one], [], LIMITS)
+
+
+def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
+    base = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("A", QUIET))]
+    new = [replace(one, origin_s=200 + place) for place, one in enumerate(runs("B", QUIET))]
+    new[0] = replace(
+        new[0], caveats=(Caveat(NOT_STEADY, "Not steady: it fell apart"), Caveat(CLOSED_MODEL, "Closed model"))
+    )
+    found = compare(base, new, LIMITS)
+    assert found.caveats[0].startswith("All runs of one side were made before those of the other")
+    assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
+    in_turn = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("B", QUIET))]
+    assert compare(base, in_turn, LIMITS).caveats == ()
+
+
+def test_what_the_plan_says_of_its_figures_is_passed_on_once():
+    note = "A stand-in takes the place of FOLIO: times say nothing about FOLIO."
+    base, new = ([replace(one, caveats=(Caveat(PLAN, note),)) for one in runs(name, QUIET)] for name in "AB")
+    assert compare(base, new, LIMITS).caveats == (note,)
+
+
+@pytest.mark.parametrize("code", [ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR])
+def test_a_generator_that_was_unlike_the_others_is_a_doubt_about_a_comparison(code):
+    base, new = ([run_result(name, total=total(), caveats=(Caveat(code, "one was unlike"),))] for name in "AB")
+    assert compare(base, new, LIMITS).caveats[1:] == ("A, B: one was unlike",)
+
+
+def test_without_a_total_the_labels_decide():
+    base = [run_result(f"A_{place}", label_result("Pay", ms)) for place, ms in enumerate(QUIET)]
+    new = [run_result(f"B_{place}", label_result("Pay", ms)) for place, ms in enumerate(QUIET)]
+    found = compare(base, new, LIMITS)
+    assert (found.total, found.verdict) == (None, OK)
+    unlike = [run_result(f"B_{place}", label_result("Void", ms)) for place, ms in enumerate(QUIET)]
+    found = compare(base, unlike, LIMITS)
+    assert (found.verdict, found.reasons) == (CANNOT_TELL, ("nothing could be judged",))
+
+
+def test_whatever_the_figures_are_there_is_a_finite_answer_and_a_reason():
+    random = Random(1)
+    for number in range(40):
+        sides = []
+        for _ in range(2):
+            most_ms = random.choice([0, 1, 3, 100_000])
+            stretches = [[random.randint(0, most_ms) for _ in range(random.randint(8, 60))] for _ in range(10)]
+            errors = [random.randint(0, 8) if random.random() < 0.3 else 0 for _ in stretches]
+            sides.append(batched(stretches, errors=errors))
+        one, other = (
+            [run_result(f"{name}{place}", total=side, run=None) for place in range(1 + number % 2 * 4)]
+            for name, side in zip("AB", sides, strict=True)
+        )
+        found = compare(one, other, Thresholds(throughput=1.0))
+        json.dumps(asdict(found), allow_nan=False)
+        assert found.total is not None
+        for judged in found.total.metrics:
+            assert judged.reason or judged.verdict != CANNOT_TELL
+            assert judged.low_ratio is None or judged.low_ratio <= (judged.high_ratio or 0.0)
+
+
+STEADY_NOT, LITTLE = Caveat(NOT_STEADY, "Not steady: it rises by 30 %."), Caveat(LITTLES_LAW, "The law is off.")
+
+
+def doubtful(run: RunResult, *caveats: Caveat) -> RunResult:
+    reasons = tuple(DOUBTS[caveat.code] for caveat in caveats)
+    return replace(run, caveats=caveats, verdict=Verdict(DOUBTFUL, reasons, (), ()))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_figures_are_shown(factor):
+    base, new = runs("A", QUIET), runs("B", [ms * factor for ms in QUIET])
+    new[3] = doubtful(new[3], STEADY_NOT)
+    found = compare(base, new, LIMITS)
+    assert (found.verdict, found.reasons, found.further_runs) == (
+        CANNOT_TELL, ("B_3 is DOUBTFUL: not steady",), None,
+    )  # fmt: skip
+    assert {one.verdict for one in found.total.metrics} == {CANNOT_TELL}
+    one = average(found)
+    assert (one.delta_ratio, one.reason) == (pytest.approx(factor - 1), "not judged: a run is DOUBTFUL")
+    assert "pass --anyway" in found.caveats[0]
+    assert compare(new, base, LIMITS).verdict == CANNOT_TELL
+
+
+def test_with_anyway_doubtful_runs_are_judged_and_the_doubts_are_caveats():
+    base, new = runs("A", QUIET), runs("B", [ms * 1.5 for ms in QUIET])
+    base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
+    found = compare(base, new, LIMITS, anyway=True)
+    assert found.verdict == REGRESSED
+    assert found.caveats[0].startswith("Judged all the same, though A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
+    assert "A_0, B_3: Not steady: it rises by 30 %." in found.caveats
+
+
+def test_an_invalid_run_counts_for_more_than_a_doubtful_one():
+    broken = run_result("B", total=total(), verdict=Verdict("INVALID", ("JMeter ended with code 1",), (), ()))
+    found = compare([doubtful(run_result("A", total=total()), STEADY_NOT)], [broken], LIMITS, anyway=False)
+    assert found.verdict == INVALID
+
+
+def test_every_warning_of_both_sides_is_a_caveat_and_runs_that_share_one_share_a_line():
+    stand_in = Caveat(PLAN, "Times of a stand-in say nothing about FOLIO.")
+    base, new = runs("A", QUIET), runs("B", QUIET)
+    base = [replace(one, caveats=(Caveat(CLOSED_MODEL, "Closed."), stand_in, Caveat(PLAN, "Other."))) for one in base]
+    new = [
+        replace(one, caveats=(stand_in, Caveat(HOST_CPU, f"The cores were {91 + place} % busy.")))
+        for place, one in enumerate(new)
+    ]
+    assert compare(base, new, LIMITS).caveats == (
+        "Times of a stand-in say nothing about FOLIO.",
+        "Other.",
+        "B_0: The cores were 91 % busy. B_1, B_2, B_3, B_4: the same, with other figures.",
+    )
+
+
+def test_the_doubts_come_before_the_other_warnings():
+    one = replace(run_result("A", total=total()), caveats=(Caveat(HOST_CPU, "Busy."), Caveat(FAST_WARM_UP, "Slower.")))
+    warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).caveats if text[:2] == "A:"]
+    assert warned == ["A: Slower.", "A: Busy."]

@@ -1,0 +1,303 @@
+"""aggregate.py compare as a user calls it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from harness.base.errors import EXIT_REGRESSED, UsageError
+from harness.cli import main
+from harness.report.files import summary_of_run
+from harness.report.notes import notes_of
+from harness.report.warnings import DOUBTS, LITTLES_LAW
+from harness.run.directory import json_text
+from harness.sweep.record import SweepRun
+from tests.conftest import ROOT
+from tests.support.report_folder import run_folder
+from tests.support.sweeps import SWEEP_RECORD
+
+CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwidth |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| Pay | 50000 | {average} | 6700 | 0 | 18 | 13315 | 0.00014% | 6.33/s |
+| TOTAL | 50000 | {average} | 6700 | 0 | 18 | 13315 | 0.00014% | 6.33/s |
+"""
+
+
+LAW = DOUBTS[LITTLES_LAW]
+START_MS = 1_700_000_000_000
+# Without allThreads nobody can tell that so few samples are not those of busy users, which would be a doubt.
+HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
+
+
+def make_run(reports, run, least_ms=50, label="Pay", is_success=True, users=2, is_doubtful=False):
+    """Write the JSON of a run of 100 s: 15 samples a second, from `least_ms` to 100 ms more in equal shares."""
+    directory = run_folder(reports, run, users=users)
+    outcome = "200,OK,Users 1-1,true" if is_success else "500,no,Users 1-1,false"
+    threads = f",{users}" if is_doubtful else ""
+    rows = [
+        f"{START_MS + 100_000 * place // 1500},{least_ms + place * 37 % 101},{label},{outcome},300,100{threads}"
+        for place in range(1500)
+    ]
+    directory.samples.write_text("\n".join([HEAD + ",allThreads" * is_doubtful, *rows, ""]), encoding="utf-8")
+    directory.summary_json.write_text(json_text(summary_of_run(directory).to_json()), encoding="utf-8")
+    directory.report.write_text("# a report\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three runs: an average of 100 ms, the same once more, and one of 200 ms."""
+    folder = tmp_path_factory.mktemp("made")
+    for name, least_ms in (("run-07_1", 50), ("run-07_2", 50), ("run-07_3", 150)):
+        make_run(folder, f"tiny/{name}", least_ms)
+        shutil.rmtree(folder / "tiny" / name)
+    return folder
+
+
+@pytest.fixture
+def reports(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(made, tmp_path / "reports")
+
+
+@pytest.fixture
+def compare(reports, home):
+    def run(*arguments):
+        return main(["compare", "--reports", str(reports), "--home", str(home), *arguments])
+
+    return run
+
+
+def test_a_run_against_its_like_is_ok(compare, capsys):
+    assert compare("run-07_1", "run-07_2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK: TOTAL: average 0.00 %.**"]
+    assert "Nothing that was recorded." in lines
+
+
+def test_a_run_of_twice_the_time_regressed_and_the_exit_code_says_so(compare, capsys):
+    assert compare("run-07_1", "run-07_3", "--anyway") == 1
+    text = capsys.readouterr().out
+    assert "\n**REGRESSED: TOTAL: average +99.94 %, median +100.00 %" in text
+    assert "| average ms | 100 | 200 | +99.94 | " in text
+    assert "### Pay" in text
+
+
+def test_the_command_in_the_report_makes_it_again(compare, capsys):
+    compare("run-07_1", "--threshold", "p95=20%", "run-07_3", "--label", "P.y", "--alpha", "0.01")
+    first = capsys.readouterr().out
+    words = first.splitlines()[0].split("aggregate.py ")[1].split(";")[0]
+    assert words == "compare tiny/run-07_1 tiny/run-07_3 --threshold p95=20% --alpha 0.01 --label P.y"
+    compare(*words.split()[1:])
+    assert capsys.readouterr().out == first
+
+
+def test_groups_are_named_by_patterns(compare, capsys):
+    assert compare("--base", "run-07_[12]", "--new", "run-07_3") in (0, 1)
+    assert "# tiny/run-07_1 and 1 more → tiny/run-07_3" in capsys.readouterr().out
+
+
+def test_nothing_to_tell_is_0_and_with_sure_1(compare, reports, capsys):
+    for name, average in (("a", 6741), ("b", 7128)):
+        (reports.parent / f"{name}.md").write_text(CLASSIC.format(average=average))
+    assert compare("a.md", "b.md") == 0
+    text = capsys.readouterr().out
+    assert "\n**CANNOT TELL" in text
+    # (7128 - 6741) / 6741
+    assert "| average ms | 6741 | 7128 | +5.74 | " in text
+    assert compare("a.md", "b.md", "--sure") == 1
+
+
+def test_a_doubtful_run_cannot_be_told_from_another_unless_anyway(compare, reports, capsys):
+    make_run(reports, "tiny/run-08_1", least_ms=150, is_doubtful=True)
+    assert compare("run-07_1", "run-08_1") == 0
+    text = capsys.readouterr().out
+    assert f"\n**CANNOT TELL: tiny/run-08_1 is DOUBTFUL: {LAW}.**" in text
+    assert "| average ms | 100 | 200 | " in text
+    assert "tiny/run-08_1: Little's law is off" in text
+    assert compare("run-07_1", "run-08_1", "--sure") == 1
+    assert compare("run-07_1", "run-08_1", "--anyway") == 1
+    text = capsys.readouterr().out
+    assert "**REGRESSED: TOTAL: average +" in text
+    assert f"- Judged all the same, though tiny/run-08_1 is DOUBTFUL: {LAW}." in text
+
+
+def test_an_invalid_run_is_3(compare, reports):
+    make_run(reports, "tiny/run-08_1", is_success=False)
+    assert compare("run-07_1", "run-08_1") == 3
+
+
+def test_saved_it_stands_with_the_plan_and_links_to_both_reports(compare, reports, capsys):
+    assert compare("run-07_1", "run-07_2", "--save") == 0
+    saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
+    assert capsys.readouterr().out.splitlines() == [
+        "OK: TOTAL: average 0.00 %.",
+        "",
+        "TOTAL           baseline  contender        delta  verdict",
+        "average ms           100        100       0.00 %  OK",
+        "median ms            100        100       0.00 %  OK",
+        "75 % ms              125        125       0.00 %  OK",
+        "90 % ms              140        140       0.00 %  OK",
+        "95 % ms              145        145       0.00 %  OK",
+        "99 % ms              149        149       0.00 %  CANNOT TELL",
+        "req/s              15.00      15.00       0.00 %  OK",
+        "errors %            0.00       0.00  0.00 points  OK",
+        "Pay average ms       100        100       0.00 %  OK",
+        str(saved.relative_to(reports.parent)),
+    ]
+    assert "- baseline: [tiny/run-07_1](run-07_1.md)\n" in saved.read_text(encoding="utf-8")
+    assert json.loads(saved.with_suffix(".json").read_text())["verdict"] == "OK"
+    assert "1,395 samples from 50 to 150 ms" in saved.with_suffix(".svg").read_text(encoding="utf-8")
+    assert "](compare-run-07_1-run-07_2.svg)" in saved.read_text(encoding="utf-8")
+
+
+def test_saved_again_the_notes_are_kept_and_the_bytes_are_the_same(compare, reports):
+    compare("run-07_1", "run-07_2", "--save")
+    saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
+    noted = saved.read_text(encoding="utf-8").replace("-->\n\n<!-- notes:end", "-->\nnew pool\n<!-- notes:end")
+    saved.write_text(noted, encoding="utf-8")
+    compare("run-07_1", "run-07_2", "--save")
+    assert "new pool" in noted
+    assert saved.read_text(encoding="utf-8") == noted
+
+
+def test_words_beside_the_notes_of_a_saved_comparison_are_moved_into_them(compare, reports):
+    compare("run-07_1", "run-07_2", "--save")
+    saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
+    saved.write_text(saved.read_text(encoding="utf-8") + "\nthe pool was full\n", encoding="utf-8")
+    compare("run-07_1", "run-07_2", "--save")
+    assert notes_of(saved.read_text(encoding="utf-8")) == "the pool was full"
+
+
+def test_groups_are_saved_under_their_numbers(compare, reports):
+    compare("--base", "run-07_1", "run-07_2", "--new", "run-07_3", "--save")
+    assert (reports / "tiny" / "compare-run-07_1+2-run-07_3.md").is_file()
+
+
+def test_json_is_printed_for_programs(compare, capsys):
+    compare("run-07_1", "run-07_2", "--format", "json")
+    data = json.loads(capsys.readouterr().out)
+    assert (data["base"], data["verdict"]) == (["tiny/run-07_1"], "OK")
+    assert data["total"]["metrics"][0]["metric"] == "average"
+
+
+def test_the_plan_says_which_change_matters_and_the_option_comes_before_it(compare, home, capsys):
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text() + "[compare]\naverage = 0.9\np99 = 0.9\n")
+    compare("run-07_1", "run-07_3", "--threshold", "p99=50%", "--format", "json")
+    thresholds = json.loads(capsys.readouterr().out)["thresholds"]
+    assert (thresholds["average"], thresholds["p99"], thresholds["p95"]) == (0.9, 0.5, 0.1)
+
+
+def test_runs_of_other_users_are_refused_and_compared_anyway(compare, reports, capsys):
+    make_run(reports, "tiny/run-08_1", users=5)
+    with pytest.raises(UsageError, match=r"not comparable: users 2 against 5; .* --anyway"):
+        compare("run-07_1", "run-08_1")
+    assert compare("run-07_1", "run-08_1", "--anyway") == 0
+    text = capsys.readouterr().out
+    assert "| load: users | 2 | 5 |" in text
+    assert "users 2 against 5" in text.split("## Caveats")[1]
+
+
+def test_labels_of_one_side_are_listed(compare, reports, capsys):
+    make_run(reports, "tiny/run-08_1", label="Refund")
+    compare("run-07_1", "run-08_1")
+    assert "- baseline: Pay\n- contender: Refund\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["run-07_1"], "1 arguments instead of two"),
+        (["run-07_1", "--base", "run-07_2"], "--base and --new go together"),
+        (["--base", "run-07_2"], "--base and --new go together"),
+        (["run-07_1", "run-07_1"], "tiny/run-07_1: given twice"),
+        (["--base", "run-07_*", "--new", "run-07_3"], "tiny/run-07_3: given twice"),
+        (["run-07_1", "run-07_4"], r"did you mean run-07_\d\?"),
+        (["run-07_1", "run-07_2", "--label", "Nobody"], "--label Nobody is found in no label; there are: Pay"),
+        (["run-07_1", "run-07_2", "--threshold", "average=x"], "not a number"),
+        (["run-07_1", "run-07_2", "--output", "no/x.md"], "its folder is not there"),
+    ],
+)
+def test_wrong_use_is_an_error_that_says_what_to_do(compare, arguments, what):
+    with pytest.raises(UsageError, match=what):
+        compare(*arguments)
+
+
+@pytest.mark.real
+def test_from_the_command_line_the_exit_code_arrives(reports):
+    command = [sys.executable, str(ROOT / "aggregate.py"), "compare", "run-07_1", "run-07_3"]
+    done = subprocess.run([*command, "--reports", str(reports)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_make_passes_names_and_patterns_on_with_their_quotes():
+    command = ["make", "-C", str(ROOT), "-n", "--no-print-directory", "compare"]
+    variables = ["BASE=run-07_1 it's", "NEW=run-08_*", "THRESHOLD=p95=20% errors=1%", "SURE=1"]
+    line = subprocess.run([*command, *variables], capture_output=True, text=True, check=True).stdout
+    assert r"--base 'run-07_1' 'it'\''s' --new 'run-08_*'  --threshold='p95=20%' --threshold='errors=1%'" in line
+    assert "--save" in line
+    assert line.rstrip().endswith("--sure")
+    assert "give BASE=" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def make_sweep(reports, series, least_ms_by_users):
+    runs = []
+    for number, (users, least_ms) in enumerate(least_ms_by_users.items(), start=1):
+        make_run(reports, f"tiny/run-{series}_{number}", least_ms, users=users)
+        shutil.rmtree(reports / "tiny" / f"run-{series}_{number}")
+        runs.append(SweepRun(users, 1, f"run-{series}_{number}"))
+    record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=tuple(least_ms_by_users), runs=tuple(runs))
+    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")
+
+
+@pytest.mark.real
+def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare, reports, capsys):
+    make_sweep(reports, "11", {1: 50, 2: 50, 4: 50})
+    make_sweep(reports, "12", {1: 150, 2: 150, 8: 50})
+    assert compare("tiny/sweep-11", "tiny/sweep-12", "--save") == EXIT_REGRESSED
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "REGRESSED: at 1, 2 users"
+    assert out[3:] == ["1 user: REGRESSED", "2 users: REGRESSED", "reports/tiny/compare-sweep-11-sweep-12.md"]
+    text = (reports / "tiny" / "compare-sweep-11-sweep-12.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.94 |")]
+    assert row.endswith("| REGRESSED |")
+    assert "\n**REGRESSED: at 1, 2 users. tiny/sweep-12 is " in text
+    assert "4 users" in text
+    assert "8 users" in text
+
+
+def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_caveats(compare, reports, capsys):
+    make_sweep(reports, "11", {1: 50, 2: 50})
+    make_sweep(reports, "12", {1: 50, 2: 50})
+    make_run(reports, "tiny/run-12_2", least_ms=50, users=2, is_doubtful=True)
+    shutil.rmtree(reports / "tiny" / "run-12_2")
+    compare("tiny/sweep-11", "tiny/sweep-12")
+    text = capsys.readouterr().out
+    assert "**CANNOT TELL: a run at 2 users is DOUBTFUL. tiny/sweep-12 is within" in text
+    assert f"- 2 users, CANNOT TELL: tiny/run-12_2 is DOUBTFUL: {LAW}\n" in text
+    assert "- tiny/run-12_2: Little's law is off" in text
+    compare("tiny/sweep-11", "tiny/sweep-12", "--anyway")
+    assert "a run at 2 users is DOUBTFUL" not in capsys.readouterr().out
+
+
+def test_sweeps_without_a_common_level_are_refused(compare, reports):
+    make_sweep(reports, "11", {1: 50, 2: 50})
+    make_sweep(reports, "12", {4: 50, 8: 50})
+    with pytest.raises(UsageError, match=r"no level in common \(1 and 2 users against 4 and 8 users\)"):
+        compare("tiny/sweep-11", "tiny/sweep-12")
+
+
+def test_the_command_of_two_sweeps_says_how_they_were_judged(compare, reports, capsys):
+    make_sweep(reports, "11", {1: 50})
+    make_sweep(reports, "12", {1: 50})
+    compare("tiny/sweep-11", "tiny/sweep-12", "--threshold", "p95=20%", "--anyway")
+    command = "./aggregate.py compare tiny/sweep-11 tiny/sweep-12 --anyway --threshold p95=20%; only"
+    assert command in capsys.readouterr().out
+
+
+def test_a_sweep_is_not_compared_with_a_run(compare):
+    with pytest.raises(UsageError, match=r"compare: tiny/sweep-11 is a sweep; compare it with one other sweep"):
+        compare("tiny/sweep-11", "tiny/run-07_1")

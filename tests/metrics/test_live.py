@@ -1,0 +1,94 @@
+import io
+
+from rich.console import Console
+
+from harness.metrics.live import LiveFigures, LiveTally
+from harness.run.progress import JtlTail, Progress, line
+from tests.support.factories import failed, sample
+
+HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"
+
+
+def test_rates_and_times_are_those_of_the_last_ten_seconds_and_counts_those_of_the_run():
+    tally = LiveTally()
+    tally.tick(0.0, [], 0)
+    for second in range(1, 21):
+        figures = tally.tick(float(second), [sample(elapsed_ms=100 if second <= 10 else 900, all_threads=7)] * 5, 5)
+    assert (figures.sample_count, figures.users, figures.rate_per_s) == (100, 7, 5.0)
+    assert (figures.average_ms, figures.p90_ms) == (900.0, 900)
+
+
+def test_the_users_of_several_generators_add_up():
+    first = sample(thread_name="10.0.0.7:1099-Users 1-1", all_threads=3)
+    second = sample(thread_name="10.0.0.8:1099-Users 1-1", all_threads=2)
+    tally = LiveTally()
+    assert tally.tick(1.0, [first, second, first], 3).users == 5
+    assert tally.tick(2.0, [second], 1).users == 5
+
+
+def test_errors_are_counted_over_the_whole_run():
+    assert LiveTally().tick(1.0, [failed(), sample()], 2).error_count == 1
+
+
+def test_of_a_part_of_the_rows_the_errors_are_scaled_up_and_said_to_be_an_estimate():
+    tally = LiveTally()
+    tally.tick(0.0, [], 0)
+    figures = tally.tick(1.0, [failed(), sample(), sample(), sample()], 1000)
+    assert (figures.sample_count, figures.error_count, figures.rate_per_s) == (1000, 250, 1000.0)
+    assert "errors about 250 (25.00 %)" in line(figures, 1, 100)
+
+
+def test_of_a_great_many_new_rows_the_last_ones_are_read_and_all_are_counted(tmp_path):
+    path = tmp_path / "samples.jtl"
+    path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))
+    samples, row_count = JtlTail(path).new_samples()
+    assert row_count == 20_000
+    assert 5_000 < len(samples) < 10_000
+    assert samples[-1].start_ms == 19_999
+
+
+def test_samples_of_setup_are_not_counted_however_many(tmp_path):
+    path = tmp_path / "samples.jtl"
+    tail = JtlTail(path)
+    rows = "".join(f"{number},1,a,200,setUp: warm-up 1-1,true,1\n" for number in range(20_000))
+    path.write_text(HEADER + "1,1,a,200,setUp 1-1,true,1\n2,2,a,200,Users 1-1,true,1\n")
+    samples, row_count = tail.new_samples()
+    assert ([found.elapsed_ms for found in samples], row_count) == ([2], 1)
+    with path.open("a") as out:
+        out.write(rows + "3,3,a,200,Users 1-1,true,1\n")
+    samples, row_count = tail.new_samples()
+    assert ([found.elapsed_ms for found in samples], row_count) == ([3], 1)
+
+
+def test_a_line_shows_everything_one_wants_to_know():
+    figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
+    assert line(figures, 61, 100) == (
+        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | 90 % 1010 ms"
+    )
+
+
+def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
+    path = tmp_path / "samples.jtl"
+    tail = JtlTail(path)
+    assert tail.new_samples() == ([], 0)
+    seen = []
+    with path.open("w") as out:
+        for text in (
+            HEADER + "1,10,a,200,Users 1-1,true,1\n2,2",
+            "0,a,200,Users 1-1,true,2\n",
+            "",
+            "3,30,a,200,U,true,3\n",
+        ):
+            out.write(text)
+            out.flush()
+            seen.append([found.elapsed_ms for found in tail.new_samples()[0]])
+    assert seen == [[10], [20], [], [30]]
+
+
+def test_where_the_output_is_no_terminal_a_plain_line_comes_every_ten_seconds():
+    out = io.StringIO()
+    with Progress(Console(file=out, width=200)) as progress:
+        for second in range(1, 26):
+            progress.show(LiveFigures(second, 0, 1, 1.0, None, None), float(second), 30.0)
+    assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == ["0:10 of 0:30", "0:20 of 0:30"]
+    assert "\x1b" not in out.getvalue()

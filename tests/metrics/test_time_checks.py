@@ -1,0 +1,320 @@
+"""Time: gaps, stalls, steps of a clock, appended runs. Every run here has a true rate that is known."""
+
+import json
+
+import pytest
+
+from harness.jtl.csv import Dropped
+from harness.jtl.inputs import resolve
+from harness.metrics.coordinated_omission import corrected_times
+from harness.metrics.gaps import Gap, find_gaps
+from harness.metrics.histogram import Histogram
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import SecondFigures, parse_window
+from harness.report.jtls import summary_of_jtls
+from harness.report.summary import RunSummary, summarise, window_of
+from harness.run.record import OPEN
+from tests.support.factories import closed_load, record, sample, tally_of
+
+START_MS = 1_700_000_000_000
+STEADY = parse_window("steady")
+
+
+def even(length_s, per_s=50, elapsed_ms=200, from_s=0.0, users=10, begin_ms=START_MS):
+    """Return the samples of `users` users, `per_s` ends a second."""
+    step_ms = 1000 / per_s
+    return [
+        sample(
+            elapsed_ms=elapsed_ms,
+            start_ms=begin_ms + round(1000 * from_s + place * step_ms) - elapsed_ms,
+            all_threads=users,
+        )
+        for place in range(1, int(length_s * per_s) + 1)
+    ]
+
+
+def shifted(samples, step_ms):
+    return [one._replace(start_ms=one.start_ms + step_ms) for one in samples]
+
+
+def a_run(took_s, users=10, **changes):
+    load = closed_load(users=users, duration_s=None, **changes.pop("load", {}))
+    whole_s = round(took_s)
+    ended = f"2026-01-01T{whole_s // 3600:02d}:{whole_s % 3600 // 60:02d}:{whole_s % 60:02d}Z"
+    return record(load=load, took_s=took_s, ended_at=ended, **changes)
+
+
+def summary_of(samples, run=None, dropped=None):
+    tally = tally_of(samples)
+    window = window_of(tally, STEADY, run) if run else None
+    return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, window=window)
+
+
+def codes(summary):
+    return {caveat.code for caveat in summary.caveats}
+
+
+# Steps of a clock
+
+
+def test_a_run_without_a_step_is_valid():
+    summary = summary_of(even(120), a_run(123.0))
+    assert summary.verdict.state == "VALID"
+    assert codes(summary) <= {"few-samples", "closed-model"}
+
+
+@pytest.mark.parametrize(
+    ("step_s", "state", "reason"),
+    [
+        (10, "DOUBTFUL", "a clock was set during the run"),
+        (3600, "INVALID", "a clock was set by about +59 min 57 s"),
+        (-30, "INVALID", "a clock was set by about −30 s"),
+    ],
+)
+def test_a_step_of_the_generators_clock_leaves_no_valid_run_and_does_not_blame_the_generator(step_s, state, reason):
+    whole = even(120)
+    samples = whole[:3000] + shifted(whole[3000:], 1000 * step_s)
+    summary = summary_of(samples, a_run(123.0))
+    assert summary.verdict.state == state
+    assert reason in "; ".join(summary.verdict.reasons)
+    assert "clock-step" in codes(summary)
+    assert "littles-law" not in codes(summary)
+
+
+def test_a_step_back_that_the_samples_do_not_show_is_seen_by_the_two_clocks_of_the_run():
+    run = a_run(123.0)
+    summary = summary_of(even(90), record(load=run.load, took_s=123.0, ended_at="2026-01-01T00:01:33Z"))
+    assert summary.verdict.state == "INVALID"
+    assert "by the wall clock the run took 1 min 33 s, by the monotonic clock 2 min 3 s" in summary.verdict.reasons[0]
+
+
+def test_parts_of_samples_that_are_written_after_the_whole_are_no_step():
+    samples = even(60, elapsed_ms=5000)
+    parts = [
+        part for one in samples for part in (one, one._replace(label="Pay-0", elapsed_ms=100))
+    ]  # ends 4.9 s earlier
+    assert "clock-step" not in codes(summary_of(parts, a_run(70.0, users=500)))
+
+
+# Gaps and missing rows
+
+
+def test_rows_that_a_full_disk_lost_in_mid_run_make_it_invalid():
+    # 61 req/s; 2.5 s without rows, and one torn record.
+    whole = even(15, per_s=61, elapsed_ms=160)
+    samples = [one for one in whole if not START_MS + 7000 <= one.end_ms < START_MS + 9500]
+    summary = summary_of(samples, a_run(18.0), Dropped(1, [(428, "torn record")]))
+    (gap,) = summary.gaps
+    assert (gap.from_s, gap.is_waited) == (8, False)  # the first start is in the second before
+    assert gap.length_s == pytest.approx(2.5, abs=0.15)
+    assert summary.verdict.state == "INVALID"
+    (reason,) = summary.verdict.reasons
+    assert reason.startswith("samples of about 2.")
+    assert reason.endswith(" s are missing from the JTL: 8 s to 10 s")
+
+
+def test_a_bare_jtl_with_an_hours_gap_says_the_rate_without_it():
+    # Two runs of 100 req/s and 60 s each, an hour apart: 12,000 samples in 3,720 s are 3.23 req/s.
+    summary = summary_of(even(60, per_s=100) + even(60, per_s=100, from_s=3660))
+    (text,) = (caveat.text for caveat in summary.caveats if caveat.code == "gap")
+    assert "No sample ended for 1 h 0 min" in text
+    found = float(text.partition("Without it the throughput is ")[2].partition(" req/s")[0])
+    assert found == pytest.approx(100, rel=0.01)
+    assert "--window FROM..TO, or split the file" in text
+
+
+def test_one_sample_a_thousand_seconds_ahead_is_a_gap():
+    ahead = even(60, per_s=100)
+    ahead[3000] = ahead[3000]._replace(start_ms=ahead[3000].start_ms + 1_000_000)
+    summary = summary_of(ahead)
+    assert {"gap", "clock-step"} <= codes(summary)
+    assert summary.verdict.state == "DOUBTFUL"
+
+
+def test_another_header_line_is_an_appended_run(tmp_path):
+    head = "timeStamp,elapsed,label,success,allThreads\n"
+    rows = "".join(f"{START_MS + 10 * place},5,Pay,true,1\n" for place in range(1000))
+    later = "".join(f"{START_MS + 10_000 + 10 * place},5,Pay,true,1\n" for place in range(1000))
+    path = tmp_path / "two.jtl"
+    path.write_text(head + rows + head + later)
+    summary = summary_of_jtls(resolve([str(path)]))
+    (text,) = (caveat.text for caveat in summary.caveats if caveat.code == "appended")
+    assert "another header line (line 1002)" in text
+    path.write_text(head + rows)
+    assert "appended" not in codes(summary_of_jtls(resolve([str(path)])))
+
+
+def seconds(*parts):
+    """Return seconds of (how many, samples, elapsed each, users)."""
+    return [
+        SecondFigures(count, count * elapsed_ms, users if count else None)
+        for length, count, elapsed_ms, users in parts
+        for _ in range(length)
+    ]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        # One user whose requests take 10 s.
+        [SecondFigures(1, 10_000, 1) if second % 10 == 9 else SecondFigures(0, 0, None) for second in range(300)],
+        # FOLIO, one user: 2.4 req/s, and one request of 4 s.
+        seconds((100, 2, 414, 1), (3, 0, 0, 1), (1, 1, 4000, 1), (100, 2, 414, 1)),
+        # ThruZero, one user: 5.6 req/s, the page with nine feeds takes 8 s at first.
+        seconds((2, 5, 170, 1), (7, 0, 0, 1), (1, 1, 8000, 1), (12, 6, 170, 1)),
+        # A hundred users that think for 5 s in step.
+        [SecondFigures(100, 5000, 100) if second % 5 == 0 else SecondFigures(0, 0, None) for second in range(100)],
+        # 0.2 req/s of Poisson arrivals: 20 s without one are nothing unusual.
+        [
+            SecondFigures(1, 50, 3) if second in (3, 9, 11, 31, 35, 40, 41, 58, 70) else SecondFigures(0, 0, None)
+            for second in range(75)
+        ],
+        # A slow ramp: one user of ten, whose first requests take 4 s.
+        seconds((1, 1, 900, 1), (3, 0, 0, 1), (1, 1, 4000, 1), (60, 20, 500, 10)),
+        # A garbage collection of a second each 20 s.
+        seconds(*([(19, 40, 500, 20), (1, 0, 0, 20)] * 5), (5, 40, 500, 20)),
+        # Nothing at all.
+        [],
+        seconds((1, 1, 5, 1)),
+    ],
+)  # fmt: skip
+def test_what_is_usual_in_a_run_is_no_gap(run):
+    assert find_gaps(run) == ()
+
+
+def test_a_second_without_samples_at_a_high_rate_is_no_gap_and_two_are():
+    assert find_gaps(seconds((30, 100, 100, 10), (1, 0, 0, 10), (30, 100, 100, 10))) == ()
+    assert find_gaps(seconds((30, 100, 100, 10), (2, 0, 0, 10), (30, 100, 100, 10))) == (Gap(30, 32, 2.0, False, 10),)
+
+
+# Stalls
+
+
+def stalled(stall_s=5, length_s=30, users=10, elapsed_ms=10):
+    """Return a run of 10 users at 10 ms whose system stands still from second 15 on."""
+    before = [
+        sample(elapsed_ms=elapsed_ms, start_ms=START_MS + turn * elapsed_ms, all_threads=users)
+        for turn in range(15_000 // elapsed_ms)
+        for _ in range(users)
+    ]
+    held_up = [sample(elapsed_ms=1000 * stall_s, start_ms=START_MS + 15_000, all_threads=users) for _ in range(users)]
+    rest_s = length_s - 15 - stall_s
+    return [*before, *held_up, *shifted(before[: rest_s * 1000 // elapsed_ms * users], (15 + stall_s) * 1000)]
+
+
+def test_a_closed_run_that_stands_still_is_doubtful_and_has_corrected_figures():
+    summary = summary_of(stalled(), a_run(33.0))
+    assert summary.verdict.state == "DOUBTFUL"
+    assert "no sample ended for a while although users were active" in summary.verdict.reasons
+    (gap,) = summary.gaps
+    assert (gap.is_waited, gap.user_count) == (True, 10)
+    assert gap.length_s == pytest.approx(5, abs=0.1)
+    total = summary.group("load").total
+    assert total.p90_ms == 10
+    assert summary.corrected.expected_interval_ms == 10.0
+    assert 1900 <= summary.corrected.percentiles_ms["90"] <= 2100
+    assert "littles-law" not in codes(summary)
+
+
+def test_the_correction_by_hand():
+    # 25,000 samples of 10 ms, and 10 of 5,000 ms. Each of the 10 gets 4,990, 4,980, …, 10: 499. So 30,000 samples, of
+    # which 25,010 take 10 ms, and 10 each of 20, 30, …, 5,000 ms. Rank 27,000 is the 199th of these values.
+    times = Histogram({10: 25_000, 5000: 10})
+    corrected = corrected_times(times, [Gap(15, 20, 5.0, True, 10)], 0.0, ("50", "90", "95", "99"))
+    assert corrected.added_count == 4990
+    assert corrected.percentiles_ms == {"50": 10, "90": 2000, "95": 3500, "99": 4700}
+    assert corrected.max_ms == 5000
+    # 25,010 x 10 + 10 x (20 + 30 + … + 5,000), the last of which is measured
+    assert corrected.average_ms == pytest.approx((250_100 + 10 * (10 * 500 * 501 / 2 - 10)) / 30_000)
+
+
+def test_think_time_is_part_of_the_expected_interval():
+    # 10 ms + 990 ms: a request of 5 s keeps its user from four others, of 4, 3, 2 and 1 s.
+    times = Histogram({10: 100, 5000: 1})
+    corrected = corrected_times(times, [Gap(15, 20, 5.0, True, 10)], 0.99, ("50", "90"))
+    assert (corrected.expected_interval_ms, corrected.added_count) == (1000.0, 4)
+
+
+def test_a_long_stall_of_fast_requests_is_corrected_in_steps():
+    # 600 s at 1 ms: 600,000 requests a user were not sent.
+    corrected = corrected_times(Histogram({1: 1000, 600_000: 1}), [Gap(1, 601, 600.0, True, 1)], 0.0, ("50",))
+    assert corrected.added_count == pytest.approx(599_999, rel=0.002)
+    assert corrected.percentiles_ms["50"] == pytest.approx(299_500, rel=0.005)
+
+
+def test_an_open_load_that_stands_still_has_true_figures_and_a_warning_only():
+    run = a_run(33.0, users=None, load={"model": OPEN, "rate_per_s": 1000.0})
+    summary = summary_of(stalled(), run)
+    assert summary.corrected is None
+    assert "pause" in codes(summary)
+    assert "stall" not in codes(summary)
+
+
+def test_a_stall_at_the_end_is_neither_trimmed_nor_blamed_on_the_generator():
+    # The system stops 12 s after the start of a run of 15 s for 20 s; then all samples end.
+    before = [one for one in stalled() if one.end_ms <= START_MS + 12_000]
+    hung = [sample(elapsed_ms=20_000, start_ms=START_MS + 12_000, all_threads=10 - user) for user in range(10)]
+    summary = summary_of(before + hung, a_run(36.0))
+    assert summary.window.tail_cut_s == 0
+    assert summary.group("load").total.max_ms == 20_000
+    assert summary.verdict.state == "DOUBTFUL"
+    assert "stall" in codes(summary)
+    assert "littles-law" not in codes(summary)
+    assert summary.corrected.percentiles_ms["90"] > 10_000
+
+
+def test_the_summary_comes_back_from_its_json_with_gaps_thirds_and_correction_and_without_them():
+    summary = summary_of(stalled(), a_run(33.0))
+    data = json.loads(json.dumps(summary.to_json()))
+    assert RunSummary.from_json(data) == summary
+    for key in ("gaps", "thirds", "corrected"):
+        del data[key]
+    old = RunSummary.from_json(data)
+    assert (old.gaps, old.thirds, old.corrected) == ((), None, None)
+
+
+# Thirds
+
+
+def test_the_thirds_of_the_window_are_printed_by_hand():
+    # 90 s: 100 ms and 10 req/s in the first 30 s, 50 ms and 20 req/s in the last.
+    samples = even(30, 10, 100, -0.05) + even(30, 15, 70, 29.95) + even(30, 20, 50, 59.95)
+    tally = tally_of(samples)
+    window = window_of(tally, parse_window("1..91"), None)
+    summary = summarise(tally, Dropped(), "x.jtl", window=window)
+    assert summary.thirds.text == ("First third of the window: 100 ms, 10.0 req/s; last third: 50 ms, 20.0 req/s.")
+
+
+# Little's law
+
+
+@pytest.mark.parametrize(("busy", "is_off"), [(3, True), (120, True), (150, False)])
+def test_littles_law_speaks_in_a_short_window_when_it_is_off_by_half(busy, is_off):
+    # 200 users for 4 s, of whom `busy` are accounted for: 40 ms each. Found was 27 of 2,000 without a word.
+    samples = even(4, per_s=25 * busy, elapsed_ms=40, users=200)
+    assert ("littles-law" in codes(summary_of(samples, a_run(6.0, users=200)))) is is_off
+
+
+# Order
+
+
+def test_two_parts_of_a_file_have_the_order_of_the_whole():
+    samples = even(10)
+    back = shifted(samples, -30_000)
+    whole = tally_of([*samples, *back])
+    first, second = tally_of(samples), tally_of(back)
+    first.merge(second)
+    assert (whole.back_ms, first.back_ms) == (39_980, 39_980)
+    other = SampleTally(file=1)
+    other.add(sample(start_ms=1000))
+    first.merge(other)
+    assert first.back_ms == 39_980  # another file begins when it likes
+
+
+def test_a_stall_in_which_a_single_answer_arrives_is_no_hole_in_the_file():
+    # 50 users and 50 req/s. Nothing ends in second 41 and 43, and a single answer in second 42; then come the others.
+    run = [SecondFigures(50, 50_000, 50)] * 40
+    run += [SecondFigures(13, 13_000, 50), SecondFigures(0, 0, None), SecondFigures(1, 2_700, 50)]
+    run += [SecondFigures(0, 0, None), SecondFigures(33, 33 * 5_000, 50), SecondFigures(40, 40 * 3_000, 50)]
+    run += [SecondFigures(50, 50_000, 50)] * 40
+    assert [gap.is_waited for gap in find_gaps(run)] == [True, True]

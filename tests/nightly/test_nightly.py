@@ -1,0 +1,344 @@
+"""What a night came to, and its page, JUnit XML and summary: pure functions of its record and of the runs."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+
+from harness.base.errors import UsageError
+from harness.history.acceptance import Acceptance
+from harness.nightly.junit import junit_xml
+from harness.nightly.outcome import NightlyResult, nightly_result
+from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, Commits, NightlyRecord, NightRun, order_of
+from harness.nightly.render import headline, nightly_page
+from harness.nightly.step_summary import LIMIT_BYTES, step_summary
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
+from harness.run.record import HostRecord
+from tests.support.factories import closed_load
+from tests.support.nights import ended, entries, entry, load, night
+
+STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0)
+
+
+def result_of(record: NightlyRecord, *runs) -> NightlyResult:
+    return nightly_result(record, runs, ())
+
+
+def page_of(result: NightlyResult) -> str:
+    return nightly_page(result, {}, "seen by nobody")
+
+
+def test_runs_go_in_rounds_and_a_load_with_fewer_repeats_drops_out():
+    loads = (load(repeats=2), load(repeats=1), load(repeats=3))
+    assert [(run.load, run.turn) for run in order_of(loads)] == [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (2, 3)]
+
+
+def test_a_record_comes_back_from_its_json():
+    record = night(ended(), NightRun(0, 2), commits=Commits("abc", 2, ("def two", "cde one")))
+    assert NightlyRecord.from_json(json.loads(json.dumps(record.to_json())), "x") == record
+
+
+def test_how_long_runs_take_is_learnt_from_valid_ones_also_those_before_an_interruption():
+    runs = (
+        ended(), ended(2, exit_code=1, took_s=120.0), ended(3, exit_code=3, took_s=2.0), NightRun(0, 4, exit_code=130),
+    )  # fmt: skip
+    assert night(*runs).lengths_s == ((100.0, 112.4), (100.0, 120.0))
+
+
+def test_what_is_no_record_is_refused():
+    with pytest.raises(UsageError, match=r"x\.json: not the record of a night"):
+        NightlyRecord.from_json({"format_version": 1}, "x.json")
+
+
+def test_a_night_like_those_before_is_ok():
+    result = result_of(night(ended()), *entries(*STEADY, 100.0))
+    assert (result.verdict, result.exit_code) == ("OK", 0)
+    assert headline(result) == "OK: 1 run, nothing is worse than in the nights before."
+
+
+def test_the_headline_does_not_deny_what_is_worse_by_less_than_nights_differ():
+    # 12 nights about 100 ms, 9 about 108 ms: there is a change point, and each night is within the limit.
+    before = (103, 96, 98, 101, 97, 100, 101, 98, 96, 101, 103, 98)
+    result = result_of(night(ended()), *entries(*before, 107, 113, 106, 106, 116, 103, 111, 102, 106))
+    assert result.verdict == "OK"
+    assert headline(result) == "OK: 1 run; 1 figure is worse since 2026-11-13, by less than nights differ."
+    assert "worse since 2026-11-13, but within what nights are apart" in page_of(result)
+
+
+def test_a_first_night_is_ok_and_says_that_it_judged_nothing():
+    result = result_of(night(ended()), *entries(100.0))
+    assert (result.verdict, result.exit_code) == ("OK", 0)
+    assert headline(result) == "OK: 1 run; 1 figure not judged yet, for there are too few nights."
+    assert "- measured for the first time: tiny, 2 users\n" in page_of(result)
+
+
+def test_a_slower_night_warns_and_a_second_one_fails():
+    result = result_of(night(ended()), *entries(*STEADY, 130.0))
+    assert (result.verdict, result.exit_code) == ("WARNED", 0)
+    result = result_of(night(ended()), *entries(*STEADY, 130.0, 131.0))
+    assert (result.verdict, result.exit_code) == ("REGRESSED", 1)
+    text = page_of(result)
+    assert "**REGRESSED: 1 figure worse than the nights before.**" in text
+    # 131 against 100, the median of the steady nights.
+    assert "- REGRESSED: tiny, 2 users: TOTAL average ms: 131 against 100 (+31.00 %, limit" in text
+    assert "since 2026-11-20" in text
+    assert "--since 2026-11-20 --plan tiny --users 2" in text
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict", "state", "exit_code"),
+    [
+        (ended(), Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",)), "GOAL MISSED", 1),
+        (ended(), Verdict(INVALID, ("web died",), (), ()), "INVALID", 3),
+        (ended(), Verdict(INTERRUPTED, ("stopped by hand",), (), ()), "INVALID", 3),
+        (
+            ended(run=None, problem="scripts/run ended with code 3: no licence"),
+            Verdict(VALID, (), (), ()),
+            "INVALID",
+            3,
+        ),
+        (ended(run=None, state=NOT_RUN, problem="no time for it"), Verdict(VALID, (), (), ()), "INVALID", 3),
+        (ended(run=None, state=UNDER_WAY), Verdict(VALID, (), (), ()), "INVALID", 3),
+    ],
+    ids=["goal missed", "invalid", "interrupted", "failed", "no time", "killed"],
+)
+def test_a_run_that_is_not_as_it_should_be_is_told_with_its_reason(run, verdict, state, exit_code):
+    result = result_of(night(run), *entries(*STEADY), entry(verdict=verdict))
+    assert (result.verdict, result.exit_code) == (state, exit_code)
+    why = run.problem or (*verdict.reasons, *verdict.goals_missed, "the night was stopped before")[0]
+    assert re.search(rf": {re.escape(why)}(; \[its output\]\(2026-11-21/01-tiny\.log\))?\n", page_of(result))
+
+
+def test_a_regression_beside_an_invalid_run_is_a_regression_and_both_are_told():
+    broken = ended(2, load=1, run=None, problem="it hung")
+    record = night(ended(), broken, loads=(load(), load(plan="shop", title="shop, 5 users")))
+    result = result_of(record, *entries(*STEADY, 130.0, 131.0))
+    assert result.exit_code == 1
+    assert headline(result) == "REGRESSED: 1 figure worse than the nights before; 1 of 2 runs FAILED."
+
+
+def test_what_is_not_in_the_storage_makes_the_night_incomplete():
+    result = result_of(night(ended(), storage_problems=("tiny/run-261121_1 was not pushed: 503",)), *entries(*STEADY))
+    assert (result.verdict, result.exit_code) == ("INVALID", 3)
+    assert "- STORAGE: tiny/run-261121\\_1 was not pushed: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
+
+
+def test_nights_after_this_one_and_other_folders_runs_do_not_matter():
+    record = night(ended())
+    runs = entries(*STEADY, 100.0)
+    later = [entry("261122", 1, 900.0), entry("261123", 1, 900.0)]
+    assert page_of(result_of(record, *runs, *later)) == page_of(result_of(record, *runs))
+
+
+def test_what_is_set_up_in_another_way_and_what_was_committed_is_told():
+    before = entry("261120", versions={"java": "17.0.14", "jmeter": "5.6.3"})
+    commits = Commits("aaaaaaaaaaaaaaaa", 3, ("ccc Faster | not", "bbb Slower"))
+    text = page_of(result_of(night(ended(), commits=commits), before, entry()))
+    assert "- version of java: 17.0.14 in the night of 2026-11-20, now 17.0.15\n" in text
+    assert "- 3 commits since the last night, aaaaaaaaaaaa..0123456789ab:\n" in text
+    assert "\n  - ccc Faster \\| not\n  - bbb Slower\n  - and 1 more\n" in text
+
+
+def test_a_night_that_was_interrupted_says_so_first():
+    result = result_of(night(ended(), NightRun(0, 2), state=RUNNING), *entries(*STEADY))
+    assert headline(result).startswith("INTERRUPTED, so far INVALID: 1 of 2 runs NOT RUN")
+
+
+def test_the_page_is_the_same_every_time_and_keeps_notes_and_no_text_breaks_it():
+    record = night(ended(problem="a | b\n<script>"), title="Night | <b>", command="make nightly SUITE=-->x")
+    runs = entries(*STEADY, 130.0, 131.0)
+    text = page_of(result_of(record, *runs))
+    assert text == page_of(result_of(record, *reversed(runs)))
+    assert "\nseen by nobody\n" in text
+    assert "<script>" not in text.replace("\\<script\\>", "")
+    assert text.count("-->") == text.count("<!--")
+
+
+def test_junit_has_a_case_for_each_run_and_each_check(tmp_path):
+    missed = Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",))
+    runs = [ended(), ended(2), ended(3, run=None, problem="no \x1b[31mlicence\x00"), ended(4, state=NOT_RUN, run=None)]
+    found = [*entries(*STEADY, 130.0), entry("261121", 1, 131.0), entry("261121", 2, 131.0, verdict=missed)]
+    path = tmp_path / "x.xml"
+    text = junit_xml(result_of(night(*runs), *found))
+    path.write_text(text, encoding="utf-8")
+    ran, gate = JUnitXml.fromfile(str(path))
+    assert [type(case.result[0]) if case.result else None for case in ran] == [None, Failure, Error, Skipped]
+    assert [case.result[0].message for case in ran if case.result][1] == "no \ufffd[31mlicence\ufffd"
+    assert (ran.tests, ran.failures, ran.errors, ran.skipped, ran.time) == (4, 1, 1, 1, 449.6)
+    (check,) = gate
+    assert (check.classname, check.name) == ("gate.tiny", "tiny, 2 users, local: TOTAL average ms")
+    assert "\x1b" not in text
+
+
+def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_the_reason():
+    warned = junit_xml(result_of(night(ended()), *entries(*STEADY, 130.0)))
+    gate = list(JUnitXml.fromstring(warned.encode()))[1]
+    (case,) = gate
+    assert case.result == []
+    assert case.system_out.startswith("WARNED: TOTAL average ms: 130 against 100 (+30.00 %")
+    first = junit_xml(result_of(night(ended()), *entries(100.0)))
+    (case,) = list(JUnitXml.fromstring(first.encode()))[1]
+    assert "0 nights before it" in case.result[0].message
+
+
+def test_times_of_a_few_ms_are_told_exactly():
+    text = page_of(result_of(night(ended()), *entries(*(value / 70 for value in STEADY), 1.73)))
+    assert "TOTAL average ms: 1.73 against 1.43 (+21.1" in text
+    assert "| TOTAL | average ms | WARNED | 1.73 | 1.43 |" in text
+
+
+def test_a_better_night_says_too_that_nothing_is_worse():
+    result = result_of(night(ended()), *entries(*STEADY, 70.0))
+    assert headline(result) == "OK: 1 run, nothing is worse than in the nights before; 1 figure better."
+
+
+def test_an_accepted_change_stands_on_the_page_with_its_reason():
+    accepted = Acceptance("2026-11-20", "tiny", None, None, None, None, "checked twice")
+    result = nightly_result(night(ended()), entries(*STEADY, 130.0, 131.0), [accepted])
+    assert "\nTOTAL average ms: accepted since 2026-11-20: checked twice.\n" in page_of(result)
+
+
+def test_a_new_machine_is_not_said_to_be_as_good_as_before():
+    host = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
+    result = result_of(night(ended()), *entries(*STEADY), entry(host=host))
+    assert headline(result) == "OK: 1 run; 1 load not judged, for its history begins anew."
+    assert "- NEW ENVIRONMENT: tiny, 2 users: a history begins; since the night of 2026-11-20" in page_of(result)
+
+
+def test_a_night_without_a_value_does_not_say_twice_why():
+    verdict = Verdict(INVALID, ("web died; web.log: 100 words",), (), ())
+    text = page_of(result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict)))
+    assert text.count("100 words") == 1
+    assert "- NO VALUE: tiny, 2 users: no run is valid; its history goes on without this night\n" in text
+
+
+def test_a_label_that_no_run_has_is_no_good_night():
+    result = result_of(night(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
+    assert (result.verdict, result.exit_code) == ("INVALID", 3)
+    assert "- NO LABEL: Pya: the suite judges it, and no run has it\n" in page_of(result)
+    gate = list(JUnitXml.fromstring(junit_xml(result).encode()))[1]
+    assert [(case.name, type(case.result[0])) for case in gate if case.result] == [("Pya", Error)]
+    # It may be that of a plan that did not run.
+    assert result_of(night(ended(state=NOT_RUN, run=None), labels=("Pya",)), *entries(*STEADY)).missing_labels == ()
+
+
+def test_a_summary_has_no_comments_pictures_and_links_to_files_that_are_not_there():
+    page = (
+        "<!-- generated -->\n# Nightly\n\n**OK.**\n\n![a \\[b\\] c](2026-11-21/x.svg)\n\n"
+        "- [run-01_1](tiny/run-01_1.md) and [docs](https://example.org/a)\n"
+    )
+    assert step_summary(page, "x.md") == "# Nightly\n\n**OK.**\n\n- run-01_1 and [docs](https://example.org/a)\n"
+
+
+def test_a_summary_that_is_too_long_is_cut_between_lines_and_says_so():
+    line = "ü" * 1000 + "\n"  # 2,001 bytes
+    page = "# Nightly\n" + line * 600
+    text = step_summary(page, "reports/nightly/x.md")
+    assert LIMIT_BYTES - 2100 < len(text.encode()) <= LIMIT_BYTES
+    kept = text.count(line)
+    assert text.endswith(f"\n… cut here: {600 - kept} lines more are in reports/nightly/x.md\n")
+    assert set(re.sub("[ü\n]", "", text.partition("…")[0])) == set("# Nightly")
+
+
+def test_a_summary_shares_its_room_with_what_stands_there():
+    # The last line takes 42 bytes when it says 100: there is room for nine lines of two bytes.
+    assert step_summary("a\n" * 100, "x.md", 60) == "a\n" * 9 + "\n… cut here: 91 lines more are in x.md\n"
+
+
+def test_figures_with_too_few_samples_to_be_judged_are_named():
+    few = entry()
+    assert few.result
+    pay = few.result.labels[0]
+    result = replace(few.result, total=replace(pay, sample_count=1_100))
+    record = night(ended(), metrics=("average", "99"), labels=())
+    text = page_of(result_of(record, replace(few, result=result)))
+    # 99 % lines are judged from 5,000 samples on.
+    assert "\nToo few samples to judge: TOTAL 99 % ms.\n" in text
+
+
+def test_a_load_with_too_few_samples_for_any_figure_is_not_said_to_be_fine():
+    few = entry()
+    assert few.result and few.result.total
+    result = replace(few.result, total=replace(few.result.total, sample_count=99))
+    found = result_of(night(ended()), replace(few, result=result))
+    assert headline(found) == "OK: 1 run; 1 load not judged, for there are too few samples."
+    assert "\nToo few samples to judge: TOTAL average ms.\n" in page_of(found)
+
+
+NOT_STEADY = Verdict(DOUBTFUL, ("not steady",), (), ())
+
+
+def test_a_doubtful_run_is_told_with_its_reason_and_is_not_judged():
+    # 300 ms against 100 would be a regression, were they the system's.
+    result = result_of(night(ended()), *entries(*STEADY), entry(average_ms=300.0, verdict=NOT_STEADY))
+    assert (result.verdict, result.exit_code, result.exit_code_if(sure=True)) == ("DOUBTFUL", 0, 3)
+    assert headline(result) == "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged, for no run of it is VALID."
+    text = page_of(result)
+    assert "- DOUBTFUL: [run-261121\\_1](tiny/run-261121_1.md) of tiny, 2 users: not steady\n" in text.replace(
+        "[run-261121_1]", "[run-261121\\_1]"
+    )
+    assert [check.state for check in result.checks] == ["NO VALUE"]
+
+
+def test_a_doubtful_night_takes_no_part_in_what_is_normal():
+    doubtful = [entry(f"2611{day}", average_ms=900.0, verdict=NOT_STEADY) for day in range(10, 21)]
+    calm = [entry(f"2611{day:02d}", average_ms=value) for day, value in zip(range(1, 10), STEADY, strict=False)]
+    result = result_of(night(ended()), *calm, *doubtful, entry(average_ms=130.0))
+    (check,) = result.checks
+    assert (check.state, check.night_count, check.baseline) == ("WARNED", len(calm), pytest.approx(100, abs=3))
+
+
+def test_a_load_is_judged_by_its_other_rounds_and_the_night_is_still_doubtful():
+    runs = [ended(), ended(2, turn=2)]
+    found = [*entries(*STEADY, 100.0), entry(number=2, average_ms=300.0, verdict=NOT_STEADY)]
+    result = result_of(night(*runs), *found)
+    assert headline(result) == "DOUBTFUL: 1 of 2 runs DOUBTFUL."
+    assert [(check.state, check.value) for check in result.checks] == [("OK", 100.0)]
+
+
+@pytest.mark.parametrize(
+    ("before", "other", "state", "sure_code"),
+    [
+        ((130.0, 131.0), {}, "REGRESSED", 1),
+        ((130.0,), {}, "WARNED", 3),
+        ((100.0,), {"verdict": Verdict(INVALID, ("web died",), (), ())}, "INVALID", 3),
+        ((100.0,), {"verdict": Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",))}, "GOAL MISSED", 1),
+    ],
+)
+def test_a_doubtful_run_counts_for_less_than_everything_else_that_is_not_ok(before, other, state, sure_code):
+    runs = [ended(), ended(2, turn=2), ended(3, turn=3)]
+    found = [*entries(*STEADY, *before), entry(number=2, average_ms=before[-1], **other)]
+    result = result_of(night(*runs), *found, entry(number=3, verdict=NOT_STEADY))
+    assert (result.verdict, result.exit_code_if(sure=True)) == (state, sure_code)
+    assert "1 of 3 runs DOUBTFUL" in headline(result)
+
+
+def test_a_goal_that_a_doubtful_run_missed_is_missed():
+    verdict = Verdict(DOUBTFUL, ("not steady",), (), ("90 % line 2 ms, goal 1 ms",))
+    result = result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict))
+    assert (result.verdict, result.exit_code) == ("GOAL MISSED", 1)
+    assert "90 % line 2 ms, goal 1 ms; DOUBTFUL: not steady\n" in page_of(result)
+
+
+def test_junit_of_a_doubtful_run_is_neither_passed_nor_failed():
+    text = junit_xml(result_of(night(ended()), *entries(*STEADY), entry(verdict=NOT_STEADY)))
+    ran, gate = JUnitXml.fromstring(text.encode())
+    assert (ran.tests, ran.failures, ran.errors, ran.skipped) == (1, 0, 0, 1)
+    assert [case.result[0].message for case in ran] == ["DOUBTFUL: not steady"]
+    assert [type(case.result[0]) for case in gate] == [Skipped]
+
+
+def test_an_ok_night_says_nothing_of_a_load_that_was_not_judged():
+    one, few = entry(), entry(number=2)
+    assert few.run and few.result and few.result.total
+    run = replace(few.run, load=closed_load(users=5))
+    total = replace(few.result.total, sample_count=99)
+    few = replace(few, run=run, result=replace(few.result, run=run, total=total))
+    loads = (load(), load(title="tiny, 5 users", load=closed_load(users=5)))
+    found = result_of(night(ended(), ended(2, load=1), loads=loads), *entries(*STEADY), one, few)
+    assert headline(found) == (
+        "OK: 2 runs, nothing that was judged is worse than in the nights before; 1 load not judged, for there are too "
+        "few samples."
+    )

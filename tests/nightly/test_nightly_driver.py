@@ -1,0 +1,364 @@
+"""scripts/nightly as a user calls it, with a fake JMeter at the edge of the process."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+
+import boto3
+import psutil
+import pytest
+from junitparser import JUnitXml
+
+from harness.base.errors import UsageError
+from harness.base.interrupts import Interrupts
+from harness.base.process import Launch
+from harness.nightly import command as nightly
+from harness.nightly.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
+from tests.conftest import ROOT, TINY_PLAN, start_front_door
+from tests.run.test_run import processes_of, wait_for
+from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.off_host import ALIAS, host, jmx, request
+
+SUITE = """format_version = 1
+title = "Nights"
+budget = "10m"
+slack = "30s"
+[[run]]
+plan = "tiny"
+users = 4
+duration = 2
+"""
+
+
+@pytest.fixture
+def start(home, tmp_path):
+    """Start scripts/nightly on a suite; output is captured as text."""
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 20"))
+
+    def started(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
+        (home / "env" / "nightly.toml").write_text(suite)
+        command = ["--suite", str(home / "env" / "nightly.toml"), "--home", str(home)]
+        command += ["--reports", str(nights(tmp_path)), "--build", str(tmp_path / "build"), *arguments]
+        return start_front_door("nightly", command, tmp_path, mode, environment)
+
+    return started
+
+
+def nights(tmp_path: Path) -> Path:
+    return tmp_path / "reports" / "nightly"
+
+
+def record_of(tmp_path: Path) -> dict:
+    """Return the record of the only night."""
+    (path,) = nights(tmp_path).glob("*.json")
+    return json.loads(path.read_text())
+
+
+def page_of(tmp_path: Path) -> str:
+    (path,) = nights(tmp_path).glob("20*.md")
+    return path.read_text()
+
+
+def under_way(tmp_path: Path, number: int) -> None:
+    """Wait until the run of that number takes samples."""
+    (samples,) = wait_for(lambda: list((nights(tmp_path) / "tiny").glob(f"run-*_{number}/samples.jtl")), 60)
+    wait_for(lambda: samples.read_text().count("\n") > 3, 30)
+
+
+def nothing_is_left(tmp_path: Path) -> bool:
+    return processes_of(tmp_path) == [] and list((tmp_path / "tmp").iterdir()) == []
+
+
+def arguments(home: Path, tmp_path: Path, suite: str) -> list[str]:
+    path = home / "env" / "nightly.toml"
+    path.write_text(suite)
+    return ["--suite", str(path), "--home", str(home), "--reports", str(nights(tmp_path))]
+
+
+def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
+    suite = SUITE.replace("[[run]]", 'repeats = 2\n[[run]]\nplan = "tiny"\n[[run]]')
+    assert nightly.main([*arguments(home, tmp_path, suite), "--dry-run"]) == 0
+    assert capsys.readouterr().out == (
+        "Nights: 4 runs, nothing is started\n"
+        "  1. tiny, profile local, round 1 of 2: 2 s\n"
+        "  2. tiny, 4 users, profile local, round 1 of 2: 2 s\n"
+        "  3. tiny, profile local, round 2 of 2: 2 s\n"
+        "  4. tiny, 4 users, profile local, round 2 of 2: 2 s\n"
+        "about 2 min 8 s in all, 30 s for each start among them; the budget is 10 min\n"
+    )
+    assert not nights(tmp_path).exists()
+
+
+def test_a_load_that_ends_by_itself_is_planned_with_its_budget(home, tmp_path, capsys):
+    suite = SUITE.replace("duration = 2", 'duration = "auto"').replace('"10m"', '"20m"')
+    assert nightly.main([*arguments(home, tmp_path, suite), "--dry-run"]) == 0
+    assert "  1. tiny, 4 users, profile local, round 1 of 1: 600 s\n" in capsys.readouterr().out
+
+
+BAD = [
+    ('plan = "tiny"', 'plan = "tinny"', "nightly.toml: tinny, 4 users: PLAN=tinny: unknown; did you mean tiny?"),
+    ("duration = 2", 'duration = 2\nenv = "moon"', "nightly.toml: tiny, 4 users: ENV=moon: unknown; there are:"),
+    ("duration = 2", "loops = 2", "nightly.toml: tiny, 4 users: loops end it, and how long that takes is not known"),
+    ("duration = 2", "duration = 2\nramp = 5", "nightly.toml: tiny, 4 users: RAMP=5 is not shorter than DURATION=2"),
+    ("duration = 2", "goal = { errors = 1 }", "nightly.toml: tiny, 4 users: ERRORS=1: has no % sign"),
+    ("duration = 2", 'target = "http://10.0.0.5:1"', "nightly.toml: tiny, 4 users: TARGET=http://10.0.0.5:1"),
+    ("duration", "duratoin", "env/nightly.toml [[run]]: unknown key duratoin; did you mean duration?"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[new for _, new, _ in BAD])
+def test_a_suite_that_cannot_be_measured_is_one_clear_line_before_anything_runs(home, tmp_path, old, new, message):
+    with pytest.raises(UsageError) as refused:
+        nightly.main(arguments(home, tmp_path, SUITE.replace(old, new)))
+    assert str(refused.value).startswith(message)
+    assert len(str(refused.value).splitlines()) == 1
+    assert not nights(tmp_path).exists()
+
+
+@pytest.mark.real
+def test_a_night_goes_on_after_runs_that_fail_and_its_page_tells_all(finished, home, tmp_path):
+    system = home / "systems" / "broken" / "system.toml"
+    system.parent.mkdir()
+    tiny = (home / "systems" / "tiny" / "system.toml").read_text()
+    system.write_text(tiny.replace('"-m", "http.server"', '"-c", "raise SystemExit(\'no licence\')"'))
+    (home / "plans" / "broken.toml").write_text(TINY_PLAN.replace('system = "tiny"', 'system = "broken"'))
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    # The broken one is over at once: that says nothing of how long the last one takes.
+    broken = '[[run]]\nplan = "broken"\nduration = "5m"\n[[run]]'
+    suite = SUITE.replace("[[run]]", broken) + "goal = { p90 = 5 }\n"
+    suite += '[[run]]\nplan = "tiny"\nusers = 3\nduration = "599s"\n'
+    code, out = finished(suite=suite, GITHUB_STEP_SUMMARY=str(summary))
+    assert code == 1, out  # the goal that was missed counts more than the run that failed
+    page = page_of(tmp_path)
+    assert "**GOAL MISSED: 1 of 3 runs FAILED; 1 of 3 runs with its goal missed; 1 of 3 runs NOT RUN;" in page
+    assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
+    assert "90 % line 20 ms, goal 5 ms" in page
+    assert "no time for it: it needs about 10 min" in page
+    assert str(tmp_path) not in page
+    states = [(run["state"], run["exit_code"]) for run in record_of(tmp_path)["runs"]]
+    assert states == [("ended", 3), ("ended", 1), ("not run", None)]
+    (xml,) = nights(tmp_path).glob("*.xml")
+    assert (JUnitXml.fromfile(str(xml)).errors, JUnitXml.fromfile(str(xml)).failures) == (1, 1)
+    assert summary.read_text().startswith("before\n# Nights ")
+    assert "GOAL MISSED" in summary.read_text()
+    # The same bytes again, out of what is kept.
+    before = {path: path.read_bytes() for path in nights(tmp_path).glob("20*.*") if path.is_file()}
+    command = [ROOT / "aggregate.py", "nightly", record_of(tmp_path)["name"], "--reports", nights(tmp_path)]
+    assert subprocess.run([*command, "--home", home], check=False, capture_output=True).returncode == 1
+    assert {path: path.read_bytes() for path in before} == before
+    assert nothing_is_left(tmp_path)
+
+
+@pytest.mark.real
+def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished, home, tmp_path):
+    suite = SUITE.replace("duration = 2", "duration = 4")
+    mine = home / "env" / "mine.toml"
+    mine.write_text(suite)
+    process = start("--suite", str(mine))
+    under_way(tmp_path, 1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    assert "**INTERRUPTED, so far INVALID: 1 of 1 run NOT RUN" in page_of(tmp_path)
+    (report,) = (nights(tmp_path) / "tiny").glob("run-*.md")
+    assert "INTERRUPTED" in report.read_text()
+    assert "go on with: make nightly SUITE=env/mine.toml RESUME=1\n" in out
+    assert nothing_is_left(tmp_path)
+    code, out = finished("--resume", suite=suite.replace("users = 4", "users = 5"))
+    assert (code, out.count("\n")) == (2, 1)
+    assert "the suite is not the one that" in out
+    code, out = finished("--resume", suite=suite)
+    assert code == 0, out
+    assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["2"]
+    code, out = finished("--resume", suite=suite)
+    assert code == 2
+    assert "has come to its end" in out
+
+
+@pytest.mark.real
+def test_kill_9_of_a_night_leaves_nothing_running_and_loses_nothing(start, finished, tmp_path):
+    suite = SUITE.replace("duration = 2", "duration = 3\nrepeats = 2")
+    process = start(suite=suite)
+    under_way(tmp_path, 2)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    wait_for(lambda: nothing_is_left(tmp_path), 30)
+    code, out = finished("--resume", suite=suite)
+    assert code == 0, out
+    assert "goes on after 1 run\n" in out
+    runs = record_of(tmp_path)["runs"]
+    assert [(run["state"], run["run"].rpartition("_")[2]) for run in runs] == [("ended", "1"), ("ended", "3")]
+    (killed,) = (nights(tmp_path) / "tiny").glob("run-*_2.md")
+    # Its guardian sent TERM first: a harness that had the time for it wrote its report.
+    assert re.search("INTERRUPTED: stopped by hand|INVALID: the harness did not see the end", killed.read_text())
+
+
+@pytest.mark.real
+def test_a_run_that_takes_too_long_is_stopped_and_told(finished, home, tmp_path):
+    system = home / "systems" / "tiny" / "system.toml"  # never ready, and patient about it
+    text = system.read_text().replace('.http }}/"', '.http }}/nowhere"')
+    system.write_text(text.replace("deadline_s = 20", "deadline_s = 90"))
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 20", "overrun_s = 1"))
+    code, out = finished(suite=SUITE.replace('slack = "30s"', 'slack = "2s"'))
+    assert code == 3, out
+    # Two seconds of load, one of overrun, two of slack.
+    assert "- FAILED: tiny, 4 users: stopped after 5 s, for it hung; [its output](" in page_of(tmp_path)
+    assert nothing_is_left(tmp_path)
+
+
+def believed(folder):
+    """Make runs of two seconds VALID: they are DOUBTFUL, and what is doubtful is not judged."""
+    for path in folder.glob("*/run-*.json"):
+        data = json.loads(path.read_text())
+        assert data["verdict"]["state"] in ("VALID", "DOUBTFUL"), data["verdict"]
+        data["verdict"] = {**data["verdict"], "state": "VALID", "reasons": []}
+        path.write_text(json.dumps(data))
+
+
+def rendered(folder, home, name):
+    """Return exit code and output of rendering a night's page again."""
+    command = [ROOT / "aggregate.py", "nightly", name, "--reports", folder, "--home", home]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.real
+def test_a_slower_night_warns_and_the_next_one_fails(finished, home, tmp_path):
+    code, out = finished()
+    assert code == 0, out
+    assert "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged, for no run of it is VALID." in out
+    believed(nights(tmp_path))
+    today = date.fromisoformat(record_of(tmp_path)["name"][:10])
+    for days in range(1, 11):
+        as_of(nights(tmp_path), today, today - timedelta(days=days))
+    forget(nights(tmp_path), today)
+    code, out = finished(mode="queueing")  # 40 ms instead of 20
+    assert code == 0, out
+    believed(nights(tmp_path))
+    code, out = rendered(nights(tmp_path), home, str(today))
+    assert code == 0, out
+    assert "WARNED: 1 figure worse for the first night" in out
+    as_of(nights(tmp_path), today, today - timedelta(days=1))
+    code, out = finished(mode="queueing")  # judged with the run of the first night of this date
+    assert code == 1, out
+    assert "REGRESSED: 1 figure worse than the nights before; 1 of 1 run DOUBTFUL." in out
+    page = (nights(tmp_path) / f"{today}-2.md").read_text()
+    yesterday = today - timedelta(days=1)
+    assert "**REGRESSED: 1 figure worse than the nights before" in page
+    assert "TOTAL average ms: 40 against 20 (+100.00 %, limit" in page
+    assert f"since {yesterday}" in page
+    assert f"accept --since {yesterday} --plan tiny --users 4" in page
+    (chart,) = (nights(tmp_path) / f"{today}-2").glob("*.svg")
+    assert f"]({today}-2/{chart.name})" in page
+    # The folder of the nights is a folder of reports, and the one above it does not take it for a plan.
+    for reports in (nights(tmp_path), nights(tmp_path).parent):
+        assert subprocess.run([ROOT / "aggregate.py", "summary", reports], check=False).returncode == 0
+    assert "nightly" not in (nights(tmp_path).parent / "SUMMARY.md").read_text()
+    site = [ROOT / "aggregate.py", "site", nights(tmp_path), "--output", tmp_path / "site"]
+    assert subprocess.run(site, check=False).returncode == 0
+
+
+@pytest.mark.real
+def test_a_night_fetches_earlier_figures_pushes_its_runs_and_survives_a_storage_that_is_gone(finished, tmp_path):
+    asked = ("--s3", "s3://kept/load")
+    with moto_server() as address:
+        access = {**ENVIRONMENT, "AWS_ENDPOINT_URL": address}
+        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
+        client = boto3.client("s3", endpoint_url=address, **keys)
+        assert finished(*asked, **access)[0] == 2  # there is no such bucket
+        assert not list(nights(tmp_path).glob("20*"))
+        client.create_bucket(Bucket="kept")
+        assert finished(*asked, **access)[0] == 0
+        shutil.rmtree(nights(tmp_path))  # another machine: it has no memory
+        code, out = finished(*asked, **access)
+        assert code == 0, out
+        assert record_of(tmp_path)["runs"][0]["run"].endswith("_2")
+        assert record_of(tmp_path)["storage_problems"] == []
+        keys = [found["Key"] for found in client.list_objects_v2(Bucket="kept")["Contents"]]
+        assert len({key.partition("/run=")[2].partition("/")[0] for key in keys}) == 2
+    shutil.rmtree(nights(tmp_path))
+    code, out = finished(*asked, **access)
+    assert code == 3, out
+    page = page_of(tmp_path)
+    assert "- STORAGE: figures of earlier nights were not fetched: " in page
+    assert "- STORAGE: tiny/run-" in page
+    assert "./aggregate.py push tiny/run-" in page.replace("\\", "")
+    assert "testing-secret" not in out + page
+
+
+def as_of(reports: Path, day: date, other: date) -> None:
+    """Put the first run of a day into the reports as if it had been measured on another one."""
+    old, new = (f"run-{one:%y%m%d}_1" for one in (day, other))
+    text = (reports / "tiny" / f"{old}.json").read_text()
+    (reports / "tiny" / f"{new}.json").write_text(text.replace(old, new).replace(day.isoformat(), other.isoformat()))
+
+
+def forget(reports: Path, day: date) -> None:
+    """Remove a day's night with its runs."""
+    for path in (*reports.glob(f"{day}*"), *(reports / "tiny").glob(f"run-{day:%y%m%d}*")):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+DEAF = """
+import signal, subprocess, sys, time
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+print(subprocess.Popen(["sleep", "61"]).pid, flush=True)
+time.sleep(60)
+"""
+
+
+def launch(tmp_path: Path, code: str) -> Launch:
+    return Launch("run", [sys.executable, "-c", code], tmp_path, {}, tmp_path / "log")
+
+
+@pytest.mark.real
+def test_a_child_that_hears_nothing_is_killed_with_what_it_started(tmp_path):
+    # Nobody ends the sleeping process within the time that a guardian has: so it is killed, too.
+    with Interrupts() as interrupts, interrupts.held():
+        ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts, Patience(0.2, 0.2, 0.2))
+    assert (ended.exit_code, ended.how) == (-signal.SIGKILL, TOO_LONG)
+    sleeping = int((tmp_path / "log").read_text())
+    wait_for(lambda: not psutil.pid_exists(sleeping) or psutil.Process(sleeping).status() == psutil.STATUS_ZOMBIE)
+
+
+SAVING = """
+import time
+print("up", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("saved", flush=True)
+    raise SystemExit(130)
+"""
+
+
+def test_a_child_that_is_interrupted_may_finish(tmp_path):
+    log = tmp_path / "log"
+    with Interrupts() as interrupts, interrupts.held():
+        child = subprocess.Popen(
+            ["sh", "-c", f"until grep -q up {log} 2>/dev/null; do :; done; kill -INT {os.getpid()}"]
+        )
+        ended = run_limited(launch(tmp_path, SAVING), 30, interrupts)
+        child.wait()
+    assert (ended.exit_code, ended.how) == (130, INTERRUPTED)
+    assert log.read_text() == "up\nsaved\n"
+
+
+def test_a_plan_that_could_leave_its_target_ends_a_nightly_before_anything_runs(home, tmp_path):
+    (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
+    with pytest.raises(
+        UsageError, match=rf"tiny, 4 users: plans/tiny\.jmx: Buy: goes to the host {ALIAS}|tiny: plans/"
+    ):
+        nightly.main(arguments(home, tmp_path, SUITE))
+    assert not nights(tmp_path).exists()

@@ -1,0 +1,295 @@
+"""A JMeter test plan as XML: what it reads, what is wrong with it, and the open model put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from defusedxml.ElementTree import fromstring
+
+from harness.base.errors import UsageError
+from harness.plan.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
+from harness.plan.lint import lint
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CODE_ASSERTION = """
+<ResponseAssertion testname="Code 200">
+  <stringProp name="Assertion.test_field">Assertion.response_code</stringProp>
+</ResponseAssertion>
+<hashTree/>"""
+LOAD_GROUP = """
+<ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
+  <stringProp name="TestPlan.comments">The load.</stringProp>
+  <stringProp name="ThreadGroup.num_threads">${users}</stringProp>
+  <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,1)}</stringProp>
+  <stringProp name="ThreadGroup.duration">${__jexl3((${duration_s} + 0.5).intValue())}</stringProp>
+  <elementProp name="ThreadGroup.main_controller" elementType="LoopController">
+    <stringProp name="LoopController.loops">${__P(loops,-1)}</stringProp>
+  </elementProp>
+</ThreadGroup>"""
+VARIABLES = """
+<elementProp name="users" elementType="Argument">
+  <stringProp name="Argument.value">${__P(users,5)}</stringProp>
+</elementProp>
+<elementProp name="duration_s" elementType="Argument">
+  <stringProp name="Argument.value">${__P(duration_s,10)}</stringProp>
+</elementProp>
+<elementProp name="others" elementType="Argument"><stringProp name="Argument.value">
+  ${__P(scheme,http)}${__P(host,h)}${__P(port,1)}${__P(base_path,)}${__P(think_time_ms,0)}${__P(run_id,a)}
+</stringProp></elementProp>"""
+
+
+def sampler(label: str, below: str = CODE_ASSERTION, domain: str = "", path: str = "/") -> str:
+    """An HTTP sampler with what stands below it."""
+    return f"""
+    <HTTPSamplerProxy testname="{label}">
+      <stringProp name="HTTPSampler.domain">{domain}</stringProp>
+      <stringProp name="HTTPSampler.path">{path}</stringProp>
+    </HTTPSamplerProxy>
+    <hashTree>{below}</hashTree>"""
+
+
+def plan(in_group: str, beside_group: str = "", group: str = LOAD_GROUP) -> str:
+    """A test plan with one thread group."""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+    <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3"><hashTree>
+      <TestPlan testname="t">{VARIABLES}</TestPlan>
+      <hashTree>{beside_group}{group}<hashTree>{in_group}</hashTree></hashTree>
+    </hashTree></jmeterTestPlan>"""
+
+
+Save = Callable[[str], Path]
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    """Write a JMX; its path in messages is plans/shape.jmx."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / "plans" / "shape.jmx"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("${__P(users,50)}", [("users", "50")]),
+        ("${__P(users)}", [("users", None)]),
+        ("${__P(base_path,)}", [("base_path", "")]),
+        ("a ${__P(a,1)} and ${__P(b,2)}", [("a", "1"), ("b", "2")]),
+        ("${__P(label,Stripe (Default) Method)}", [("label", "Stripe (Default) Method")]),
+        (r"${__P(info,{\"a\":1\,\"b\":2})}", [("info", r"{\"a\":1,\"b\":2}")]),
+        ("${__property(host,,local)}", [("host", "local")]),
+        ("${__property(host)}", [("host", None)]),
+        ("${__P(d,${__jexl3(${__P(loops,-1)} < 0)})}", [("d", "${__jexl3(${__P(loops,-1)} < 0)}"), ("loops", "-1")]),
+        ("${__P(${name},1)}", []),
+        ("${__Random(1,2)} P(x,1)", []),
+        ("${__P(torn,1", [("torn", "1")]),
+    ],
+)
+def test_properties_are_read_with_their_defaults(text: str, reads: list[tuple[str, str | None]]) -> None:
+    assert list(reads_in(text)) == reads
+
+
+def test_properties_stand_in_texts_and_in_names(save: Save) -> None:
+    jmx = save(plan(sampler("${__P(label,Search)}", path="/${__P(page,)}")))
+    found = read_properties(jmx)
+    assert found["label"] == "Search"
+    assert found["page"] == ""
+    assert found["users"] == "5"
+
+
+def test_the_first_of_two_defaults_is_the_default(save: Save) -> None:
+    jmx = save(plan(sampler("${__P(x,1)}", path="${__P(x,2)}")))
+    assert read_properties(jmx)["x"] == "1"
+    assert [read for read in all_reads(jmx) if read[0] == "x"] == [("x", "1"), ("x", "2")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("users=5", "plans/shape.jmx: not XML: not well-formed (invalid token): line 1, column 5"),
+        ("", "plans/shape.jmx: not XML"),
+        ("<jmeterTestPlan><hashTree>", "plans/shape.jmx: not XML"),
+        ("<project/>", "plans/shape.jmx: XML, but not a JMeter test plan"),
+        ("<jmeterTestPlan><hashTree/></jmeterTestPlan>", "plans/shape.jmx: XML, but not a JMeter test plan"),
+        (
+            '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><jmeterTestPlan>&e;</jmeterTestPlan>',
+            "plans/shape.jmx: declares a document type or entities",
+        ),
+    ],
+)
+def test_a_file_that_is_no_test_plan_is_refused(save: Save, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_properties(save(text))
+    assert str(error.value).startswith(message)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no\.jmx: there is no such file"):
+        read_properties(tmp_path / "no.jmx")
+
+
+def test_a_fit_plan_has_no_findings(save: Save) -> None:
+    assert lint(save(plan(sampler("A") + sampler("B")))) == ()
+
+
+EXTRACTOR = '<{kind} testname="id">{props}</{kind}><hashTree/>'
+FLAG = '<boolProp name="HTTPSampler.{}">true</boolProp></HTTP'
+LISTENER = '<{kind} testname="Tree"/><hashTree/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        (plan(sampler("A") + LISTENER.format(kind="ResultCollector")), "Tree: a listener (ResultCollector) costs"),
+        (plan(sampler("A") + LISTENER.format(kind="ResultSaver")), "Tree: a listener (ResultSaver) costs"),
+        (
+            plan(sampler("A"), LISTENER.format(kind="kg.apc.jmeter.vizualizers.CorrectedResultCollector")),
+            "Tree: a listener (kg.apc.jmeter.vizualizers.CorrectedResultCollector) costs",
+        ),
+        (plan(sampler("A", below="")), "A: no assertion on the response code"),
+        (
+            plan(sampler("A", below=CODE_ASSERTION.replace("response_code", "response_data"))),
+            "A: no assertion on the response code",
+        ),
+        (
+            plan(sampler("A", below=CODE_ASSERTION.replace("testname", 'enabled="false" testname'))),
+            "A: no assertion on the response code",
+        ),
+        (plan(sampler("A") + sampler("A")), "A: 2 samplers of Users share this label"),
+        (
+            plan(sampler("A", CODE_ASSERTION + EXTRACTOR.format(kind="RegexExtractor", props=""))),
+            "id: an extractor without a default",
+        ),
+        (
+            plan(sampler("A", CODE_ASSERTION + EXTRACTOR.format(kind="JSONPostProcessor", props=""))),
+            "id: an extractor without a default",
+        ),
+        (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
+        (plan(sampler("A").replace("</HTTP", FLAG.format("follow_redirects"))), "A: follows redirects"),
+        (plan(sampler("A").replace("</HTTP", FLAG.format("auto_redirects"))), "A: is redirected without a row"),
+        (
+            plan(sampler("A").replace("</HTTP", '<stringProp name="X.password">hunter2</stringProp></HTTP')),
+            "a password, token or key stands in the plan",
+        ),
+        (plan(sampler("A").replace("</HTTP", FLAG.format("image_parser"))), "A: retrieves embedded resources"),
+        (plan(sampler("A", path="http://example.com/x")), "A: the host is fixed (http://example.com/x)"),
+        (
+            plan(sampler("A"), group=LOAD_GROUP.replace("${__P(ramp_s,1)}", "25")),
+            "Users: ThreadGroup.ramp_time is 25, not a property",
+        ),
+        (plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')), "thread groups of the load: Load;"),
+        (plan(sampler("${__P(x)}")), "x: a property without a default"),
+        (plan(sampler("${__P(x,1)}${__P(x,2)}")), "x: a property with different defaults: 1, 2"),
+        (plan(sampler("A")).replace("${__P(host,h)}", ""), "the plan does not read host, which a run sets"),
+    ],
+)
+def test_a_plan_that_is_not_fit_for_measuring_is_found(save: Save, text: str, finding: str) -> None:
+    assert any(found.startswith(finding) for found in lint(save(text))), lint(save(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        plan(sampler("A") + LISTENER.format(kind='ResultCollector enabled="false"')),
+        plan(sampler("A", below=""), beside_group=CODE_ASSERTION),
+        plan(
+            sampler("A"),
+            '<SetupThreadGroup testname="setUp"/><hashTree>'
+            + sampler("A", CODE_ASSERTION + LISTENER.format(kind="ResultSaver"))
+            + "</hashTree>",
+        ),
+        plan(
+            sampler(
+                "A",
+                CODE_ASSERTION
+                + EXTRACTOR.format(
+                    kind="RegexExtractor", props='<boolProp name="RegexExtractor.default_empty_value">true</boolProp>'
+                ),
+            )
+        ),
+        plan(sampler("A", domain="${host}", path="${scheme}://${host}/x")),
+    ],
+    ids=["switched-off", "assertion-for-all", "setup-saves-and-shares-labels", "empty-default-meant", "host-property"],
+)
+def test_what_does_no_harm_is_no_finding(save: Save, text: str) -> None:
+    assert lint(save(text)) == ()
+
+
+DATA = '<CSVDataSet testname="pages"><stringProp name="filename">{}</stringProp></CSVDataSet><hashTree/>'
+
+
+@pytest.mark.parametrize(
+    ("filename", "files"),
+    [
+        ("data/pages.csv", ("data/pages.csv",)),
+        ("${__P(pages,data/pages.csv)}", ("data/pages.csv",)),
+        ("${__P(pages,)}", ()),
+        ("${folder}/pages.csv", ()),
+        ("/tmp/pages.csv", ()),
+    ],
+)
+def test_the_files_that_a_plan_reads_are_named_from_its_folder(save: Save, filename: str, files: tuple[str]) -> None:
+    assert data_files(save(plan(sampler("A") + DATA.format(filename) * 2))) == files
+
+
+def test_a_data_file_that_is_missing_is_found(save: Save) -> None:
+    jmx = save(plan(sampler("A") + DATA.format("pages.csv")))
+    assert lint(jmx) == ("pages.csv: a CSV Data Set reads it, and there is no such file",)
+    (jmx.parent / "pages.csv").touch()
+    assert lint(jmx) == ()
+
+
+def test_a_label_out_of_data_may_stand_twice(save: Save) -> None:
+    assert lint(save(plan(sampler("${page}") + sampler("${page}")))) == ()
+    # A User Defined Variable has one value.
+    assert lint(save(plan(sampler("${users}") * 2))) != ()
+
+
+def test_the_open_model_takes_the_place_of_the_load(save: Save) -> None:
+    jmx = save(plan(sampler("A"), '<SetupThreadGroup testname="setUp"/><hashTree/>'))
+    root = fromstring(with_open_model(jmx, "rate(5/sec) random_arrivals(10 sec)"))
+    groups = root.find("hashTree/hashTree")
+    assert groups is not None
+    assert [element.tag for element in groups] == ["SetupThreadGroup", "hashTree", "OpenModelThreadGroup", "hashTree"]
+    group = groups[2]
+    assert group.attrib == {
+        "guiclass": "OpenModelThreadGroupGui",
+        "testclass": "OpenModelThreadGroup",
+        "testname": "Users",
+    }
+    assert {prop.get("name"): prop.text for prop in group.iter("stringProp")} == {
+        "TestPlan.comments": "The load.",
+        "ThreadGroup.on_sample_error": "continue",
+        "OpenModelThreadGroup.schedule": "rate(5/sec) random_arrivals(10 sec)",
+        "OpenModelThreadGroup.random_seed": None,
+    }
+    assert [element.get("testname") for element in groups[3]] == ["A", None]
+
+
+def test_the_open_model_keeps_the_rest_of_the_plan(save: Save) -> None:
+    jmx = save(plan(sampler("Größe &amp; Maß", path="/a?b=1&amp;c=&lt;2&gt;")))
+    before = dict(read_properties(jmx))
+    text = with_open_model(jmx, "rate(1/sec) random_arrivals(1 sec)").decode("utf-8")
+    assert 'testname="Größe &amp; Maß"' in text
+    assert "/a?b=1&amp;c=&lt;2&gt;" in text
+    # Only the thread group read these two.
+    assert dict(read_properties(save(text))) == {k: v for k, v in before.items() if k not in ("loops", "ramp_s")}
+
+
+def test_the_open_model_needs_one_load_group(save: Save) -> None:
+    jmx = save(plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')))
+    with pytest.raises(UsageError, match=r"plans/shape\.jmx: 0 Thread Groups are named Users"):
+        with_open_model(jmx, "rate(1/sec) random_arrivals(1 sec)")
+
+
+@pytest.mark.parametrize("shape", sorted((ROOT / "plans").glob("*.jmx")), ids=lambda path: path.stem)
+def test_every_shipped_plan_is_fit_for_measuring(shape: Path) -> None:
+    assert lint(shape) == ()

@@ -1,0 +1,330 @@
+"""Load cannot leave the target: what a plan may reach, judged before anything is started."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.plan import spec as specs
+from harness.plan.script_text import is_simple
+from harness.run.arguments import asked_of
+from harness.run.preflight import check_asked
+from tests.conftest import ROOT
+from tests.support.off_host import (
+    ALIAS,
+    ENDS,
+    REFUSED,
+    SCHEDULER,
+    element,
+    flag,
+    host,
+    jmx,
+    request,
+    script,
+    text,
+    variables,
+)
+
+TARGET = "http://127.0.0.1:8098"
+
+
+@pytest.fixture
+def check(home: Path):
+    """Check a test plan as every front door does before it starts anything."""
+
+    def checked(
+        plan: str,
+        target: str | None = TARGET,
+        allow: str = "",
+        load: specs.LoadArguments | None = None,
+        profile: str = "",
+    ) -> None:
+        (home / "plans" / "tiny.jmx").write_text(plan, encoding="utf-8")
+        (home / "plans" / "rows.csv").write_text("1,elsewhere\n")
+        (home / "plans" / "head.csv").write_text("id,host\n1,elsewhere\n")
+        toml = home / "plans" / "tiny.toml"
+        toml.write_text(toml.read_text().partition("\n[allow]")[0] + (f"\n[allow]\n{allow}\n" if allow else ""))
+        env = home / "env" / "local.toml"
+        env.write_text(profile + env.read_text())
+        asked = asked_of(home, home, "tiny", "local", target, None)
+        check_asked(asked, specs.resolve_load(load or specs.LoadArguments(), asked.plan.load))
+
+    return checked
+
+
+def refusal(check, *arguments, **options) -> str:
+    with pytest.raises(UsageError) as error:
+        check(*arguments, **options)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_can_reach_another_host_is_refused(check, name):
+    in_group, beside, message = REFUSED[name]
+    for target in (TARGET, None):
+        told = refusal(check, jmx(in_group, beside), target)
+        assert told.startswith("plans/tiny.jmx: ")
+        assert message in told
+
+
+def test_the_refusal_names_the_element_what_it_goes_to_and_what_to_do(check):
+    plan = jmx(request(host(f"${{__P(hosst,{ALIAS})}}")))
+    assert refusal(check, plan) == (
+        f"plans/tiny.jmx: Buy: goes to the host {ALIAS} (${{__P(hosst,{ALIAS})}}), which is not the target's "
+        f'(127.0.0.1); write ${{__P(host,127.0.0.1)}} in its place, or add hosts = ["{ALIAS}"] under [allow] in the '
+        "plan's TOML"
+    )
+
+
+def test_several_findings_are_all_named(check):
+    told = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.follow_redirects"), name="Pay")))
+    assert told.splitlines()[0] == ("plans/tiny.jmx: 2 things in it are unfit for this run; correct each of them:")
+    assert [line.partition(":")[0].strip() for line in told.splitlines()[1:]] == ["Buy", "Pay"]
+
+
+def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_is_started(refused, home, target):
+    (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
+    assert f"goes to the host {ALIAS}" in refused("--target", target)
+    assert f"goes to the host {ALIAS}" in refused()
+
+
+@pytest.mark.parametrize("name", ["sweep", "capacity"])
+def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
+    (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
+    more = ["--users", "1,2"] if name == "sweep" else []
+    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    with pytest.raises(UsageError, match=f"goes to the host {ALIAS}"):
+        importlib.import_module(f"harness.cli.{name}").main(["--plan", "tiny", "--target", target, *more, *places])
+    assert not (tmp_path / "reports").exists()
+
+
+ALLOWED = {
+    "the target by its properties": (request(), ""),
+    "the target by its address": (request(host("127.0.0.1")), ""),
+    "the whole address of the target": (request(path="${scheme}://${host}:${port}/buy"), ""),
+    "an address in the query": (request(path=f"/?to=http://{ALIAS}"), ""),
+    "a value of an answer within the path": (
+        request(path="/a/${next}", below=element("RegexExtractor", "Next", text("RegexExtractor.refname", "next"))), "",
+    ),
+    "paths out of a CSV file": (
+        element("CSVDataSet", "Rows", text("filename", "rows.csv"), text("variableNames", "path,x"))
+        + request(path="${__P(base_path,)}${path}"), "",
+    ),
+    "disabled elements": (request(host(ALIAS)).replace("testname", 'enabled="false" testname') + request(), ""),
+    "elements below a disabled one": (
+        element("LoopController", "Off", below=request(host(ALIAS))).replace("testname", 'enabled="false" testname', 1)
+        + request(), "",
+    ),
+    "JEXL that compares": (
+        element(
+            "IfController", "When", flag("IfController.useExpression"),
+            text(
+                "IfController.condition", '${__jexl3(vars.get("a") == "x y" && ${n} > 1 || empty(${n}))}',
+            ),
+            below=request(),
+        ), variables(n="2"),
+    ),
+    "JavaScript that compares": (
+        element("IfController", "When", text("IfController.condition", '"${n}" == "2"'), below=request()),
+        variables(n="2"),
+    ),
+    "samples of Java Request's own test": (
+        element("JavaSampler", "Sleep", text("classname", "org.apache.jmeter.protocol.java.test.SleepTest"))
+        + request(),
+        "",
+    ),
+    "plugins that send nothing": (
+        element("com.blazemeter.jmeter.controller.ParallelSampler", "Both", below=request())
+        + element("kg.apc.jmeter.samplers.DummySampler", "Dummy")
+        + element("kg.apc.jmeter.timers.VariableThroughputTimer", "Shape")
+        + element("com.blazemeter.jmeter.RandomCSVDataSetConfig", "Random rows"), "",
+    ),
+    "usual elements": (
+        "".join(
+            element(kind, kind)
+            for kind in (
+                "HeaderManager", "CookieManager", "CacheManager", "AuthManager", "KeystoreConfig",
+                "RandomVariableConfig",
+                "TransactionController", "ModuleController", "TestFragmentController", "WhileController",
+                "ThroughputController", "OnceOnlyController", "CriticalSectionController", "UniformRandomTimer",
+                "ConstantThroughputTimer", "ResponseAssertion", "JSONPathAssertion", "DurationAssertion",
+                "RegexExtractor", "XPath2Extractor", "HtmlExtractor", "JMESPathExtractor", "DebugPostProcessor",
+                "TestAction", "DebugSampler", "ResultCollector",
+            )
+        ) + request(), "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_stays_at_the_target_is_not_refused(check, name):
+    for target in (TARGET, None):
+        check(jmx(*ALLOWED[name]), target)
+
+
+def test_paths_out_of_a_csv_file_that_are_addresses_are_refused(check, home):
+    rows = element("CSVDataSet", "Rows", text("filename", "paths.csv"), text("variableNames", "path"))
+    (home / "plans" / "paths.csv").write_text(f"/a\nHTTP://{ALIAS}/b\n")
+    told = refusal(check, jmx(rows + request(path="${path}")))
+    assert f"its path is the address HTTP://{ALIAS}/b" in told
+
+
+def test_elements_of_a_disabled_group_count_when_a_module_controller_may_run_them(check):
+    off = element("ThreadGroup", "Parts", below=request(host(ALIAS))).replace("testname", 'enabled="false" testname', 1)
+    check(jmx(request(), off))
+    assert f"goes to the host {ALIAS}" in refusal(check, jmx(element("ModuleController", "Part") + request(), off))
+
+
+OPT_INS = {
+    "scripts = true": (
+        "JSR223PostProcessor", "BeanShellSampler", "SystemSampler", "Groovy function", "classes of its own",
+    ),
+    "redirects = true": ("redirects", "automatic redirects"),
+    "embedded_resources = true": ("embedded resources",),
+    "other_protocols = true": ("JDBCSampler", "BackendListener", "com.shop.GraphSampler"),
+    f'hosts = ["{ALIAS}"]': (
+        "fixed host", "User Defined Variables", "address in the path", "proxy", "host out of a CSV Data Set",
+        "static hosts of a DNS Cache Manager", "path that is a variable of an answer",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "name"), [(line, name) for line, names in OPT_INS.items() for name in names])
+def test_one_line_of_the_plan_allows_it(check, line, name):
+    in_group, beside, _ = REFUSED[name]
+    check(jmx(in_group, beside), allow=line, profile=f'allowed_targets = ["{ALIAS}"]\n')
+
+
+@pytest.mark.parametrize("profile", ["", 'allowed_targets = ["10.255.255.8", "10.255.255.9:81"]\n'])
+def test_a_host_that_a_plan_allows_must_be_allowed_by_the_profile(check, profile):
+    told = refusal(check, jmx(request()), allow=f'hosts = ["{ALIAS}:80"]', profile=profile)
+    assert told == (
+        f"plans/tiny.toml [allow] hosts has '{ALIAS}:80': {ALIAS} is not this machine, and env/local.toml does not "
+        f'allow it; if you may load it, add "{ALIAS}:80" to allowed_targets there'
+    )
+
+
+def test_a_host_on_this_machine_needs_no_profile(check):
+    check(jmx(request(host("127.0.0.2"))), allow='hosts = ["127.0.0.2:8099"]')
+
+
+@pytest.mark.parametrize("allow", ["scripts = 1", "script = true", 'hosts = "a.example"', 'hosts = ["*.example.org"]'])
+def test_an_opt_in_that_is_none_is_refused(check, allow):
+    assert "plans/tiny.toml [allow]" in refusal(
+        check, jmx(request()), allow=allow, profile='allowed_targets = ["*.example.org"]\n'
+    )
+
+
+GROUP_USERS = text("ThreadGroup.num_threads", "${__P(users,1)}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (GROUP_USERS, text("ThreadGroup.num_threads", "5"), "Users: has 5 where the run has 2 (users)"),
+        ("${__P(users,1)}", "${__P(user,1)}", "Users: has ${__P(user,1)} where the run has 2 (users)"),
+        ("${__P(ramp_s,0)}", "${__P(ramp,7)}", "Users: has ${__P(ramp,7)} where the run has 0 (ramp_s)"),
+        ("${__P(duration_s,2)}", "300", "Users: has 300 where the run has 2 (duration_s)"),
+        (text("ThreadGroup.duration", "${__P(duration_s,2)}"), "", "Users: does not read duration_s"),
+        (SCHEDULER, "", "its scheduler is off"),
+        ("${__P(loops,-1)}", "3", "ends after 3 loops, whatever the duration is"),
+    ],
+)
+def test_a_plan_that_ignores_the_load_is_refused(check, old, new, message):
+    plan = jmx(request())
+    assert old in plan
+    assert message in refusal(check, plan.replace(old, new))
+
+
+def test_a_plan_whose_groups_start_more_users_than_asked_is_refused(check):
+    plan = jmx(request()).replace(GROUP_USERS, text("ThreadGroup.num_threads", "5"))
+    start = plan.index("<ThreadGroup ")
+    end = plan.index("</hashTree>\n</hashTree>")
+    second = plan[start:end].replace("Users", "Others").replace(">5<", ">3<")
+    told = refusal(check, plan[:end] + second + plan[end:], load=specs.LoadArguments(users="1"))
+    assert "its thread groups (Users, Others) start 8 users where the run has 1" in told
+    check(plan[:end] + second + plan[end:], load=specs.LoadArguments(users="8"))
+
+
+def test_loops_need_a_plan_that_reads_them(check):
+    load = specs.LoadArguments(loops="4")
+    check(jmx(request()), load=load)
+    told = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
+    assert "Users: its scheduler is on, and loops alone end this run" in told
+    assert "Users: loops for ever, whatever LOOPS is" in refusal(check, jmx(request()).replace(ENDS, ""), load=load)
+    told = refusal(check, jmx(request()).replace("${__P(loops,-1)}", "-1"), load=load)
+    assert "Users: has -1 where the run has 4 (loops)" in told
+
+
+def test_an_open_load_needs_a_group_named_users(check):
+    load = specs.LoadArguments(rate="5", duration="60")
+    check(jmx(request()), load=load)
+    told = refusal(check, jmx(request()).replace('testname="Users"', 'testname="Load"'), load=load)
+    assert "0 Thread Groups are named Users" in told
+
+
+def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
+    told = refusal(check, jmx(request()), f"{TARGET}/shop")
+    assert "does not read base_path: it would ignore the path /shop of TARGET" in told
+    check(jmx(request(path="${__P(base_path,)}/buy")), f"{TARGET}/shop")
+
+
+def test_data_that_is_not_there_is_named_before_the_start(check):
+    told = refusal(check, jmx(element("CSVDataSet", "Rows", text("filename", "gone.csv"), text("variableNames", "a"))))
+    assert "Rows: there is no file gone.csv" in told
+
+
+def test_a_request_without_a_host_or_port_or_scheme_of_its_own_needs_defaults_that_are_the_targets(check):
+    assert "has no host" in refusal(check, jmx(request(), domain=""))
+    plan = jmx(request())
+    assert "has no port: it goes to 80, not to 8098" in refusal(
+        check, plan.replace(text("HTTPSampler.port", "${port}"), "")
+    )
+    told = refusal(check, plan.replace(text("HTTPSampler.protocol", "${scheme}"), ""), "https://127.0.0.1:8098")
+    assert "goes by http, not by https" in told
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
+def test_every_plan_of_the_project_may_run(name, monkeypatch):
+    for secret in ("FOLIO_TENANT", "FOLIO_USERNAME", "FOLIO_PASSWORD"):
+        monkeypatch.setenv(secret, "opensesame")
+    for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
+        asked = asked_of(ROOT, ROOT / "build", name, "local", target, None)
+        for arguments in (
+            specs.LoadArguments(),
+            specs.LoadArguments(users="1", loops="2"),
+            specs.LoadArguments(duration="60"),
+            specs.LoadArguments(rate="5", duration="60"),
+        ):
+            check_asked(asked, specs.resolve_load(arguments, asked.plan.load))
+
+
+@pytest.mark.parametrize(
+    ("expression", "simple"),
+    [
+        ('vars.get("a") == "it is new URL()"', True),
+        ("(${x} + 0.5).intValue()", True),
+        ("!${JMeterThread.last_sample_ok}", True),
+        ('System.getenv("SHOP_PASSWORD") ?: ""', True),
+        ("System.getenv()", False),
+        ("System.exit(1)", False),
+        ("a.b()", False),
+        ("vars.put('host','x')", False),
+        ("''.class", False),
+        ("x = 1", False),
+        ('"$props"', False),
+        ("props.get('a')", False),
+        ("org.foo.Bar.run()", False),
+        ("1; new URL('x')", False),
+    ],
+)
+def test_an_expression_that_only_compares_and_counts_is_no_code(expression, simple):
+    assert is_simple(expression, {}) is simple
+
+
+def test_a_script_that_is_allowed_does_not_allow_a_foreign_host(check):
+    plan = jmx(script("JSR223PostProcessor", "Code", "1") + request(host(ALIAS)))
+    assert f"goes to the host {ALIAS}" in refusal(check, plan, allow="scripts = true")

@@ -1,0 +1,98 @@
+"""KillBill's settings that decide its speed are stated: in the manifest, in the report, in comparisons."""
+
+import pytest
+
+from harness.compare.comparable import caveats
+from harness.compare.setup_diff import setup_differences
+from harness.plan.spec import load_profile
+from harness.report.setup import setup_lines
+from harness.system.manifest import load_manifest
+from harness.system.system import render, render_facts
+from tests.conftest import ROOT
+from tests.support.factories import record
+from tests.support.results import run_result
+
+FOLDER = ROOT / "systems" / "killbill"
+MANIFEST = load_manifest(FOLDER)
+# As killbill-api's SecurityConfig has it, and logback.xml in the WAR.
+KILLBILLS_OWN = {"shiro_hash_iterations": 200_000, "log_level": "INFO"}
+
+
+def context(**settings):
+    return {
+        "settings": MANIFEST.resolve_settings(settings),
+        "ports": dict.fromkeys(MANIFEST.ports, 1),
+        "work": "/work",
+        "artifacts": "/artifacts",
+        "java_version": "17",
+    }
+
+
+def facts(**settings):
+    return dict(render_facts(MANIFEST, context(**settings), lambda *_: ""))
+
+
+def rendered(name, **settings):
+    return render((FOLDER / "templates" / name).read_text(encoding="utf-8"), context(**settings), name)
+
+
+def test_the_hashing_of_credentials_is_killbills_own_unless_a_profile_says_otherwise():
+    assert MANIFEST.settings["shiro_hash_iterations"] == KILLBILLS_OWN["shiro_hash_iterations"]
+    assert "org.killbill.security.shiroNbHashIterations=200000\n" in rendered("killbill.properties")
+    assert "shiroNbHashIterations=7\n" in rendered("killbill.properties", shiro_hash_iterations=7)
+
+
+@pytest.mark.parametrize("name", ["local", "local-mariadb"])
+def test_a_profile_that_hashes_once_says_so(name):
+    assert load_profile(ROOT / "env", name).system_settings["killbill"]["shiro_hash_iterations"] == 1
+
+
+@pytest.mark.parametrize("name", ["t2.medium", "t2.small"])
+def test_the_profiles_of_2015_hash_as_killbill_does(name):
+    own = load_profile(ROOT / "env", name).system_settings["killbill"]
+    assert own.get("shiro_hash_iterations", MANIFEST.settings["shiro_hash_iterations"]) == 200_000
+
+
+def test_the_report_says_how_often_credentials_are_hashed_and_what_killbill_would_do():
+    assert facts(shiro_hash_iterations=1)["credentials"] == (
+        "hashed 1 × for each request (shiroNbHashIterations; KillBill's own default is 200000)"
+    )
+    assert facts()["credentials"] == "hashed 200000 × for each request (shiroNbHashIterations)"
+
+
+def test_the_log_level_is_a_setting_and_a_line_of_the_report():
+    assert '<root level="WARN">' in rendered("logback.xml")
+    assert '<root level="INFO">' in rendered("logback.xml", log_level="INFO")
+    assert facts()["log level"] == "WARN (KillBill's own default is INFO)"
+    assert facts(log_level="INFO")["log level"] == "INFO"
+
+
+def test_the_readme_names_every_setting_whose_default_is_not_killbills_own():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    (sentence,) = [line for line in text.splitlines() if "KillBill's or Tomcat's own" in line]
+    for name, value in KILLBILLS_OWN.items():
+        if MANIFEST.settings[name] != value:
+            assert f"`{name}`" in sentence
+
+
+def test_a_comparison_says_that_credentials_were_hashed_more_often():
+    once, often = (
+        run_result(name, run=record(name=name, system_settings={"shiro_hash_iterations": count}))
+        for name, count in (("A", 1), ("B", 200_000))
+    )
+    (difference,) = setup_differences([once], [often])
+    assert (difference.name, difference.base, difference.new) == ("tiny: shiro_hash_iterations", "1", "200000")
+
+
+def test_a_target_against_a_system_that_was_started_here_is_a_caveat_of_the_comparison():
+    started = run_result("A", run=record(name="A"))
+    target = run_result("B", run=record(name="B", target="http://127.0.0.1:8080", system_settings={}))
+    text = "B drove a TARGET, whose settings are not known here, and A a system that was started here"
+    assert [said for said in caveats([started], [target], 0.05) if said.startswith(text)] != []
+    for same in (started, target):
+        assert [said for said in caveats([same], [same], 0.05) if "TARGET" in said] == []
+
+
+def test_the_report_of_a_target_says_that_its_settings_are_not_known():
+    lines = dict(setup_lines(record(target="http://127.0.0.1:8080")))
+    assert lines["system"] == "http://127.0.0.1:8080, which was running: its settings are not known here"

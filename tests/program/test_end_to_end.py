@@ -1,0 +1,76 @@
+"""The main job as the README gives it: make, the real JMeter, the real KillBill with its Stripe plugin."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, check_short_run
+from tests.run.test_run import processes_of
+
+pytestmark = pytest.mark.real
+
+
+def make_run(reports: Path, *variables: str) -> str:
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}", *variables]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def codes_of(summary: dict, label: str) -> dict[str, int]:
+    return {code["code"]: code["sample_count"] for code in summary["codes"] if code["label"] == label}
+
+
+def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
+    text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=20")
+    directory = tmp_path / "killbill-stripe" / "run-01_1"
+    summary = json.loads(directory.with_suffix(".json").read_text())
+    check_short_run(summary["verdict"])
+    assert f"killbill-stripe/run-01_1: {summary['verdict']['state']}" in text
+    groups = {group["name"]: {label["label"]: label for label in group["labels"]} for group in summary["groups"]}
+    assert set(groups["load"]) == {"Authorize Payment", "Capture Payment", "Purchase Payment"}
+    once = groups["once"]
+    assert set(once) == {"Create Account", "Visit Account", "Stripe (Default) Payment Method"}
+    assert {label["sample_count"] for label in once.values()} == {4}
+    # A captured or purchased payment is a 201 and nothing else; the machine may be slow, but it may not fail.
+    for label in groups["load"]:
+        assert set(codes_of(summary, label)) == {"201"}
+    # A window of some seconds: a request in flight at its beginning counts whole, one at its end not at all.
+    law = summary["littles_law"]
+    at_the_ends = max(label["average_ms"] for label in groups["load"].values()) / 1000 / law["over_s"]
+    assert law["ratio"] == pytest.approx(1.0, abs=0.1 + at_the_ends)
+    assert {usage["process"] for usage in summary["observed"]["usages"]} == {
+        "jmeter",
+        "harness",
+        "host",
+        "killbill",
+        "stripe",
+    }
+    for name in ("threads-before.txt", "threads-after.txt", "metrics-before.json", "metrics-after.json"):
+        assert (directory / name).stat().st_size > 1000
+    figures = dict(summary["run"]["dump_figures"])
+    assert int(figures["live threads in KillBill after the load"]) > 20
+    report = directory.with_suffix(".md").read_text()
+    for heading in ("Set-up", "Results", "Response codes", "CPU and memory", "Caveats", "Notes"):
+        assert f"\n## {heading}\n" in report
+    assert "Stripe's place is taken by a stand-in" in report
+    assert str(tmp_path) not in report
+    assert str(ROOT) not in report
+    assert processes_of(tmp_path) == []
+
+
+def test_the_litle_variant_on_the_smallest_size_says_what_takes_litles_place(tmp_path):
+    make_run(tmp_path, "PLAN=killbill-litle", "USERS=2", "DURATION=15", "ENV=t2.small")
+    directory = tmp_path / "killbill-litle" / "run-01_1"
+    summary = json.loads(directory.with_suffix(".json").read_text())
+    assert set(codes_of(summary, "Litle Payment Method")) == {"201"}
+    assert set(codes_of(summary, "Purchase Payment")) == {"201"}
+    assert summary["run"]["properties"]["method.plugin"] == "__EXTERNAL_PAYMENT__"
+    report = directory.with_suffix(".md").read_text()
+    assert "Litle's place is taken by KillBill's built-in external payment" in report
+    assert summary["run"]["system_settings"]["cpus"] == 1
+    # One core is all that KillBill may use, however many the machine has.
+    (killbill,) = [usage for usage in summary["observed"]["usages"] if usage["process"] == "killbill"]
+    assert killbill["cpu_cores_max"] < 1.2

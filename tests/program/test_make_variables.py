@@ -1,0 +1,171 @@
+"""The variables of make: unknown ones are refused, and every text reaches the scripts as it was written."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TAKES = {
+    target: words.split()
+    for target, words in re.findall(
+        r"^(\S+)=(.*)$",
+        subprocess.run(
+            ["make", "-f", "-", "-C", str(ROOT), "--no-print-directory", "takes"],
+            input="include Makefile\ntakes:\n\t@$(foreach target,$(targets),echo $(target)=$(takes.$(target));)",
+            capture_output=True, text=True, check=True,
+        ).stdout,
+        re.MULTILINE,
+    )
+}  # fmt: skip
+PAIRS = [(target, name) for target, names in TAKES.items() for name in names]
+# What a target cannot do without.
+NEEDED = {
+    "report": {"RUN": "r"}, "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
+}  # fmt: skip
+WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
+FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN"}
+SAYS_NOTHING = {("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"), ("nightly", "RESUME")}
+FAKE = r"""#!/bin/sh
+printf '%s\n' "$#" >>"$RECORD"
+for word do printf '%s\000' "$word" >>"$RECORD"; done
+"""
+
+
+@pytest.fixture
+def argv(tmp_path):
+    """Return what make passes on to the scripts: a list of words for each call of one of them."""
+    fake = tmp_path / "python"
+    fake.write_text(FAKE)
+    fake.chmod(0o755)
+    record = tmp_path / "record"
+
+    def called(target: str, given: dict[str, str], from_environment: bool = False) -> list[list[str]]:
+        record.write_text("")
+        words = [f"{name}={value}" for name, value in given.items()]
+        done = subprocess.run(
+            ["make", "-C", str(ROOT), "--no-print-directory", f"python={fake}", f"pytest={fake}", target]
+            + ([] if from_environment else words),
+            env={**os.environ, "RECORD": str(record), **(given if from_environment else {})},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        calls, text = [], record.read_text(encoding="utf-8")
+        while text:
+            count, _, text = text.partition("\n")
+            *call, text = text.split("\0", int(count))
+            calls.append(call)
+        assert calls or done.returncode == 2, done.stderr
+        return calls
+
+    return called
+
+
+def hostile(folder: Path) -> list[str]:
+    touch = f"touch {folder}/touched"
+    return [
+        f"'; {touch}; '",
+        f"$(shell {touch})$({touch})`{touch}`$HOME${{HOME}}$$\"x\\'|&<>*?[a]{{b,c}}~#%!,)(=:\\",
+        "-dash",
+        "first line\nit's the 'second'\n\n$(x)\\\nlast",
+    ]
+
+
+@pytest.mark.parametrize(("target", "name"), PAIRS, ids=str)
+def test_every_text_of_every_variable_reaches_the_script_as_it_was_written(target, name, argv, tmp_path):
+    given = NEEDED.get(target, {})
+    is_words = (target, name) != ("report", "RUN") and (name in WORDS or (target, name) == ("compare", "NEW"))
+    pattern = argv(target, {**given, name: "BENIGN"})
+    is_flag = name in FLAGS or (name == "NEW" and target != "compare")
+    assert is_flag or (target, name) in SAYS_NOTHING or "BENIGN" in str(pattern)
+    for place, value in enumerate(hostile(tmp_path)):
+        words = value.split() if is_words else [value]
+        expected = []
+        for call in pattern:
+            expected.append([])
+            for word in call:
+                texts = words if "BENIGN" in word else [""]
+                dashed = word == "BENIGN" and name != "TESTS"
+                expected[-1] += [
+                    word.replace("BENIGN", f"./{text}" if dashed and text.startswith("-") else text) for text in texts
+                ]
+        assert argv(target, {**given, name: value}) == expected
+        if place % 2:
+            assert argv(target, {**given, name: value}, from_environment=True) == expected
+    assert not (tmp_path / "touched").exists()
+
+
+def recipe_of(target: str) -> str:
+    text = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
+    for macro in ("sweep_options", "stored", "chosen", "tests", "sure"):
+        if f"$({macro})" in text:
+            text += re.search(rf"^{macro} = ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)[1]
+    return text
+
+
+@pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
+def test_a_target_takes_the_variables_of_its_recipe_and_no_others(target):
+    used = set(re.findall(r"\$\((?:call given,)?([A-Z][A-Z0-9_]+)\)", recipe_of(target))) - {"MAKEFILE_LIST"}
+    used |= set(re.findall(r"call (?:refused|given),([A-Z0-9]+)", recipe_of(target)))
+    assert used == set(TAKES.get(target, []))
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["run", "USER=10"], "USER: no such variable; did you mean USERS? make help lists them; nothing was started"),
+        (["run", "users=10"], "users: no such variable; did you mean USERS? "),
+        (["USRES=10"], "USRES: no such variable; did you mean USERS? "),
+        (["run", "LEVEL_DURATION=5"], "LEVEL_DURATION: make run does not take it; these do: capacity sweep; nothing"),
+        (["compare", "BASE=a", "NEW=b", "USERS=3"], "USERS: make compare does not take it; these do: accept history"),
+        (["lint", "TESTS=x"], "TESTS: make lint does not take it; these do: test test-fast; nothing was started"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_the_target_does_not_take_is_refused_before_anything_starts(words, line):
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["PYTHON", "CHROME", "JAVA_HOME", "JMETER_HOME", "AWS_REGION", "NO_COLOR"])
+def test_what_the_scripts_read_from_the_environment_may_be_given_to_make(name, argv):
+    assert argv("run", {name: "value"}) == argv("run", {})
+
+
+def test_make_users_are_told_of_variables(monkeypatch):
+    from harness.entry import with_variables
+
+    text = "not comparable; compare others, or pass --anyway; --base and --new; --anyway-not; --figures-only"
+    assert with_variables(text) == text
+    monkeypatch.setenv("MAKE_VARIABLES", "BASE NEW ANYWAY FIGURES_ONLY")
+    assert with_variables(text) == (
+        "not comparable; compare others, or pass ANYWAY=1; BASE and NEW; --anyway-not; FIGURES_ONLY=1"
+    )
+
+
+def test_runs_that_cannot_be_compared_name_makes_own_variable(tmp_path):
+    from tests.support.report_folder import add_run
+
+    add_run(tmp_path, "tiny/run-01_1", users=2)
+    add_run(tmp_path, "tiny/run-01_2", users=9)
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "compare", "BASE=run-01_1", "NEW=run-01_2",
+         f"REPORTS={tmp_path}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "or pass ANYWAY=1\n" in done.stderr
+
+
+def test_a_make_that_is_called_by_a_script_gets_no_variables(tmp_path):
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\nmake -C "{ROOT}" --no-print-directory -n ls >"{tmp_path}/inner" 2>&1\n')
+    fake.chmod(0o755)
+    subprocess.run(["make", "-C", str(ROOT), f"python={fake}", "run", "USERS=3"], capture_output=True, check=True)
+    assert (tmp_path / "inner").read_text().startswith("scripts/python aggregate.py ls")

@@ -1,0 +1,224 @@
+"""The workflows of GitHub: what they may do, and that the command of every step does what it is there for."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, TINY_SYSTEM
+
+WORKFLOWS = {path.name: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+MAKEFILE = (ROOT / "Makefile").read_text()
+KEYS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+AWS = KEYS | {"AWS_ENDPOINT_URL"}
+# The traffic of lb.jmx on the small system of conftest: nothing is built for it.
+PLAN = """format_version = 1
+title = "A short load"
+shape = "lb.jmx"
+system = "tiny"
+[load]
+users = 2
+duration_s = 3
+[embedded]
+properties = { warm_up_requests = 0, expected_text = "Directory" }
+"""
+SUITE = """format_version = 1
+title = "A suite of one short load"
+budget = "5m"
+repeats = 1
+[[run]]
+plan = "tiny"
+"""
+
+
+def load(name: str) -> dict:
+    # Without this the key `on` would be True, as YAML 1.1 has it.
+    return yaml.load(WORKFLOWS[name].read_text(), Loader=yaml.BaseLoader)
+
+
+def jobs(name: str) -> list[dict]:
+    return list(load(name)["jobs"].values())
+
+
+def steps(name: str, kind: str) -> list[dict]:
+    return [step for job in jobs(name) for step in job["steps"] if kind in step]
+
+
+COMMANDS = [step for name in WORKFLOWS for step in steps(name, "run")]
+every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
+every_command = pytest.mark.parametrize("step", COMMANDS, ids=lambda step: step["run"])
+
+
+def test_there_is_a_workflow_for_tests_and_one_for_the_nightly():
+    assert {name: sorted(load(name)["on"]) for name in WORKFLOWS} == {
+        "nightly.yml": ["schedule", "workflow_dispatch"],
+        "test.yml": ["pull_request", "push"],
+    }
+
+
+def test_a_branch_with_a_pull_request_is_tested_once():
+    events = load("test.yml")["on"]
+    assert events["push"] == {"branches": ["main"]}
+    assert not events["pull_request"]
+
+
+def test_the_nightly_has_all_commits_to_list_those_since_the_night_before():
+    checkout = next(step for step in steps("nightly.yml", "uses") if step["uses"].startswith("actions/checkout@"))
+    assert checkout["with"]["fetch-depth"] == "0"
+
+
+def test_a_fork_is_told_to_enable_the_schedule():
+    assert "In a fork GitHub runs no scheduled workflow until" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+
+
+@every_command
+def test_a_command_is_a_make_target_and_nothing_else(step):
+    target = re.fullmatch(r"make ([a-z-]+)", step["run"])
+    assert target
+    assert re.search(rf"^{target[1]}:.*## ", MAKEFILE, re.MULTILINE)
+
+
+def test_the_tests_are_those_of_ci_run():
+    last = (ROOT / ".ci" / "run").read_text().strip().splitlines()[-2:]
+    assert [step["run"] for step in steps("test.yml", "run")] == last
+
+
+@every_command
+def test_what_a_command_is_given_are_variables_of_the_makefile_or_of_aws(step):
+    variables = set(step.get("env", {})) - AWS
+    assert {one for one in variables if not re.search(rf"\$\((value )?{one}\)", MAKEFILE)} == set()
+
+
+@every_workflow
+def test_no_text_of_github_is_put_into_a_command(name):
+    """An input of `x; rm -rf /` in the environment is a text; put into a script it would be a command."""
+    assert [step["run"] for step in steps(name, "run") if "${{" in step["run"]] == []
+
+
+@every_workflow
+def test_secrets_are_given_to_a_command_alone_and_only_the_keys_of_aws(name):
+    given = {key for step in steps(name, "run") for key, value in step.get("env", {}).items() if "secrets." in value}
+    assert given <= KEYS
+    assert WORKFLOWS[name].read_text().count("secrets.") == len(given)
+
+
+def test_every_input_of_the_nightly_reaches_a_variable_of_its_own():
+    inputs = load("nightly.yml")["on"]["workflow_dispatch"]["inputs"]
+    (step,) = steps("nightly.yml", "run")
+    used = {one: re.findall(r"inputs\.(\w+)", text) for one, text in step["env"].items() if "inputs." in text}
+    assert used == {one.upper(): [one] for one in inputs}
+
+
+@every_workflow
+def test_a_workflow_may_read_the_repository_and_no_more(name):
+    assert load(name)["permissions"] == {"contents": "read"}
+    for job in jobs(name):
+        more = {one: right for one, right in job.get("permissions", {}).items() if one != "contents"}
+        assert more in ({}, {"id-token": "write"})
+        if more:
+            assert "role-to-assume" in str(job["steps"])
+
+
+@every_workflow
+def test_a_job_ends_in_time_and_only_one_of_a_kind_runs_at_once(name):
+    assert "group" in load(name)["concurrency"]
+    assert all(int(job["timeout-minutes"]) <= 90 for job in jobs(name))
+
+
+@every_workflow
+def test_actions_are_pinned_to_a_commit_and_keep_no_credentials(name):
+    lines = [line for line in WORKFLOWS[name].read_text().splitlines() if "uses:" in line]
+    pinned = re.compile(r"\s*(- )?uses: [\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [line for line in lines if not pinned.fullmatch(line)] == []
+    for step in steps(name, "uses"):
+        if step["uses"].startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] == "false"
+
+
+@every_workflow
+def test_the_evidence_is_kept_on_failure_too_and_not_for_ever(name):
+    kept = [step for step in steps(name, "uses") if re.search(r"upload-artifact|cache/save", step["uses"])]
+    assert kept
+    for step in kept:
+        assert step["if"] == "${{ always() }}"
+        assert "upload-artifact" not in step["uses"] or int(step["with"]["retention-days"]) <= 90
+
+
+def test_the_history_is_saved_where_it_is_looked_for():
+    saved, restored = (
+        next(step["with"] for step in steps("nightly.yml", "uses") if f"cache/{verb}@" in step["uses"])
+        for verb in ("save", "restore")
+    )
+    assert (saved["path"], saved["key"]) == (restored["path"], restored["key"])
+    assert saved["key"].startswith(restored["restore-keys"])
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    """A copy of the project as it stands, as a checkout would be; only what was built once is that of here."""
+    folder = tmp_path_factory.mktemp("checkout")
+    listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0"):
+        source = ROOT / name
+        if name and source.is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, folder / name, follow_symlinks=False)
+    (folder / "build").mkdir()
+    built = [path.relative_to(ROOT) for path in (ROOT / "build").glob("*") if path.name in ("jmeter", "counter")]
+    for name in (".venv", ".mypy_cache", ".ruff_cache", *built):
+        if (ROOT / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def run_step(step: dict, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of a step as a runner does: bash -e, little in the environment, and what the step gives."""
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR", "HARNESS_RUNS")
+        if name in os.environ
+    }
+    given = {name: environment.get(name, "") for name in step.get("env", {})}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+        cwd=folder, env={**kept, "CI": "true", **given, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("step", steps("test.yml", "run"), ids=lambda step: step["run"])
+def test_a_step_of_the_tests_does_its_work_in_a_clean_copy(copy, step):
+    done = run_step(step, copy, TESTS="tests/base/test_units.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {"make lint": "All checks passed!", "make test": " passed"}[step["run"]] in done.stdout
+
+
+@pytest.mark.real
+def test_the_nightly_leaves_its_page_and_its_summary_in_a_clean_copy(copy, tmp_path):
+    for name, text in (("plans/tiny.toml", PLAN), ("systems/tiny/system.toml", TINY_SYSTEM), ("suite.toml", SUITE)):
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_text(text)
+    (step,) = steps("nightly.yml", "run")
+    summary = tmp_path / "summary.md"
+    done = run_step(step, copy, SUITE="suite.toml", GITHUB_STEP_SUMMARY=str(summary))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (page,) = (copy / "reports" / "nightly").glob("????-??-??.md")
+    assert "tiny" in page.read_text()
+    assert "tiny" in summary.read_text()
+    save = next(step for step in steps("nightly.yml", "uses") if "cache/save@" in step["uses"])
+    assert [path for path in save["with"]["path"].split() if not list(copy.glob(path))] == []
+
+
+@pytest.mark.real
+def test_an_input_is_text_and_never_makes_own_language(tmp_path):
+    (step,) = steps("nightly.yml", "run")
+    harm = f"$(shell touch {tmp_path}/harm)'; touch {tmp_path}/harm; '"
+    given = {name: harm for name, value in step["env"].items() if re.search(r"inputs\.(suite|s3)\b", value)}
+    assert set(given) == {"SUITE", "S3"}
+    done = run_step(step, ROOT, **given, DRY_RUN="1")
+    assert done.returncode != 0
+    assert list(tmp_path.iterdir()) == []

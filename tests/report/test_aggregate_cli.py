@@ -1,0 +1,278 @@
+"""aggregate.py table as a user calls it."""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from harness.report.files import write_report
+from tests.conftest import ROOT
+from tests.support.factories import closed_load
+from tests.support.report_folder import run_folder
+
+HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads"
+COMMAND = [sys.executable, str(ROOT / "aggregate.py"), "table"]
+
+
+def jtl(path: Path, *rows: tuple[int, int, str, bool]) -> Path:
+    """Write a JTL of (start ms, elapsed ms, label, success) and return its path."""
+    lines = [
+        f'{start},{elapsed},"{label}",{200 if success else 500},OK,Users 1-1,{str(success).lower()},1024,512,1'
+        for start, elapsed, label, success in rows
+    ]
+    path.write_text("\n".join([HEAD, *lines, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    """Four samples within two seconds: Pay 100 and 300 ms, Visit 50 ms and a failed one of 1000 ms."""
+    return jtl(
+        tmp_path / "samples.jtl",
+        (0, 100, "Pay", True),
+        (0, 50, "Visit", True),
+        (200, 300, "Pay", True),
+        (1000, 1000, "Visit", False),
+    )
+
+
+def table(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+        timeout=60,
+    )
+
+
+def in_a_terminal(columns: int, *arguments: object, **environment: str) -> str:
+    """Return what the command writes on a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env={**variables, "TERM": "xterm-256color", **environment},
+    ) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how Linux says that the other end is closed
+                break
+            if not part:
+                break
+            written += part
+    os.close(ours)
+    assert process.returncode == 0
+    return written.decode().replace("\r\n", "\n")
+
+
+def test_in_a_pipe_it_is_plain_markdown_with_the_caveats_below(samples):
+    done = table(samples)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[2:5] == [
+        "| Pay | 2 | 200 | 100 | 300 | 100 | 300 | 0.00 | 0 | 4.00 | 4.00 | 2.00 |",
+        "| Visit | 2 | 525 | 50 | 1000 | 50 | 1000 | 50.00 | 1 | 1.00 | 1.00 | 0.50 |",
+        "| TOTAL | 4 | 362 | 100 | 1000 | 50 | 1000 | 25.00 | 1 | 2.00 | 2.00 | 1.00 |",
+    ]
+    assert lines[5] == ""
+    assert lines[6] == "DOUBTFUL: many errors, and no goal for them; too few samples."
+    assert lines[8].startswith("All figures include 1 failed sample: times of failures are not times of work. Read ")
+
+
+@pytest.mark.real
+def test_several_files_are_one_run_and_each_is_a_table_of_its_own(samples, tmp_path):
+    other = jtl(tmp_path / "other.jtl", (0, 700, "Pay", True))
+    assert "| Pay | 3 | 367 |" in table(samples, other).stdout
+    each = table("--each", samples, other).stdout
+    assert "| Pay | 2 | 200 |" in each
+    assert "| Pay | 1 | 700 |" in each
+    headings = [line for line in each.splitlines() if line.startswith("## ")]
+    assert [heading.replace("\\", "") for heading in headings] == [f"## {samples}", f"## {other}"]
+
+
+@pytest.mark.real
+def test_files_may_stand_on_both_sides_of_an_option(samples, tmp_path):
+    other = jtl(tmp_path / "other.jtl", (0, 700, "Pay", True))
+    assert table(samples, "--layout", "wide", other).stdout == table(samples, other, "--layout", "wide").stdout
+
+
+def test_with_each_a_bad_file_ends_with_code_2_and_the_others_are_shown_still(samples, tmp_path):
+    done = table("--each", tmp_path / "none.jtl", samples, "--format", "json")
+    assert done.returncode == 2
+    assert [one["source"] for one in json.loads(done.stdout)] == [str(samples)]
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("aggregate.py: ")]
+    assert "none.jtl" in line
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl"])
+def test_machine_formats_hold_nothing_else_and_caveats_go_to_standard_error(samples, form):
+    done = table(samples, "--format", form)
+    assert done.returncode == 0
+    assert done.stderr.startswith(
+        "DOUBTFUL: many errors, and no goal for them; too few samples.\nAll figures include 1 failed sample"
+    )
+    if form == "csv":
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert [(row["label"], row["average_ms"]) for row in rows] == [
+            ("Pay", "200.0"),
+            ("Visit", "525.0"),
+            ("TOTAL", "362.5"),
+        ]
+    elif form == "jsonl":
+        assert [json.loads(line)["error_ratio"] for line in done.stdout.splitlines()] == [0.0, 0.5, 0.25]
+    else:
+        data = json.loads(done.stdout)
+        assert data["groups"][0]["total"]["rate_per_s"] == 2.0
+        assert data["caveats"][0]["code"] == "errors-in-figures"
+
+
+@pytest.mark.real
+def test_options_work_together(samples):
+    done = table(samples, "--layout", "classic", "--sort", "-label", "--percentiles", "95", "--label", "i|y")
+    labels = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert labels[2:] == ["Visit", "Pay", "TOTAL"]
+    assert "|  95% |" in done.stdout
+    assert table(samples, "--only", "TOTAL").stdout.count("\n| ") == 2
+
+
+def test_a_window_says_what_is_counted_and_what_that_changed(samples):
+    out = table(samples, "--window", "..1").stdout
+    assert "Counted: 0 s to 1 s of 3 s." in out
+    assert "average 362 → 150 ms" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--percentiles", "101"), "--percentiles=101: not a number above 0 and up to 100"),
+        (("--sort", "speed"), "--sort speed: no such column"),
+        (("--label", "("), "--label (: not a regular expression"),
+        (("--label", "zzz"), "is found in no label; there are: Pay, Visit"),
+        (("--only", "Pya"), "did you mean Pay?"),
+        (("--window", "soon"), "--window soon: not a window"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_done_is_one_line_and_code_2(samples, arguments, message):
+    done = table(samples, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert message in line
+
+
+def test_a_terminal_gets_a_table_drawn_for_it_with_signs_and_colours(samples):
+    out = in_a_terminal(120, samples)
+    assert "|" not in out
+    assert "\x1b[1;31m" in out
+    plain = re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
+    (visit,) = [line.split() for line in plain if line.startswith("Visit")]
+    assert visit[:5] == ["Visit", "2", "*525", "50", "*1000"]
+    assert visit[7:9] == ["!50.00", "!1"]
+    assert "! errors   * the slowest label of its group" in plain
+
+
+def test_no_color_leaves_the_signs(samples):
+    out = in_a_terminal(120, samples, NO_COLOR="1")
+    assert not re.search(r"\x1b\[[\d;]*3\dm", out)
+    assert "!50.00" in out
+
+
+@pytest.mark.real
+def test_a_narrow_terminal_is_told_which_columns_it_does_not_see(samples):
+    plain = re.sub(r"\x1b\[[\d;]*m", "", in_a_terminal(60, samples))
+    assert max(map(len, plain.splitlines())) <= 60
+    assert "no room for:" in plain
+    assert "…" not in plain
+
+
+def test_a_format_that_is_asked_for_is_given_in_a_terminal_too(samples):
+    assert in_a_terminal(80, samples, "--format", "markdown").startswith("| label | count |")
+
+
+def test_the_way_to_a_plain_table_loads_no_heavy_package(samples):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", str(ROOT / "aggregate.py"), "table", str(samples)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert "harness" in loaded
+    assert loaded & {"jinja2", "rich", "pandas", "numpy", "psutil", "boto3"} == set()
+
+
+def test_help_teaches_with_examples():
+    out = table("--help").stdout
+    for word in ("examples:", "--window steady", "--sort p99", "--label", "--only TOTAL", "--format json"):
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("samples.jtl",), "samples.jtl: the verb is missing; do you mean: ./aggregate.py table samples.jtl\n"),
+        (
+            ("samples.jtl.gz",),
+            "samples.jtl.gz: the verb is missing; do you mean: ./aggregate.py table samples.jtl.gz\n",
+        ),
+        (("run-01_1.md",), "run-01_1.md: the verb is missing; do you mean: ./aggregate.py compare run-01_1.md …\n"),
+        (("run-01_1",), "run-01_1: the verb is missing; do you mean: ./aggregate.py report run-01_1\n"),
+        (("tabel", "samples.jtl"), "tabel: no such verb; did you mean table? there are: table, report, compare, sweep"),
+        (
+            ("table", "run-01_1.md"),
+            "run-01_1.md: a Markdown report, not a JTL; aggregate.py compare, history and sweep read reports; table",
+        ),
+    ],
+)
+def test_a_file_where_the_verb_or_another_kind_of_file_is_due_is_told_what_reads_it(words, line, samples, tmp_path):
+    (tmp_path / "samples.jtl.gz").write_bytes(samples.read_bytes())
+    (tmp_path / "run-01_1").mkdir()
+    (tmp_path / "run-01_1" / "run.json").write_text("{}")
+    (tmp_path / "run-01_1.md").write_text("<!-- generated by ./aggregate.py report x -->\n# x\n")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "aggregate.py"), *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert line in done.stderr
+
+
+def load_tables(markdown: str) -> list[str]:
+    """Return the table rows of Markdown, those of the load's labels and totals."""
+    return [line for line in markdown.splitlines() if line.startswith(("| Pay", "| TOTAL"))]
+
+
+def test_the_table_of_a_run_agrees_with_its_report(tmp_path):
+    directory = run_folder(tmp_path, "tiny/run-01_1", once_labels=("Log In",), load=closed_load(users=2, ramp_s=20.0))
+    rows = [(1_700_000_000_000 + 100 * number, 900 if number < 250 else 90, "Pay", True) for number in range(1000)]
+    jtl(directory.samples, (1_700_000_000_000, 5000, "Log In", True), (1_700_000_000_100, 7000, "Log In", True), *rows)
+    write_report(directory)
+    report = directory.report.read_text(encoding="utf-8")
+    steady, whole = report.split("### Load\n")[1].split("### Load, the whole run\n")
+    whole = whole.split("\n### ")[0]
+    assert load_tables(steady) != load_tables(whole)
+    shown = table(directory.path, "--percentiles", "95,99")
+    assert load_tables(shown.stdout.split("## Once per user")[0].split("### Once per user")[0])[:2] == load_tables(
+        whole
+    )
+    assert "The report's “Load” is of the steady seconds alone: --window steady.\n" in shown.stdout
+    counted = table(directory.samples, "--percentiles", "95,99", "--window", "steady").stdout
+    assert load_tables(counted)[:2] == load_tables(steady)
+    assert "--window steady" not in counted
+    bare = jtl(tmp_path / "bare.jtl", *rows)
+    assert "All seconds of the run" not in table(bare).stdout

@@ -1,0 +1,38 @@
+"""How often a run that nothing is wrong with is called DOUBTFUL, and that docs/format.md marks the doubts."""
+
+import re
+from random import Random
+
+import pytest
+
+from harness.report.warnings import CODES, DOUBTS
+from tests.conftest import ROOT
+from tests.support.good_runs import good_run
+
+# At most 3 in 100 good runs may be DOUBTFUL.
+MOST_RATIO = 0.03
+
+
+def states(count):
+    """Return the verdicts on good runs; each has a seed of its own, so that one of them can be looked at alone."""
+    return [good_run(Random(seed)).verdict for seed in range(count)]
+
+
+def test_good_runs_are_valid():
+    verdicts = states(34)
+    assert sum(verdict.state != "VALID" for verdict in verdicts) <= 1
+
+
+@pytest.mark.real
+def test_of_300_good_runs_few_are_doubtful_and_none_is_invalid():
+    verdicts = states(300)
+    assert {verdict.state for verdict in verdicts} <= {"VALID", "DOUBTFUL"}
+    assert sum(verdict.state == "DOUBTFUL" for verdict in verdicts) <= MOST_RATIO * len(verdicts)
+
+
+def test_the_table_of_caveats_in_the_docs_has_every_code_and_marks_the_doubts():
+    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    section = text.split("\n### Caveats\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", section, flags=re.MULTILINE)
+    assert sorted(code for code, _ in rows) == sorted(CODES)
+    assert {code for code, when in rows if when.startswith("**doubt**: ")} == set(DOUBTS)

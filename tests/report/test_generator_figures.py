@@ -1,0 +1,148 @@
+"""What each of several generators did, and the doubts about one that is unlike the others."""
+
+import io
+
+import pytest
+
+from harness.jtl.csv import Dropped
+from harness.jtl.xml import parse_xml
+from harness.metrics.generators import short_names
+from harness.metrics.tally import SampleTally
+from harness.report.generators import generator_table
+from harness.report.summary import Observed, summarise
+from harness.report.terminal import closing_text
+from harness.report.warnings import ABSENT_GENERATOR, FAILING_GENERATOR, GENERATOR_CPU, SLOW_GENERATOR
+from harness.run.telemetry import Usage
+from tests.support.factories import closed_load, failed, record, sample, tally_of
+
+GENERATORS = ("10.0.0.7:1099", "10.0.0.8:1099", "10.0.0.9:1099")
+
+
+def samples(generator, count=300, elapsed_ms=100, first_ms=1_000_000, every_ms=200, errors=0, users=2):
+    make = [failed] * errors + [sample] * (count - errors)
+    return [
+        one(
+            elapsed_ms=elapsed_ms,
+            start_ms=first_ms + number * every_ms,
+            all_threads=users,
+            thread_name=f"{generator}-Users 1-1",
+        )
+        for number, one in enumerate(make)
+    ]
+
+
+def summary_of(*groups, observed=None, **changes):
+    tally = tally_of([one for group in groups for one in group])
+    return summarise(tally, Dropped(), "x", record(**changes), observed)
+
+
+def codes_of(summary):
+    return {caveat.code for caveat in summary.caveats} & {ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR}
+
+
+def text_of(summary, code):
+    (text,) = [caveat.text for caveat in summary.caveats if caveat.code == code]
+    return text
+
+
+def test_one_generator_or_none_that_is_named_has_no_table():
+    assert summary_of(samples(GENERATORS[0])).generators == ()
+    assert summary_of([sample(), sample()]).generators == ()
+
+
+def test_each_generators_share_of_the_load_adds_up_to_total():
+    summary = summary_of(samples(GENERATORS[0], 10), samples(GENERATORS[1], 30, elapsed_ms=300, errors=3, users=5))
+    first, second = summary.generators
+    assert (first.name, first.sample_count, first.average_ms, first.p90_ms, first.error_count) == (
+        GENERATORS[0], 10, 100.0, 100, 0,
+    )  # fmt: skip
+    assert (second.name, second.sample_count, second.average_ms, second.error_ratio) == (GENERATORS[1], 30, 300.0, 0.1)
+    assert (first.most_users, second.most_users) == (2, 5)
+    # Starts at 1000.0 s, the second in which the load began; the last of ten, 0.2 s apart, ends 0.1 s after its start.
+    assert (first.first_s, first.last_s) == (0.0, 1.9)
+    assert summary.group("load").total.sample_count == 40
+    assert summary.littles_law.peak_users == 7
+    assert generator_table(summary.generators).splitlines()[2:] == [
+        "| 10.0.0.7:1099 | 10 | 100 | 100 | 0.00 | 0 | 5.26 | 2 | 0.0 | 1.9 |",
+        "| 10.0.0.8:1099 | 30 | 300 | 300 | 10.00 | 3 | 4.92 | 5 | 0.0 | 6.1 |",
+    ]
+    assert "| 10.0.0.8:1099 | 30 |" in closing_text(summary, "x.md")
+
+
+def test_setup_and_transactions_are_in_nobodys_share():
+    setup = [sample("Tenant", thread_name=f"{GENERATORS[0]}-setUp Thread Group 1-1", start_ms=900_000)]
+    message = "Number of samples in transaction : 2, number of failing samples : 0"
+    transaction = [sample("Visit", message=message, thread_name=f"{GENERATORS[1]}-Users 1-1")]
+    summary = summary_of(setup, samples(GENERATORS[0], 5), samples(GENERATORS[1], 5), transaction)
+    assert [one.sample_count for one in summary.generators] == [5, 5]
+
+
+def test_generators_of_an_xml_jtl_are_told_apart_too():
+    rows = "".join(
+        f'<httpSample t="10" ts="{1_000_000 + number}" s="true" lb="Pay" rc="200" rm="OK" '
+        f'tn="gen{number % 2}:1099-Users 1-1" by="1" sby="1" ng="1" na="4"/>\n'
+        for number in range(10)
+    )
+    tally = SampleTally()
+    for one in parse_xml(io.BytesIO(f'<testResults version="1.2">\n{rows}</testResults>'.encode()), "x.xml", Dropped()):
+        tally.add(one)
+    assert tally.pulse.active_users(1000, 1000) == [8]
+
+
+def test_generators_that_are_alike_raise_no_doubt():
+    summary = summary_of(samples(GENERATORS[0], errors=4), samples(GENERATORS[1], elapsed_ms=140, errors=9))
+    assert codes_of(summary) == set()
+
+
+def test_a_generator_that_is_half_as_slow_again_as_the_others_is_told():
+    summary = summary_of(*(samples(one) for one in GENERATORS[:2]), samples(GENERATORS[2], elapsed_ms=150))
+    assert "The samples of 10.0.0.9:1099 took 1.5 times as long" in text_of(summary, SLOW_GENERATOR)
+    assert codes_of(summary_of(samples(GENERATORS[0], 199), samples(GENERATORS[1], 199, 300))) == set()  # too few
+    assert codes_of(summary_of(samples(GENERATORS[0], 300, 4), samples(GENERATORS[1], 300, 8))) == set()  # 4 ms
+
+
+def test_a_generator_with_many_more_errors_is_told():
+    summary = summary_of(samples(GENERATORS[0], errors=3), samples(GENERATORS[1], errors=10))
+    assert "Of the samples of 10.0.0.8:1099 2 times as many failed" in text_of(summary, FAILING_GENERATOR)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"first_ms": 1_006_000, "count": 270}, "Generators began late (10.0.0.8:1099 6 s), where"),
+        ({"count": 270}, "Generators ended early (10.0.0.8:1099 54 s), where"),
+    ],
+)
+def test_a_generator_that_came_late_or_went_early_is_told(changes, said):
+    # The first drives for 60 s.
+    assert said in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), ABSENT_GENERATOR)
+
+
+def test_a_long_last_sample_of_one_generator_is_no_early_end_of_the_others():
+    late = sample(start_ms=1_059_000, elapsed_ms=30_000, thread_name=f"{GENERATORS[0]}-Users 1-1")
+    assert codes_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1]), [late])) == set()
+
+
+def test_generators_on_this_machine_and_their_controller_are_one_bottleneck():
+    usages = tuple(
+        Usage(process, 60, cores, cores, cores, 1, 1, 1, None)
+        for process, cores in (("host", 1.7), ("jmeter", 0.2), ("generator a:1", 0.7), ("generator b:1", 0.8))
+    )
+    summary = summary_of(samples(GENERATORS[0]), observed=Observed(usages=usages), load=closed_load())
+    assert text_of(summary, GENERATOR_CPU).startswith("The generators used 85 % of the 2 cores in the seconds")
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (("gen1/run-01_1", "gen2/run-01_1"), ("gen1", "gen2")),
+        (("/a/shop/run-01_1", "/a/shop/run-01_2"), ("run-01_1", "run-01_2")),
+        (("/a/x/run-01_1", "/b/y/run-02_1"), ("a/x/run-01_1", "b/y/run-02_1")),
+        (("a.jtl", "b.jtl"), ("a.jtl", "b.jtl")),
+        (("run", "x/run"), ("run", "x/run")),
+        (("same", "same"), ("same", "same")),
+        (("only/one",), ("only/one",)),
+    ],
+)
+def test_paths_are_called_by_what_tells_them_apart(paths, names):
+    assert short_names(paths) == names

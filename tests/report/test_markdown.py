@@ -1,0 +1,80 @@
+from harness.jtl.csv import Dropped
+from harness.report.charts.gallery import gallery
+from harness.report.markdown import report as rendered
+from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
+from harness.report.summary import summarise
+from tests.support.factories import closed_load, failed, record, sample, tally_of
+
+
+def summary_of(samples, run=None):
+    return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
+
+
+def report(summary, notes):
+    return rendered(summary, gallery(summary), notes, "run-01_1")
+
+
+def test_a_report_says_its_verdict_before_any_figure():
+    text = report(summary_of([sample(), sample("Create")], record()), "")
+    assert text.index("VALID") < text.index("## Set-up") < text.index("## Results") < text.index("### Once per user")
+    assert "- heap: 512 MB" in text
+    assert "<!-- command: make run PLAN=tiny -->" in text
+
+
+def test_a_report_lists_errors_and_codes():
+    text = report(summary_of([sample(), failed()], record()), "")
+    assert "| Pay | 402 | 1 | 1 |" in text
+    assert "| Pay | 402 | expected 201 | 1 | 0.0 | 0.0 |" in text  # the message says no more than the cause
+
+
+def test_codes_and_causes_are_text_and_stand_to_the_left():
+    text = report(summary_of([sample(), failed()], record()), "")
+    assert "| label | code | cause | count | first s | last s |\n| --- | --- | --- | ---: | ---: | ---: |" in text
+
+
+def test_a_report_of_a_run_without_samples_is_still_a_report():
+    text = report(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))), "")
+    assert "**INVALID: no sample of the load was taken; jmeter.log: no such plugin.**" in text
+    assert "No sample of the load." in text
+
+
+def test_codes_of_setup_are_left_out_unless_they_failed():
+    quiet = sample("Find Tenant", code="500", thread_name="setUp 1-1")
+    loud = failed("Create Tenant", code="409", thread_name="setUp 1-1")
+    text = report(summary_of([quiet, loud, sample()], record()), "")
+    assert "| Find Tenant | 500 |" not in text
+    assert "| Create Tenant | 409 | 1 | 1 |" in text
+
+
+def test_an_open_load_is_not_held_against_littles_law():
+    open_load = closed_load(users=None, model="open", rate_per_s=2.0)
+    text = report(summary_of([sample(start_ms=0), sample(start_ms=900)], record(load=open_load)), "")
+    assert "users busy on average" in text
+    assert "accounted for" not in text
+
+
+def test_a_note_that_holds_the_end_mark_loses_nothing():
+    note = f"before {NOTES_END} behind"
+    assert notes_of(report(summary_of([sample()], record()), note)) == note
+
+
+def test_notes_survive_a_render_and_a_report_without_a_block_has_none():
+    text = report(summary_of([sample()], record()), "plugin threads raised\n\nsee run-01_2")
+    assert notes_of(text) == "plugin threads raised\n\nsee run-01_2"
+    assert (text.count(NOTES_BEGIN), text.count(NOTES_END)) == (1, 1)
+    assert notes_of("# nothing") is None
+
+
+def test_a_transaction_that_fails_with_its_samples_does_not_repeat_their_causes():
+    message = "Number of samples in transaction : 2, number of failing samples : 1"
+    checkout = sample("Checkout", code="", message=message, success=False, error_count=1)
+    asserted = failed("Checkout", message=message, failure="took longer than 200 ms")
+    text = report(summary_of([failed(), checkout, asserted], record()), "")
+    section = text.split("## Errors by cause\n")[1].split("\n## ")[0]
+    assert "| Pay | 402 | expected 201 |" in section
+    assert "| Checkout | 402 | took longer than 200 ms |" in section
+    assert "Number of samples in transaction" not in section
+    assert "Failed Transaction Controllers, each because of samples of its own: Checkout 1." in section
+    alone = report(summary_of([checkout], record()), "")
+    assert message in alone
+    assert "Failed Transaction Controllers" not in alone

@@ -1,0 +1,290 @@
+"""Runs of independent generators as one run: the same figures as of one distributed run, and what is refused."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.plan.goal import Goal
+from harness.report.files import summary_of_run, write_report
+from harness.report.merge import Part, check_parts, merged_record
+from harness.report.merge_files import merge
+from harness.report.warnings import ABSENT_GENERATOR, SEPARATE_CLOCKS
+from harness.run.directory import RunDirectory, json_text
+from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
+from harness.storage.layout import kept_names
+from tests.conftest import ROOT
+from tests.support.factories import closed_load, record
+
+START_MS = 1_700_000_000_000
+HEAD = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
+)
+FIRST, SECOND = "10.0.0.7:1099", "10.0.0.8:1099"
+
+
+def row(address, second, user, users, *, elapsed_ms=900, label="Pay", group="Users", failure=""):
+    code, message, success = ("500", "no", "false") if failure else ("201", "Created", "true")
+    return (
+        f"{START_MS + 1000 * second},{elapsed_ms},{label},{code},{message},{address}-{group} 1-{user},{success},"
+        f"{failure},300,100,{users}"
+    )
+
+
+def distributed_rows():
+    """Two users on the first generator, three slower ones on the second, one sample each a second; users ramp up."""
+    rows = []
+    for address in (FIRST, SECOND):
+        rows.append(row(address, -3, 1, 1, label="Tenant", group="setUp"))
+        rows += [row(address, 0, 1, 1, label="Create")]
+    for second in range(100):
+        for address, count in ((FIRST, 2), (SECOND, 3)):
+            active = min(count, 1 + second // 4)
+            for user in range(1, active + 1):
+                failure = "no card 4711" if second == 40 + user else ""
+                elapsed_ms = 900 if address == FIRST else 950
+                label = "Pay" if second % 2 else "Search"
+                rows.append(row(address, second, user, active, elapsed_ms=elapsed_ms, label=label, failure=failure))
+    return rows
+
+
+def run_of(users, **changes):
+    values = {"load": closed_load(users=users, ramp_s=8.0), "target": "http://shop:80", "once_labels": ("Create",)}
+    values["properties"] = {"users": str(users), "run_id": f"run-01_1-{users}", "items": "7"}
+    values |= {"took_s": 106.0, "ended_at": "2026-01-01T00:01:46Z"}  # setUp begins 5 s before the load
+    return record(**{**values, **changes})
+
+
+def run_folder(path, run, rows, telemetry="", head=HEAD):
+    path.mkdir(parents=True)
+    (path / "run.json").write_text(json_text(run.to_json()))
+    (path / "samples.jtl").write_text("\n".join([head, *rows]) + "\n")
+    if telemetry:
+        (path / "telemetry.csv").write_text(telemetry)
+    return path
+
+
+def telemetry(jmeter_cores):
+    rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count"]
+    for second in range(100):
+        time_ms = START_MS + 1000 * second
+        rows += [f"{time_ms},host,{jmeter_cores + 0.01},900000000,", f"{time_ms},jmeter,{jmeter_cores},200000000,40"]
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    """The run of each of two generators, as two machines have them."""
+    rows = distributed_rows()
+    for folder, address, users, cores in (("gen1", FIRST, 2, 0.2), ("gen2", SECOND, 3, 1.9)):
+        own = [*(line for line in rows if f",{address}-" in line), "torn,row"]
+        run_folder(tmp_path / folder / "run-01_1", run_of(users), own, telemetry(cores))
+    return [str(tmp_path / folder / "run-01_1") for folder in ("gen1", "gen2")]
+
+
+def figures(summary, without=()):
+    """All figures of a summary as plain data, labels by name, and names of generators left out."""
+    data = json.loads(json.dumps(summary.to_json()))
+    for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
+        group["labels"].sort(key=lambda label: label["label"])
+    for generator in data["generators"]:
+        del generator["name"]
+    data["generators"].sort(key=str)  # by address in the one, in the order given in the other
+    data["codes"].sort(key=lambda code: (code["label"], code["code"]))
+    data["caveats"] = [caveat["code"] for caveat in data["caveats"] if caveat["code"] not in without]
+    left_out = {"run", "source", "observed", "dropped_count", "dropped_first"}
+    return {key: value for key, value in data.items() if key not in left_out}
+
+
+def split(directory, folder):
+    """Split the samples of a distributed run into runs of its generators; return their paths."""
+    head, *lines = directory.samples.read_text().splitlines()
+    run = RunRecord.from_json(directory.read_run(), "run.json")
+    paths = []
+    for number, generator in enumerate(run.generators, start=1):
+        changes = {"users": generator.users, "rate_per_s": generator.rate_per_s}
+        own = replace(
+            run,
+            load=replace(run.load, **changes),
+            generators=(),
+            properties={**run.properties, "run_id": f"run-01_1-{number}"},
+        )
+        path = folder / f"gen{number}" / "run-01_1"
+        run_folder(path, own, [line for line in lines if f",{generator.name}-" in line], head=head)
+        paths.append(str(path))
+    return paths
+
+
+def test_two_merged_runs_have_the_figures_of_one_distributed_run(tmp_path, two_runs):
+    folder = run_folder(tmp_path / "tiny" / "run-01_1", run_of(5), distributed_rows())
+    whole = summary_of_run(RunDirectory(folder))
+    directory, merged = merge(two_runs, tmp_path / "reports", None)
+    assert directory.path == tmp_path / "reports" / "tiny" / "run-01_1"
+    without = (SEPARATE_CLOCKS, "dropped-rows", "generator-cpu", "host-cpu")
+    assert whole.verdict.state == "VALID"
+    assert merged.verdict == replace(
+        whole.verdict, state="DOUBTFUL", reasons=("the load generator used nearly all of the CPU",)
+    )
+    assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)
+    # By hand: users of both add up, 2 + 3; each of them has one sample a second from its first on, besides Create.
+    assert max(merged.timeline.active_users) == 5
+    assert merged.whole.total.sample_count == 100 + 96 + 100 + 96 + 92
+    assert [one.most_users for one in merged.generators] == [2, 3]
+    assert [one.name for one in merged.generators] == ["gen1", "gen2"]
+    assert [one.name for one in whole.generators] == [FIRST, SECOND]
+    assert sum(one.sample_count for one in merged.generators) == merged.group("load").total.sample_count
+    assert [round(one.average_ms) for one in merged.generators] == [900, 950]
+    assert merged.dropped_count == 2
+
+
+def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(tmp_path, two_runs):
+    directory, merged = merge(two_runs, tmp_path / "reports", None)
+    run = merged.run
+    assert run.load.users == 5
+    assert [(one.name, one.users, one.host.cpu_count, one.clock_ahead_ms) for one in run.generators] == [
+        ("gen1", 2, 2, None),
+        ("gen2", 3, 2, None),
+    ]
+    assert run.properties.keys() == {"run_id", "items"}
+    assert run.properties["run_id"].startswith("run-01_1-")
+    assert run.is_merged
+    text = directory.report.read_text()
+    assert "- generator: 2 generators: gen1 with 2 users, gen2 with 3 users; JMeter 5.6.3, Java 17.0.15\n" in text
+    assert "- host of gen2: Test CPU, 2 cores, 8192 MB memory, Linux 6\n" in text
+    assert "- host: " not in text
+    assert RunRecord.from_json(json.loads(directory.run_json.read_text()), "run.json") == run
+
+
+def test_the_bottleneck_on_one_generators_machine_is_told_with_its_name(tmp_path, two_runs):
+    directory, merged = merge(two_runs, tmp_path / "reports", None)
+    assert [use.process for use in merged.observed.usages] == [
+        "host gen1",
+        "generator gen1",
+        "host gen2",
+        "generator gen2",
+    ]
+    told = [caveat.text for caveat in merged.caveats if caveat.code == "generator-cpu"]
+    assert len(told) == 1
+    assert told[0].startswith("The generator used 95 % of the 2 cores of gen2 in the seconds that are counted")
+    assert "generator gen2 [^" in directory.report.read_text()
+
+
+def test_a_merged_run_is_rendered_again_from_its_samples_or_its_json_with_the_same_bytes(tmp_path, two_runs):
+    directory, _ = merge(two_runs, tmp_path / "reports", None)
+    first = directory.summary_json.read_bytes(), directory.report.read_bytes()
+    write_report(directory)
+    assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == first
+    for path in directory.all_samples:
+        path.unlink()
+    write_report(directory)
+    assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == first
+
+
+def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, two_runs):
+    directory, _ = merge(two_runs, tmp_path / "reports", None)
+    assert [path.name for path in directory.all_samples] == ["samples.jtl", "samples-2.jtl"]
+    assert directory.all_samples[1].samefile(f"{two_runs[1]}/samples.jtl")
+    there = [path.name for path in directory.path.iterdir()]
+    assert {"samples.jtl", "samples-2.jtl", "telemetry.csv", "run.json"} <= set(kept_names(there, ()))
+
+
+def test_samples_of_which_a_part_is_gone_are_not_taken_for_the_run(tmp_path, two_runs):
+    directory, _ = merge(two_runs, tmp_path / "reports", None)
+    directory.all_samples[1].unlink()
+    with pytest.raises(UsageError, match="of the samples of 2 generators 1 are here"):
+        summary_of_run(directory)
+
+
+def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_runs):
+    directory, merged = merge(two_runs, tmp_path / "reports", None)
+    table = subprocess.run(
+        [sys.executable, ROOT / "aggregate.py", "table", directory.path, "--format", "json"], capture_output=True
+    )
+    (load,) = [group for group in json.loads(table.stdout)["groups"] if group["name"] == "load"]
+    assert load["total"]["sample_count"] == merged.whole.total.sample_count
+
+
+def test_bare_jtls_with_names_become_a_report_of_their_own(tmp_path, two_runs):
+    given = [f"left={two_runs[0]}/samples.jtl", f"right={two_runs[1]}/samples.jtl"]
+    with pytest.raises(UsageError, match="nobody knows the plan"):
+        merge(given, tmp_path / "reports", None)
+    directory, summary = merge(given, tmp_path / "reports", tmp_path / "reports" / "shop" / "run-03_1")
+    assert [one.name for one in summary.generators] == ["left", "right"]
+    assert "# shop/run-03_1\n" in directory.report.read_text()
+    assert "| left | " in directory.report.read_text()
+    assert summary_of_run(directory).to_json() == summary.to_json()
+
+
+def test_generators_that_hardly_overlapped_are_told(tmp_path):
+    for folder, first in (("gen1", 0), ("gen2", 60)):
+        rows = [row("h:1", second, 1, 1) for second in range(first, first + 70)]
+        run_folder(tmp_path / folder / "run-01_1", run_of(1, properties={"run_id": folder}), rows)
+    _, merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None)
+    texts = {caveat.code: caveat.text for caveat in merged.caveats}
+    assert "By them all generators drove together for 10 of 130 s" in texts[SEPARATE_CLOCKS]
+    assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts[ABSENT_GENERATOR]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"plan": "other"}, "plan tiny against other"),
+        ({"target": "http://shop:81"}, "target http://shop:80 against http://shop:81"),
+        ({"target": None}, "started a system of its own"),
+        ({"load": closed_load(users=3, ramp_s=9.0)}, "ramp_s of the load 8 against 9"),
+        ({"goal": Goal(p90_ms=500, error_ratio=0.01)}, "p90_ms of the goal 1000 against 500"),
+        ({"versions": {"java": "17.0.15", "jmeter": "5.5"}}, "version of jmeter 5.6.3 against 5.5"),
+        ({"git_commit": "f" * 16}, "commit of the harness 0123456789abcdef against ffffffffffffffff"),
+        ({"properties": {"users": "3", "items": "8"}}, "property items 7 against 8"),
+        ({"properties": {"run_id": "run-01_1-2", "items": "7"}}, "gen1 and gen2 are the same run"),
+        ({"state": RUNNING}, "still going on, or was killed"),
+        ({"started_at": "2026-01-01T00:01:46Z", "ended_at": "2026-01-01T00:03:32Z"}, "they never drove together"),
+        ({"generators": (GeneratorRecord("h:1", 3, None, "5.6.3", "17", 0, True),)}, "of several generators itself"),
+    ],
+)
+def test_what_is_no_part_of_the_same_load_is_refused(changes, said):
+    with pytest.raises(UsageError, match=said):
+        check_parts([Part("gen1", run_of(2)), Part("gen2", run_of(3, **changes))])
+
+
+def test_what_ended_a_part_stands_in_the_whole_with_its_generator():
+    broken = run_of(3, stop_reasons=("JMeter ended with code 1",), exit_codes={"jmeter": 1})
+    slow = replace(
+        run_of(2), host=HostRecord("Old CPU", 1, 1024**3, "Linux 5", "3.11.7"), ended_at="2026-01-01T00:01:50Z"
+    )
+    run = merged_record([Part("a", broken), Part("b", slow)], "run-02_1", "make merge", "run-02_1-0")
+    assert run.stop_reasons == ("a: JMeter ended with code 1",)
+    assert run.exit_codes == {"generator a": 1, "generator b": 0}
+    assert (run.started_at, run.ended_at, run.took_s) == ("2026-01-01T00:00:00Z", "2026-01-01T00:01:50Z", 110.0)
+    assert run.generators[1].host.cpu_model == "Old CPU"
+
+
+@pytest.mark.real
+def test_a_refused_merge_leaves_nothing_behind_and_ends_with_2(tmp_path, two_runs):
+    jtl = f"{two_runs[0]}/samples.jtl"
+    for arguments, said in (
+        ([two_runs[0]], "one run is nothing to merge"),
+        ([*two_runs, "gone"], "gone: not found"),
+        ([two_runs[0], two_runs[0]], "the same run"),
+        ([two_runs[0], jtl], "runs and bare JTLs cannot be one run"),
+        ([*two_runs, "--into", str(tmp_path / "x")], "not the name of a run"),
+    ):
+        done = subprocess.run(
+            [sys.executable, ROOT / "aggregate.py", "report", "--merge", *arguments, "--reports", tmp_path / "reports"],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2, done
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "reports").exists()
+
+
+def test_runs_that_are_merged_are_no_other_runs_for_each_other():
+    first = run_of(3, name="run-01_1", other_runs=("tiny/run-01_2, pid 7 of ann", "lb/run-01_1, pid 9 of bob"))
+    second = run_of(3, name="run-01_2", other_runs=("tiny/run-01_1, pid 5 of ann",))
+    merged = merged_record([Part("a", first), Part("b", second)], "run-02_1", "", "id")
+    assert merged.other_runs == ("lb/run-01_1, pid 9 of bob",)

@@ -1,0 +1,344 @@
+"""The whole report of a run directory, made of literal files: what stands in it, and that it is the same every time."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from harness.jtl.csv import Dropped
+from harness.report.files import write_report
+from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
+from harness.report.warnings import CODES
+from harness.run.directory import RunDirectory, json_text
+from tests.conftest import ROOT
+from tests.support.factories import closed_load, failed, record, sample, tally_of
+
+SCHEMA = json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
+START_MS = 1_700_000_000_000
+HEAD = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
+)
+CHARTS = ("response-time", "throughput", "errors", "users", "distribution", "cpu", "memory", "heap")
+LOG = """INFO started
+java.lang.IllegalStateException: no card 4711
+\tat shop.Till.pay(Till.java:7)
+Caused by: java.net.SocketTimeoutException: Read timed out
+\tat java.net.Socket.read(Socket.java:1)
+"""
+
+
+def jtl_row(second, user, *, elapsed_ms=900, code="201", failure="", label="Pay", thread="Users", users=2):
+    success, message = ("false", "no") if failure else ("true", "Created")
+    return (
+        f"{START_MS + 1000 * second},{elapsed_ms},{label},{code},{message},{thread} 1-{user},{success},{failure},"
+        f"300,100,{users}"
+    )
+
+
+def samples_of_100_s():
+    """Two users, the second from second 10 on, one sample each a second; one error; setUp before, a step once."""
+    rows = [jtl_row(-5, 1, label="Tenant", thread="setUp"), jtl_row(-3, 1, label="Tenant", thread="setUp", failure="x")]
+    rows.append(jtl_row(0, 1, label="Create", users=1))
+    for second in range(100):
+        rows.append(jtl_row(second, 1, users=1 if second < 10 else 2))
+        if second >= 10:
+            is_bad = second == 43
+            rows.append(jtl_row(second, 2, code="500" if is_bad else "202", failure="no card 4711" if is_bad else ""))
+    return "\n".join([HEAD, *rows, "torn,row"]) + "\n"
+
+
+def telemetry_of_100_s():
+    rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count"]
+    for second in range(-5, 105):
+        time_ms = START_MS + 1000 * second
+        rows += [f"{time_ms},host,1.950,900000000,", f"{time_ms},jmeter,1.700,200000000,40"]
+    return "\n".join(rows) + "\n"
+
+
+def heap_of_100_s():
+    rows = ["time_ms,process,used_bytes,committed_bytes,reserved_bytes"]
+    for second in range(0, 100, 10):
+        time_ms, mb = START_MS + 1000 * second, 1024**2
+        rows += [
+            f"{time_ms},shop,{300 * mb},{512 * mb},{1024 * mb}",
+            f"{time_ms + 5},shop,{100 * mb},{512 * mb},{1024 * mb}",
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def full_record():
+    return record(
+        plan_notes=("A stand-in takes the bank's place.",),
+        dump_figures=(("live threads", "63"),),
+        exception_logs=("shop.log", "gone.log"),
+        heap_unknown=(("till", "there is no recording till.jfr"),),
+        note="first try",
+        took_s=106.0,  # setUp begins 5 s before the load
+        ended_at="2026-01-01T00:01:46Z",
+    )
+
+
+def run_directory(folder: Path, run=None, samples=None):
+    """Return a run directory with everything that a run leaves."""
+    path = folder / "reports" / "tiny" / "run-01_1"
+    (path / "system").mkdir(parents=True)
+    for name, text in (
+        ("run.json", json_text((run or full_record()).to_json())),
+        ("samples.jtl", samples_of_100_s() if samples is None else samples),
+        ("telemetry.csv", telemetry_of_100_s()),
+        ("heap.csv", heap_of_100_s()),
+        ("system/shop.log", LOG),
+    ):
+        (path / name).write_text(text)
+    return RunDirectory(path)
+
+
+def files_of(directory):
+    """The bytes of the report, its JSON and its charts, by name."""
+    paths = [directory.report, directory.summary_json, *directory.path.glob("*.svg")]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def directory(tmp_path):
+    made = run_directory(tmp_path)
+    write_report(made)
+    return made
+
+
+@pytest.fixture
+def text(directory):
+    return directory.report.read_text(encoding="utf-8")
+
+
+def test_the_sections_stand_in_the_order_in_which_they_are_read(text):
+    found = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert found == [
+        "Set-up", "Results", "Response codes", "Errors by cause", "Over time", "Distribution of response times",
+        "CPU and memory", "JVM heap", "Exceptions", "Notes", "Caveats",
+    ]  # fmt: skip
+    assert text.index("**DOUBTFUL: ") < text.index("## Set-up")
+
+
+def test_what_is_counted_and_what_that_changed_is_said_above_the_table(text):
+    # Both users are there from second 10 on, which is the ramp's last; the last second is the tail.
+    assert "Counted: 11 s to 99 s of 100 s (steady): ramp of 11 s and last second are left out." in text
+    # The whole run: 10 of one user and 2 * 90 of both, in 99.9 s. Counted: 2 a second for 88 s.
+    assert "1.90 → 2.00 req/s, 190 → 176 samples." in text
+    assert text.index("Counted:") < text.index("### Load\n") < text.index("### Load, the whole run")
+
+
+def test_the_loads_table_has_the_95_and_99_percent_lines_and_the_window_only(text):
+    load = text[text.index("### Load\n") : text.index("### Load, the whole run")]
+    assert re.search(r"90 % ms \| 95 % ms \[\^\d+] \| 99 % ms \[\^\d+] \|", load)
+    assert "| TOTAL | 176 | 900 | 900 | 900 | 900 | 900 | 900 | 900 | 0.57 | 1 | 2.00 |" in load
+    assert "| TOTAL | 190 |" in text[text.index("### Load, the whole run") :]
+
+
+def test_errors_have_their_times_and_one_message_where_it_says_more_than_the_cause(text):
+    assert "| Pay | 500 | no card … | no card 4711 | 1 | 43.0 | 43.0 |" in text
+    assert "| Tenant | 201 | x |  | 1 | -3.0 | -3.0 |" in text
+
+
+def test_every_chart_is_a_file_beside_the_report_that_is_pointed_at_with_words(directory, text):
+    images = re.findall(r"^!\[(.+)\]\((.+)\)$", text, re.M)
+    assert [path for _, path in images] == [f"run-01_1/{name}.svg" for name in CHARTS]
+    for words, path in images:
+        assert (directory.report.parent / path).read_text().startswith("<svg ")
+        assert re.search(r"\d", words), words
+
+
+def test_charts_over_time_share_one_axis_and_shade_what_is_counted(directory):
+    for name in CHARTS:
+        chart = (directory.path / f"{name}.svg").read_text()
+        if name != "distribution":
+            assert "0 to 100 s" in chart, name
+            assert "counted: 11 to 99 s" in chart, name
+
+
+def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is_not_taken_for_no_exceptions(text):
+    # Points at 20, 30 … 90 s, two each: from 100 to 300 MB and back, 200 MB on average over time.
+    assert "| shop | 200 | 100-300 | 512 | 512-512 | 1024 | 1024-1024 | 16 |" in text
+    assert "- till: there is no recording till.jfr" in text
+    assert (
+        "| shop.log | java.lang.IllegalStateException | java.net.SocketTimeoutException | no card 4711 | 1 | 2 |"
+        in text
+    )
+    assert "Not known: gone.log is not there to count in." in text
+
+
+def test_a_log_without_exceptions_is_none_and_a_system_without_logs_has_no_section(tmp_path):
+    quiet = run_directory(tmp_path / "quiet", record(exception_logs=("shop.log",)))
+    (quiet.system_logs / "shop.log").write_text("INFO started\n")
+    write_report(quiet)
+    assert "None in shop.log, from the system's start to its end" in quiet.report.read_text()
+    silent = run_directory(tmp_path / "silent", record())
+    write_report(silent)
+    assert "Exceptions" not in silent.report.read_text()
+
+
+def test_every_footnote_is_pointed_at_and_they_are_numbered_in_the_order_of_the_page(text):
+    body, notes = text.split("## Caveats")
+    numbers = [int(number) for number in re.findall(r"^\[\^(\d+)\]: ", notes, re.M)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    first_seen = list(dict.fromkeys(int(number) for number in re.findall(r"\[\^(\d+)\]", body)))
+    assert first_seen == numbers
+
+
+def test_caveats_stand_at_the_figures_that_they_concern(text):
+    notes = {words.split(":")[0]: number for number, words in re.findall(r"^\[\^(\d+)\]: (.+)$", text, re.M)}
+
+    def mark(start):
+        return f"[^{next(number for words, number in notes.items() if words.startswith(start))}]"
+
+    def line(start):
+        return next(line for line in text.splitlines() if line.startswith(start))
+
+    headline = line("**DOUBTFUL")
+    for doubt in ("The generator used", "The 2 cores", "Of the JTL"):
+        assert mark(doubt) in headline, doubt
+    assert mark("Closed model") in line("- load:")
+    assert mark("A stand-in") in line("- system:")
+    assert mark("The generator used") in line("| jmeter ")
+    assert mark("The 2 cores") in line("| host, all processes ")
+    assert mark("Code 202") in line("| Pay | 202")
+    assert "[^" not in line("| Pay | 201")
+    assert mark("176 samples") not in headline
+
+
+def test_a_doubt_that_is_text_of_the_system_cannot_break_the_page(tmp_path):
+    made = run_directory(tmp_path, record(plan_notes=("*bold* [^1]: <b> | x",)))
+    write_report(made)
+    assert r"\*bold\* \[^1\]: \<b\> \| x" in made.report.read_text()
+
+
+def test_the_same_run_elsewhere_gives_the_same_bytes_so_there_is_no_path_and_no_time_of_rendering(tmp_path, directory):
+    other = run_directory(tmp_path / "somewhere" / "else")
+    write_report(other)
+    assert files_of(other) == files_of(directory)
+    assert len(files_of(other)) == 2 + len(CHARTS)
+    assert not any(str(tmp_path).encode() in content for content in files_of(other).values())
+
+
+def test_a_report_is_rendered_again_from_its_json_alone_with_the_same_bytes(directory):
+    before = files_of(directory)
+    shutil.rmtree(directory.path)  # as in a clone without the run directories
+    write_report(directory)
+    assert files_of(directory) == before
+    directory.report.unlink()
+    write_report(directory)  # the note of run.json comes back
+    assert files_of(directory) == before
+
+
+def test_notes_are_kept_and_charts_that_there_is_nothing_for_any_more_are_removed(directory):
+    directory.report.write_text(directory.report.read_text().replace("first try", "second thoughts"))
+    (directory.path / "plan-of-the-site.svg").write_text("<svg/>")
+    directory.heap.unlink()
+    write_report(directory)
+    assert "second thoughts" in directory.report.read_text()
+    assert not (directory.path / "heap.svg").exists()
+    assert (directory.path / "plan-of-the-site.svg").exists()
+
+
+def test_a_run_without_a_sample_of_the_load_has_a_report_without_charts(tmp_path):
+    made = run_directory(tmp_path, samples="\n".join([HEAD, jtl_row(0, 1, label="Tenant", thread="setUp")]) + "\n")
+    summary = write_report(made)
+    text = made.report.read_text()
+    assert summary.timeline is None
+    assert "## Over time" not in text
+    assert "![" not in text
+    assert "No sample of the load." in text
+    assert list(made.path.glob("*.svg")) == []
+
+
+def test_git_keeps_the_charts_of_a_run_and_nothing_else_of_its_directory():
+    lines = (ROOT / ".gitignore").read_text().splitlines()
+    assert lines.index("reports/*/run-*/*") < lines.index("!reports/*/run-*/*.svg")
+
+
+def summaries():
+    dropped = Dropped()
+    dropped.note(7, "torn record")
+    return {
+        "a bare JTL of one sample": summarise(tally_of([sample()]), Dropped(), "samples.jtl"),
+        "columns that are not there": summarise(
+            tally_of([sample(sent_bytes=None, all_threads=None, latency_ms=None)]), dropped, "samples.jtl"
+        ),
+        "no sample at all": summarise(tally_of([]), Dropped(), "tiny/run-01_1", record()),
+        "setUp alone": summarise(tally_of([failed(thread_name="setUp 1-1")]), Dropped(), "tiny/run-01_1", record()),
+        "open load": summarise(
+            tally_of([sample(), failed()]),
+            Dropped(),
+            "tiny/run-01_1",
+            record(load=closed_load(users=None, model="open", rate_per_s=2.0), target="http://shop", git_commit=None),
+        ),
+        "percentiles that were asked for": summarise(
+            tally_of([sample()]), Dropped(), "samples.jtl", percentiles=("50", "90", "99.99")
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", summaries())
+def test_the_json_of_any_summary_keeps_to_its_schema_and_reads_back_equal(name):
+    summary = summaries()[name]
+    data = json.loads(json_text(summary.to_json()))
+    jsonschema.Draft202012Validator(SCHEMA).validate(data)
+    assert RunSummary.from_json(data) == summary
+
+
+def test_the_json_of_a_run_with_everything_keeps_to_its_schema_and_reads_back_equal(directory):
+    text = directory.summary_json.read_text(encoding="utf-8")
+    data = json.loads(text)
+    jsonschema.Draft202012Validator(SCHEMA).validate(data)
+    assert data["format_version"] == FORMAT_VERSION
+    assert min(len(values) for values in data["observed"].values() if isinstance(values, list)) > 0
+    assert data["whole"]["total"]["sample_count"] == 190
+    assert json_text(RunSummary.from_json(data).to_json()) == text
+
+
+def test_an_unknown_or_missing_key_is_no_summary(directory):
+    data = json.loads(directory.summary_json.read_text(encoding="utf-8"))
+    for broken in ({**data, "extra": 1}, {key: value for key, value in data.items() if key != "window"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(SCHEMA).validate(broken)
+
+
+def objects_of(schema):
+    """Every object that the schema describes by its properties."""
+    if isinstance(schema, list):
+        return [found for item in schema for found in objects_of(item)]
+    if not isinstance(schema, dict):
+        return []
+    here = [schema] if schema.get("type") == "object" and "properties" in schema else []
+    return here + [found for item in schema.values() for found in objects_of(item)]
+
+
+def test_the_schema_is_strict_and_describes_every_key():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    found = objects_of(SCHEMA)
+    assert len(found) > 20
+    for schema in found:
+        assert schema["additionalProperties"] is False
+        assert set(schema["required"]) == set(schema["properties"])
+        for name, described in schema["properties"].items():
+            assert "description" in described or "$ref" in described, name
+    assert all("description" in definition for definition in SCHEMA["$defs"].values())
+
+
+def test_every_key_of_the_schema_stands_in_the_format_page():
+    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    names = {name for schema in objects_of(SCHEMA) for name in schema["properties"]}
+    assert sorted(name for name in names if f"`{name}`" not in text) == []
+
+
+def test_the_codes_of_caveats_in_the_schema_are_those_that_there_are():
+    assert tuple(SCHEMA["properties"]["caveats"]["items"]["properties"]["code"]["enum"]) == CODES
+
+
+def test_a_course_is_a_line_of_the_json_so_that_it_stays_short(directory):
+    lines = directory.summary_json.read_text(encoding="utf-8").splitlines()
+    assert sum(line.lstrip().startswith('"seconds": [') for line in lines) == 3  # two processes and a heap
+    assert len(lines) < 600

@@ -1,0 +1,366 @@
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.base.errors import UsageError
+from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
+from harness.metrics.figures import LOAD, SETUP
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window
+from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
+from harness.report.export import csv_head, csv_rows, json_lines, json_object
+from harness.report.selection import Selection, Shown, parse_pattern
+from harness.report.summary import summarise
+from harness.report.tables import cell, classic_table, group_table, titled_tables
+from harness.report.terminal import FAILED, SLOWEST, screen_table
+from tests.conftest import ROOT
+from tests.support.factories import failed, sample, tally_of
+
+# Two samples of one second in all, worked out by hand below.
+TWO = (
+    sample(elapsed_ms=100, start_ms=0, latency_ms=40, connect_ms=10),
+    failed(elapsed_ms=200, start_ms=800, latency_ms=60, connect_ms=20),
+)
+
+
+def summary_of(samples, **options):
+    return summarise(tally_of(samples), Dropped(), "tiny.jtl", **options)
+
+
+def view_of(samples, **selection):
+    return Selection(**selection).view(summary_of(samples), "tiny.jtl")
+
+
+def load_of(samples):
+    return summary_of(samples).group(LOAD)
+
+
+def labels_of(view):
+    return [label.label for group in view.groups for label in group.labels]
+
+
+def three():
+    """Three labels: B has the slowest average, C the slowest 90 % line, A is first and the only one with errors."""
+    return [
+        failed("A", elapsed_ms=10),
+        sample("B", elapsed_ms=70),
+        sample("B", elapsed_ms=70),
+        sample("C", elapsed_ms=1),
+        sample("C", elapsed_ms=90),
+    ]
+
+
+def test_the_default_table_is_the_one_that_engineers_read():
+    assert group_table(load_of(TWO)) == (
+        "| label | count | average ms | median ms | 90 % ms | min ms | max ms | errors % | errors | req/s "
+        "| KB/s received | KB/s sent |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| Pay | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |\n"
+        "| TOTAL | 2 | 150 | 100 | 200 | 100 | 200 | 50.00 | 1 | 2.00 | 0.59 | 0.20 |"
+    )
+
+
+def test_the_wide_table_has_every_figure():
+    text = group_table(load_of(TWO), columns_of(WIDE))
+    assert text.splitlines()[0] == (
+        "| label | count | average ms | median ms | 75 % ms | 90 % ms | 95 % ms | 99 % ms | 99.9 % ms | min ms "
+        "| max ms | stddev ms | errors % | errors | req/s | successful req/s | KB/s received | KB/s sent "
+        "| average bytes | latency ms | connect ms |"
+    )
+    assert text.splitlines()[2] == (
+        "| Pay | 2 | 150 | 100 | 200 | 200 | 200 | 200 | 200 | 100 | 200 "
+        "| 50 | 50.00 | 1 | 2.00 | 1.00 | 0.59 | 0.20 | 300.0 "
+        "| 50 | 15 |"
+    )
+
+
+def test_the_classic_table_is_padded_as_the_reports_of_2015_were_and_its_figures_are_right():
+    samples = [sample(elapsed_ms=18, start_ms=0, received_bytes=0), failed(elapsed_ms=82, start_ms=918)]
+    group = load_of([*samples, *[sample(elapsed_ms=50, start_ms=500, received_bytes=770) for _ in range(6)]])
+    # 8 samples in a second; of 300 + 6 * 770 bytes; the 90 % line is of rank floor(7.2 + 0.5) = 7
+    assert classic_table(group, columns_of(CLASSIC)) == (
+        "|                                 | #count | average | median | 90% |  min |   max |    errors | bandwidth |\n"
+        "| ------------------------------- | ------ | ------- | ------ | --- | ---- | ----- | --------- | --------- |\n"
+        "|                             Pay |      8 |      50 |     50 |  50 |   18 |    82 | 12.50000% | 4.80 KB/s |\n"
+        "|                           TOTAL |      8 |      50 |     50 |  50 |   18 |    82 | 12.50000% | 4.80 KB/s |"
+    )
+
+
+def test_a_classic_table_grows_with_its_cells():
+    (label,) = load_of(TWO).labels
+    wide = replace(label, label="L" * 40, percentiles_ms={"50": 6689, "90": 13222})
+    lines = classic_table(Shown(LOAD, (wide,), None, False), columns_of(CLASSIC)).splitlines()
+    assert lines[0].split("|")[4:6] == [" median ", "   90% "]
+    assert lines[2].split("|")[4:6] == ["   6689 ", " 13222 "]
+    assert len({len(line) for line in lines}) == 1
+
+
+@pytest.mark.parametrize(
+    ("layout", "asked", "titles"),
+    [
+        (DEFAULT, ("99.9", "95"), ["median ms", "90 % ms", "95 % ms", "99.9 % ms"]),
+        (WIDE, ("99",), ["median ms", "90 % ms", "99 % ms"]),
+        (CLASSIC, ("95",), ["median", "90%", "95%"]),
+    ],
+)
+def test_percentiles_asked_for_stand_beside_the_median_and_the_90_percent_line(layout, asked, titles):
+    heads = [column.title for column in columns_of(layout, asked)]
+    assert [head for head in heads if "%" in head.replace("errors %", "") or "median" in head] == titles
+
+
+@pytest.mark.parametrize(
+    ("text", "percentiles"),
+    [("50,90", ("50", "90")), ("99.90", ("99.9",)), (" 95 , 99", ("95", "99")), ("100", ("100",)), ("5e1", ("50",))],
+)
+def test_percentiles_are_read_in_their_shortest_form(text, percentiles):
+    assert parse_percentiles(text) == percentiles
+
+
+@pytest.mark.parametrize("text", ["101", "0", "-5", "nan", "", "50,,90", "fifty", "50,90,50.0"])
+def test_what_is_no_percentile_is_refused(text):
+    with pytest.raises(UsageError, match="--percentiles"):
+        parse_percentiles(text)
+
+
+def test_a_label_with_pipes_newlines_and_markdown_cannot_break_a_table():
+    assert cell("a|b\n*c* `d` [e]") == r"a\|b \*c\* \`d\` \[e\]"
+    assert cell("<b>x</b> &lt; $a$ ~~s~~") == r"\<b\>x\</b\> \&lt; \$a\$ \~\~s\~\~"
+    assert cell("Login & Pay") == "Login & Pay"
+
+
+def test_a_label_cannot_act_on_a_terminal_or_turn_the_direction_of_writing():
+    assert cell("\x1b]0;title\x07") == "\ufffd\\]0;title\ufffd"
+    assert cell("\u202etxt.exe") == "\ufffdtxt.exe"
+
+
+@given(st.text())
+def test_any_label_is_one_row_of_as_many_cells_as_the_head_in_every_layout(label):
+    group = load_of([sample(label)])
+    for layout in LAYOUTS:
+        columns = columns_of(layout)
+        for text in (group_table(group, columns), classic_table(group, columns)):
+            lines = text.splitlines()
+            assert len(lines) == 4
+            bars = [line.replace(r"\\", "").replace(r"\|", "").count("|") for line in lines]
+            assert bars == [len(columns) + 2] * 4
+
+
+def test_titles_stand_above_the_tables_of_several_groups_alone():
+    groups = summary_of([sample(), sample("Tenant", thread_name="setUp 1-1")]).groups
+    assert titled_tables(groups, ["one", "two"]) == "**Load**\n\none\n\n**setUp**\n\ntwo\n"
+    assert titled_tables(groups[:1], ["one"]) == "one\n"
+
+
+@pytest.mark.parametrize("text", ["average ms", "average", "average_ms", "Average MS"])
+def test_a_column_is_sorted_by_its_head_or_its_key_the_greatest_first(text):
+    assert labels_of(view_of(three(), order=parse_sort(text))) == ["B", "C", "A"]
+
+
+def test_a_minus_turns_the_order_around_and_equal_labels_stay_in_theirs():
+    assert labels_of(view_of(three(), order=parse_sort("-average"))) == ["A", "C", "B"]
+    assert labels_of(view_of(three(), order=parse_sort("count"))) == ["B", "C", "A"]
+    assert labels_of(view_of(three(), order=parse_sort("-label"))) == ["C", "B", "A"]
+
+
+def test_a_column_that_is_not_shown_sorts_as_well():
+    assert labels_of(view_of(three(), order=parse_sort("p99"))) == ["C", "B", "A"]
+    assert labels_of(view_of(three(), order=parse_sort("stddev")))[0] == "C"
+
+
+def test_a_label_without_the_figure_comes_last_in_either_direction():
+    samples = [sample("none", latency_ms=None), sample("low", latency_ms=1), sample("high", latency_ms=2)]
+    assert labels_of(view_of(samples, order=parse_sort("latency"))) == ["high", "low", "none"]
+    assert labels_of(view_of(samples, order=parse_sort("-latency"))) == ["low", "high", "none"]
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_one():
+    with pytest.raises(
+        UsageError, match=r"--sort averge ms: no such column; did you mean average ms\? there are: label"
+    ):
+        parse_sort("averge ms")
+
+
+def test_with_a_filter_total_adds_up_the_labels_shown_and_a_remark_says_so():
+    view = view_of(three(), pattern=parse_pattern("^[AB]$"))
+    assert labels_of(view) == ["A", "B"]
+    # of 10, 70 and 70 ms
+    assert (view.groups[0].total.sample_count, view.groups[0].total.average_ms) == (3, 50.0)
+    assert view.remarks[0].startswith("DOUBTFUL: ")
+    assert view.remarks[1:] == (
+        "TOTAL adds up 2 of 3 labels: those in which --label ^[AB]$ is found. Caveats are of all.",
+    )
+
+
+def test_a_group_in_which_no_label_matches_is_not_shown():
+    samples = [sample("Pay"), sample("Tenant", thread_name="setUp 1-1")]
+    assert [group.name for group in view_of(samples, pattern=parse_pattern("Ten")).groups] == [SETUP]
+
+
+def test_a_filter_that_finds_nothing_names_the_labels_that_there_are():
+    with pytest.raises(UsageError, match=r"tiny\.jtl: --label zzz is found in no label; there are: A, B, C"):
+        view_of(three(), pattern=parse_pattern("zzz"))
+    many = [sample(f"L{number}") for number in range(25)]
+    with pytest.raises(UsageError, match="L18, L19 and 5 more"):
+        view_of(many, pattern=parse_pattern("zzz"))
+
+
+def test_what_is_no_regular_expression_is_refused():
+    with pytest.raises(UsageError, match=r"--label \(: not a regular expression"):
+        parse_pattern("(")
+
+
+def test_only_total_is_the_row_of_the_load_alone():
+    view = view_of([sample("Pay"), sample("Tenant", thread_name="setUp 1-1")], only="TOTAL")
+    assert [(group.name, group.labels, group.total.sample_count) for group in view.groups] == [(LOAD, (), 1)]
+
+
+def test_only_a_label_is_its_row_without_total():
+    (group,) = view_of(three(), only="B").groups
+    assert ([label.label for label in group.labels], group.total) == (["B"], None)
+    with pytest.raises(UsageError, match=r"--only Bb: no such label; did you mean B\? there are: A, B, C, TOTAL"):
+        view_of(three(), only="Bb")
+
+
+def test_it_is_said_whether_total_counts_transaction_controllers():
+    samples = [sample("Order", message=f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"), sample(), sample()]
+    assert view_of(samples).remarks[1:] == (
+        "TOTAL leaves out the rows of 1 Transaction Controller, whose samplers it counts; see --transactions.",
+    )
+    counted = Selection().view(summary_of(samples, with_transactions=True), "tiny.jtl")
+    assert counted.remarks[1:] == ("TOTAL counts the rows of 1 Transaction Controller beside those of their samplers.",)
+    assert view_of(samples[:1]).remarks == ("DOUBTFUL: too few samples.",)
+
+
+def test_a_file_that_must_not_be_believed_says_so_beside_its_table():
+    assert view_of([failed()]).remarks == ("INVALID: all 1 samples failed: a fast error is no speed.",)
+
+
+def windowed(samples, **selection):
+    """Return the view of samples cut to those that end within the first second."""
+    counted = SampleTally(window_ms=(0, 1000))
+    for one in samples:
+        counted.add(one)
+    window = Window("given", 0, 1, 1, 2)
+    return Selection(**selection).view(summary_of(samples, window=window, counted=counted), "tiny.jtl")
+
+
+def test_what_the_window_changed_is_said():
+    view = windowed([sample(start_ms=0, elapsed_ms=500), sample(start_ms=500, elapsed_ms=1500)])
+    assert view.remarks[1:] == (
+        "Counted: 0 s to 1 s of 2 s.",
+        "That changed the TOTAL of the load: average 1000 → 500 ms, 90 % 1500 → 500 ms, 1.00 → 1.00 req/s, "
+        "2 → 1 samples.",
+    )
+    assert (view.whole.total.sample_count, view.groups[0].total.sample_count) == (2, 1)
+
+
+def test_a_window_without_samples_of_the_load_is_refused():
+    with pytest.raises(UsageError, match="no sample of the load ended within --window"):
+        windowed([sample(start_ms=500, elapsed_ms=1500)])
+
+
+def csv_of(samples, columns=None):
+    columns = columns or columns_of(WIDE)
+    return csv_head(columns) + csv_rows(view_of(samples), columns)
+
+
+def test_csv_has_a_line_per_row_with_figures_in_full_precision_under_their_json_keys():
+    assert csv_of([sample(elapsed_ms=100, start_ms=0), sample(elapsed_ms=101), sample(elapsed_ms=101)], columns_of(
+        DEFAULT)[:3]) == (
+        "source,group,label,is_total,is_transaction,sample_count,average_ms,p50_ms\n"
+        "tiny.jtl,load,Pay,false,false,3,100.66666666666667,101\n"
+        "tiny.jtl,load,TOTAL,true,false,3,100.66666666666667,101\n"
+    )  # fmt: skip
+
+
+def test_a_figure_that_is_not_known_is_an_empty_cell_in_csv_and_null_in_json():
+    samples = [sample(sent_bytes=None)]
+    (row, _) = csv.DictReader(io.StringIO(csv_of(samples)))
+    assert (row["sent_bytes_per_s"], row["sample_count"]) == ("", "1")
+    assert json.loads(json_lines(view_of(samples), ("50",)).splitlines()[0])["sent_bytes_per_s"] is None
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
+def test_csv_and_json_lines_give_any_label_back_as_it_is(label):
+    row, total = csv.DictReader(io.StringIO(csv_of([sample(label)]), newline=""))
+    assert (row["label"], row["is_total"], total["label"], total["is_total"]) == (label, "false", "TOTAL", "true")
+    lines = json_lines(view_of([sample(label)]), ("50",)).split("\n")
+    assert [json.loads(line)["label"] for line in lines[:-1]] == [label, "TOTAL"]
+
+
+def test_json_has_the_keys_of_a_runs_json_and_the_percentiles_asked_for():
+    data = json_object(view_of(TWO), ("50", "99"))
+    whole = summary_of(TWO).to_json()
+    assert set(data) - {"remarks"} < set(whole)
+    (group,) = data["groups"]
+    assert set(group) == set(whole["groups"][0])
+    assert set(group["labels"][0]) == set(whole["groups"][0]["labels"][0]) - {"counts"}
+    assert group["total"]["percentiles_ms"] == {"50": 100, "99": 200}
+
+
+@pytest.mark.real
+def test_a_table_of_10000_labels_has_all_of_them():
+    samples = [sample(f"label {number}") for number in range(10_000)]
+    lines = group_table(load_of(samples)).splitlines()
+    assert len(lines) == 10_003
+    assert len(json_lines(view_of(samples), ("50",)).splitlines()) == 10_001
+
+
+def test_in_a_terminal_errors_and_the_slowest_label_are_marked_by_a_sign():
+    table = screen_table(load_of(three()), columns_of(DEFAULT), 200)
+    signs = {
+        (label, head): cell.sign
+        for label, cells in table.rows
+        for head, cell in zip(table.heads[1:], cells, strict=True)
+        if cell.sign
+    }
+    assert signs == {
+        ("B", "average ms"): SLOWEST,
+        ("C", "90 % ms"): SLOWEST,
+        ("A", "errors %"): FAILED,
+        ("A", "errors"): FAILED,
+        ("TOTAL", "errors %"): FAILED,
+        ("TOTAL", "errors"): FAILED,
+    }
+
+
+def test_a_label_alone_is_not_the_slowest():
+    assert screen_table(load_of([sample(), sample(elapsed_ms=900)]), columns_of(WIDE), 300).signs == frozenset()
+
+
+def test_of_labels_with_one_sample_none_is_the_slowest():
+    setup = [sample("Create Tenant", elapsed_ms=900), sample("Upload Catalogue", elapsed_ms=20), sample("Configure")]
+    assert screen_table(load_of(setup), columns_of(DEFAULT), 200).signs == frozenset()
+    table = screen_table(load_of([*three(), sample("D", elapsed_ms=900)]), columns_of(DEFAULT), 200)
+    marked = {label for label, cells in table.rows for cell in cells if cell.sign == SLOWEST}
+    assert marked == {"B", "C"}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_a_table_fits_its_window_or_says_what_it_leaves_out(layout, width):
+    table = screen_table(load_of([*three(), sample("Stripe (Default) Payment Method")]), columns_of(layout), width)
+    assert table.width <= width
+    titles = [column.title for column in columns_of(layout)]
+    assert sorted([*table.heads[1:], *table.left_out]) == sorted(titles)
+    for _, cells in table.rows:
+        for cell_, cell_width in zip(cells, table.widths[1:], strict=True):
+            assert len(cell_.sign + cell_.text) <= cell_width
+
+
+def test_a_window_too_narrow_for_all_keeps_count_average_90_percent_and_errors():
+    assert screen_table(load_of(three()), columns_of(DEFAULT), 10).heads == (
+        "label", "count", "average ms", "90 % ms", "errors %",
+    )  # fmt: skip
+
+
+def test_the_format_page_defines_every_column_and_key():
+    page = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    for column in columns_of(WIDE, ()):
+        assert column.title.removesuffix(" ms") in page
+        assert f"`{column.key}`" in page

@@ -1,0 +1,332 @@
+import csv
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.base.ports import free_port
+from harness.plan.data_sets import DataSet, data_sets, divided
+from harness.plan.plan import effective_jmx
+from harness.plan.spec import ClosedLoad, OpenLoad, parse_target
+from harness.report.files import summary_of_run
+from harness.report.merge_files import merge
+from harness.report.warnings import SEPARATE_CLOCKS
+from harness.run.directory import RunDirectory
+from harness.run.remote.load import (
+    Remote,
+    check_reach,
+    check_users,
+    controller_options,
+    difference,
+    far_first,
+    load_of_each,
+    parse_remotes,
+    records,
+    users_each,
+)
+from tests.conftest import ROOT
+from tests.report.test_merge import figures, split
+from tests.run.test_real_jmeter import DUMMY_JMX
+from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+
+# Loops end the load when there is no duration, and each line of codes.csv is for one user once.
+SHARED_JMX = (
+    DUMMY_JMX.replace(
+        '<boolProp name="ThreadGroup.scheduler">true</boolProp>',
+        '<stringProp name="ThreadGroup.scheduler">${__jexl3(${__P(duration_s,0)} &gt; 0)}</stringProp>',
+    )
+    .replace(
+        '<stringProp name="LoopController.loops">-1</stringProp>',
+        '<stringProp name="LoopController.loops">${__P(loops,-1)}</stringProp>'
+        '<boolProp name="LoopController.continue_forever">false</boolProp>',
+    )
+    .replace("Created, &quot;quoted&quot;", "${code}")
+    .replace(
+        "<kg.apc.jmeter.samplers.DummySampler ",
+        """<CSVDataSet guiclass="TestBeanGUI" testclass="CSVDataSet" testname="Codes">
+          <stringProp name="filename">${__P(codes_file,data/codes.csv)}</stringProp>
+          <stringProp name="variableNames">code</stringProp>
+          <boolProp name="ignoreFirstLine">true</boolProp>
+          <stringProp name="delimiter">,</stringProp>
+          <boolProp name="recycle">false</boolProp>
+          <stringProp name="shareMode">shareMode.all</stringProp>
+        </CSVDataSet>
+        <hashTree/>
+        <kg.apc.jmeter.samplers.DummySampler """,
+    )
+)
+CLOSED, OPEN = ClosedLoad(5, 0.0, 10.0, None), OpenLoad(20.0, 0.0, 10.0)
+FACTS = {"protocol": "1", "jmeter": "5.6.3", "java": "17.0.9", "jar lib/ext/a-1.jar": "abc", "jar lib/b-2.jar": ""}
+
+
+def test_users_are_divided_and_the_first_generators_have_one_more():
+    assert users_each(50, 3) == (17, 17, 16)
+    assert users_each(5, 2) == (3, 2)
+    assert users_each(2, 2) == (1, 1)
+
+
+def test_a_generator_without_a_user_is_refused_whatever_says_so():
+    with pytest.raises(UsageError, match="USERS=2: fewer than the 3 generators"):
+        check_users(ClosedLoad(2, 0.0, 10.0, None), parse_remotes("a,b,c"))
+    check_users(ClosedLoad(2, 0.0, 10.0, None), ())
+    check_users(OPEN, parse_remotes("a,b,c"))
+
+
+def test_a_rate_is_divided_and_users_are_not_as_each_is_told_its_own():
+    assert load_of_each(OPEN, 4) == OpenLoad(5.0, 0.0, 10.0)
+    assert load_of_each(CLOSED, 4) == CLOSED
+
+
+def test_of_an_open_load_each_generator_gets_a_schedule_with_its_part():
+    jmx = effective_jmx(ROOT / "plans" / "thruzero.jmx", load_of_each(OPEN, 3)).decode()
+    assert "rate(6.66" in jmx
+    assert "random_arrivals(10 sec) pause(10 sec)</stringProp>" in jmx
+
+
+def test_a_run_keeps_what_each_generator_was_to_drive():
+    remotes = (Remote("127.0.0.1", 1099), Remote("10.0.0.7", 1099))
+    first, second = records(remotes, [FACTS, FACTS], [0, -12], CLOSED)
+    assert (first.name, first.users, first.rate_per_s, first.is_local) == ("127.0.0.1:1099", 3, None, True)
+    assert (second.name, second.users, second.clock_ahead_ms, second.is_local) == ("10.0.0.7:1099", 2, -12, False)
+    assert [record.rate_per_s for record in records(remotes, [FACTS, FACTS], [0, 0], OPEN)] == [10.0, 10.0]
+
+
+def test_addresses_have_jmeters_port_unless_they_name_one():
+    assert parse_remotes("gen-1.example:4000, 10.0.0.8") == (Remote("gen-1.example", 4000), Remote("10.0.0.8", 1099))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,", "REMOTES=a,: an empty part is no host:port"),
+        ("[::1]:1099", "is no host:port; give names or IPv4 addresses"),
+        ("a:x", "the port in REMOTES=x: not a whole number"),
+        ("a:65535", "the port in REMOTES=65535: not a whole number"),
+        ("a,b,a:1099", "a:1099 stands there twice"),
+    ],
+)
+def test_what_is_no_list_of_generators_is_refused(text, message):
+    with pytest.raises(UsageError) as caught:
+        parse_remotes(text)
+    assert message in str(caught.value)
+
+
+def test_generators_of_other_machines_need_a_target_that_they_can_reach():
+    here, there = parse_remotes("127.0.0.1,localhost:1100"), parse_remotes("127.0.0.1,10.0.0.7")
+    check_reach(here, None)
+    check_reach(here, parse_target("http://127.0.0.1:8080"))
+    check_reach(there, parse_target("http://10.0.0.5:8080"))
+    with pytest.raises(UsageError, match=r"10\.0\.0\.7:1099 cannot reach the system that is started here"):
+        check_reach(there, None)
+    with pytest.raises(UsageError, match="is another system for"):
+        check_reach(there, parse_target("http://localhost:8080"))
+
+
+def test_samples_come_back_by_an_address_that_a_generator_elsewhere_reaches():
+    here, there = parse_remotes("127.0.0.1,10.0.0.7")
+    assert far_first((here, there)) == there
+    assert far_first((here,)) == here
+
+
+def test_alike_are_those_with_the_same_jmeter_jars_and_release_of_java():
+    assert difference(FACTS, FACTS) == ""
+    assert difference(FACTS, {**FACTS, "java": "17.0.12", "pid": "7"}) == ""
+    assert difference(FACTS, {**FACTS, "java": "21.0.1"}) == "it has Java 21.0.1, and this machine 17.0.9"
+    assert difference(FACTS, {**FACTS, "jmeter": "5.5"}) == "it has JMeter 5.5, and this machine 5.6.3"
+    assert difference(FACTS, {**FACTS, "protocol": "2"}) == "it was started by another version of the harness"
+    other = {**FACTS, "jar lib/ext/a-1.jar": "abd", "jar lib/c-3.jar": ""}
+    del other["jar lib/b-2.jar"]
+    assert difference(FACTS, other) == (
+        "it lacks lib/b-2.jar; it has beside ours lib/c-3.jar; it has another lib/ext/a-1.jar"
+    )
+
+
+def test_what_the_plan_reads_goes_to_the_generators_and_no_password_is_in_the_command():
+    options = controller_options(parse_remotes("10.0.0.7,10.0.0.8:1200"), "10.0.0.1", {"loops": "3"})
+    assert options[:2] == ["-R", "10.0.0.7:1099,10.0.0.8:1200"]
+    assert "-Gloops=3" in options
+    assert "-Djava.rmi.server.hostname=10.0.0.1" in options
+    assert "-Jmode=StrippedBatch" in options
+    assert not [option for option in options if "password" in option or option.startswith("-Jloops")]
+
+
+def test_lines_that_are_used_up_are_dealt_out_in_turn_below_the_head_of_each():
+    lines = [b"code\n", b"1\n", b"2\n", b"3\n"]
+    assert divided(lines, True, 2) == ([b"code\n", b"1\n", b"3\n"], [b"code\n", b"2\n"])
+    assert divided(lines[1:], False, 2) == ([b"1\n", b"3\n"], [b"2\n"])
+
+
+def test_the_shipped_plans_use_up_their_barcodes_and_no_other_data():
+    barcodes, service_points = data_sets(ROOT / "plans" / "folio-checkin.jmx")
+    assert barcodes == DataSet("barcodes_file", "data/folio-barcodes.csv", is_used_up=True, has_head=True)
+    assert service_points.is_used_up is False
+    assert barcodes.file({}) == "data/folio-barcodes.csv"
+    assert barcodes.file({"barcodes_file": "/mine.csv"}) == "/mine.csv"
+    assert [data.is_used_up for data in data_sets(ROOT / "plans" / "thruzero.jmx")] == [False, False]
+
+
+@contextmanager
+def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
+    """A generator as a user starts it, its address, and what it says."""
+    port = free_port()
+    command = [sys.executable, str(ROOT / "scripts" / "generator"), "--port", str(port), "--keys", str(keys)]
+    with log.open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        wait_for(lambda: "listens at" in log.read_text() or process.poll() is not None, 60)
+        assert process.poll() is None, log.read_text()
+        yield f"127.0.0.1:{port}", log
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) in (0, 3)  # 3: a test killed it
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("keys") / "generator-keys"
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "generator-keys"), "--keys", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(keys, tmp_path_factory) -> Iterator[tuple[tuple[str, Path], ...]]:
+    logs = tmp_path_factory.mktemp("logs")
+    with ExitStack() as stack:
+        yield tuple(stack.enter_context(generator(keys, logs / name)) for name in ("first", "second"))
+
+
+@pytest.fixture
+def shared(home, start_run, keys, target) -> Callable[..., subprocess.Popen]:
+    """Start scripts/run on the shared plan with the JMeter of `make setup` and these generators."""
+    (home / "plans" / "tiny.jmx").write_text(SHARED_JMX)
+    (home / "plans" / "data").mkdir()
+    (home / "plans" / "data" / "codes.csv").write_text("code\n" + "".join(f"c{number}\n" for number in range(9999)))
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 90"))
+
+    def start(remotes: str, *arguments: str, **environment: str) -> subprocess.Popen:
+        variables = {"JMETER_HOME": str(toolchain.ensure_jmeter()), **environment}
+        command = ("--target", target, "--remotes", remotes, "--keys", str(keys), *arguments)
+        return start_run(*command, **variables)
+
+    return start
+
+
+def rows_of(reports: Path) -> list[dict[str, str]]:
+    with (reports / "tiny" / "run-01_1" / "samples.jtl").open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.real
+def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(shared, two, tmp_path):
+    (first, _), (second, _) = two
+    process = shared(f"{first},{second}", "--users", "5", "--loops", "30")
+    out, err = process.communicate(timeout=90)
+    assert process.returncode == 0, out + err
+    rows = rows_of(tmp_path / "reports")
+    users = Counter(row["threadName"] for row in rows)
+    assert set(users.values()) == {30}
+    assert Counter(name.partition("-Users")[0] for name in users) == {first: 3, second: 2}
+    codes = [row["responseMessage"] for row in rows]
+    assert len(codes) == len(set(codes)) == 150
+    assert all(code.startswith("c") for code in codes)
+    facts = run_json(tmp_path / "reports")
+    assert [(one["name"], one["users"]) for one in facts["generators"]] == [(first, 3), (second, 2)]
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    assert {"generator-1.log", "generator-2.log"} <= {path.name for path in directory.iterdir()}
+    assert not [path.name for path in directory.iterdir() if path.name.startswith(("rmi_", "generators."))]
+    assert "2 generators" in report(tmp_path / "reports")
+    # Without RMI: the runs of both generators, merged, have the figures of this one.
+    whole = summary_of_run(RunDirectory(directory))
+    _, merged = merge(split(RunDirectory(directory), tmp_path), tmp_path / "merged", None)
+    assert {one.name: one.most_users for one in whole.generators} == {first: 3, second: 2}
+    without = (SEPARATE_CLOCKS, "host-cpu", "generator-cpu", "other-cpu")
+    # Only how busy the machine was may differ: of runs by themselves nobody adds up what they used.
+    assert merged.verdict.state != "INVALID"
+    assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)
+
+
+@pytest.mark.real
+def test_what_cannot_be_used_is_named_at_once_and_nothing_is_left(shared, two, tmp_path):
+    (first, _), _ = two
+    other_keys = tmp_path / "other-keys"
+    command = [sys.executable, str(ROOT / "scripts" / "generator-keys"), "--keys", str(other_keys)]
+    subprocess.run(command, check=True)
+    fewer = tmp_path / "jmeter"
+    subprocess.run(["cp", "-as", f"{toolchain.ensure_jmeter()}/", str(fewer)], check=True)
+    (jar,) = fewer.glob("lib/ext/jmeter-plugins-dummy-*.jar")
+    jar.unlink()
+    nobody = f"127.0.0.1:{free_port()}"
+    for message, remotes, arguments, environment in (
+        (f"{nobody}: nothing listens there", f"{first},{nobody}", (), {}),
+        (f"{first}: it does not speak SSL with the keys", first, ("--keys", str(other_keys)), {}),
+        (f"{first}: it has beside ours lib/ext/{jar.name}", first, (), {"JMETER_HOME": str(fewer)}),
+    ):
+        process = shared(remotes, *arguments, **environment)
+        _, err = process.communicate(timeout=60)
+        assert f"generator {message}" in err
+        assert process.returncode == 3
+        assert len(err.strip().splitlines()) == 1
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+@pytest.mark.real
+def test_a_harness_that_is_killed_leaves_generators_that_stop_and_are_free(shared, two, tmp_path):
+    (first, log), _ = two
+    before = log.read_text().count("free")
+    process = shared(first, "--users", "2", "--duration", "60")
+    samples_under_way(tmp_path, 5, 60)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: log.read_text().count("free") > before, 20)
+    assert "the load that still went on is stopped" in log.read_text()
+    wait_for(lambda: not processes_of(tmp_path / "reports"), 15)
+    # Not even a link to the keys, which a copy of the run would follow.
+    wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)
+
+
+def server_at(address: str) -> psutil.Process:
+    port = address.partition(":")[2]
+    (server,) = [
+        found for found in psutil.process_iter(["cmdline"])
+        if "GeneratorServer" in (found.info["cmdline"] or []) and port in found.info["cmdline"]
+    ]  # fmt: skip
+    return server
+
+
+@pytest.mark.real
+def test_a_generator_that_hangs_ends_the_run_which_names_it(shared, two, tmp_path):
+    (first, _), (second, log) = two
+    process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
+    samples_under_way(tmp_path, 5, 60)
+    server_at(second).suspend()
+    try:
+        out, err = process.communicate(timeout=40)
+    finally:
+        server_at(second).resume()
+    assert process.returncode == 3, out + err
+    assert f"INVALID: generator {second} was lost: it does not answer" in out
+    wait_for(lambda: log.read_text().rstrip().endswith("free"), 20)
+
+
+@pytest.mark.real
+def test_a_generator_that_dies_ends_the_run_which_names_it_and_keeps_the_samples(shared, two, tmp_path):
+    # The last one of the module: it costs the second generator.
+    (first, _), (second, log) = two
+    process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
+    samples_under_way(tmp_path, 5, 60)
+    server_at(second).kill()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, out + err
+    assert f"INVALID: generator {second} was lost" in out
+    assert len(rows_of(tmp_path / "reports")) > 5
+    wait_for(lambda: "ended with exit code -9" in log.read_text(), 10)

@@ -1,0 +1,191 @@
+"""DURATION=auto: ends when the load is steady and its mean known to 5 %, and not before; series of known warm-up."""
+
+import random
+import subprocess
+import sys
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.plan.plan import PlanLoad
+from harness.plan.spec import ClosedLoad, LoadArguments, load_record, resolve_load
+from harness.report.setup import load_text, setup_lines
+from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
+from harness.run.record import AutoEndRecord
+from tests.conftest import ROOT
+from tests.run.test_run import report, run_json
+from tests.support.factories import closed_load, record, sample
+
+DEFAULT = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
+LOAD = ClosedLoad(users=5, ramp_s=5, duration_s=600, loops=None, is_auto=True)
+
+
+def drive(mean_ms, seed=1, *, spread=0.1, most_s=600, silent_from_s=None, rate=20):
+    """Return when a load ends whose mean response time is mean_ms(second), most_s if it never does, and its AutoEnd."""
+    noise, watch, drift = random.Random(seed), AutoEnd(LOAD), 0.0
+    for second in range(most_s):
+        drift = 0.5 * drift + noise.gauss(0, spread)  # neighbouring seconds resemble each other
+        samples = []
+        if silent_from_s is None or second < silent_from_s:
+            for turn in range(rate):
+                elapsed_ms = max(1, round(mean_ms(second) * (1 + drift) * noise.lognormvariate(0, 0.3)))
+                end_ms = 1_000_000 + 1000 * second + 1000 * turn // rate
+                users = min(5, 1 + second)
+                samples.append(sample(elapsed_ms=elapsed_ms, start_ms=end_ms - elapsed_ms, all_threads=users))
+        watch.add(float(second), samples, len(samples))
+        if watch.is_enough(float(second)):
+            return second, watch
+    return most_s, watch
+
+
+def steady(_):
+    return 400.0
+
+
+def test_a_load_that_is_steady_from_the_start_ends_soon_but_not_before_a_minute_and_two_looks():
+    ended_s, watch = drive(steady)
+    assert 60 + LOOK_PERIOD_S <= ended_s <= 120
+    found = watch.record
+    assert found.is_met
+    assert found.within_ms <= PRECISION_RATIO * found.average_ms
+
+
+def test_a_warm_up_is_waited_for_and_left_out():
+    ended_s, watch = drive(lambda second: 400.0 * (3 if second < 60 else 1), spread=0.03)
+    assert ended_s >= 60 + 60
+    assert 58 <= watch.record.steady_from_s <= 75
+    assert watch.record.average_ms == pytest.approx(400 * 1.046, rel=0.06)  # exp(0.3² / 2) of the log-normal noise
+
+
+def test_a_load_that_never_settles_goes_on_to_its_end():
+    ended_s, watch = drive(lambda second: 200.0 + 3 * second, spread=0.03, most_s=300)
+    assert ended_s == 300
+    assert watch.record == AutoEndRecord(False, watch.record.after_s, None, None, None)
+
+
+def test_a_mean_that_scatters_too_much_is_waited_for():
+    ended_s, watch = drive(steady, spread=0.1)
+    later_s, _ = drive(steady, spread=0.5, seed=3, most_s=400)
+    assert ended_s < later_s
+    assert watch.record.is_met
+
+
+def test_one_good_look_is_not_enough():
+    watch = AutoEnd(LOAD)
+    looks = []
+    watch._look = lambda: True
+    watch.add(0.0, [sample()], 1)
+    for now_s in range(0, 40):
+        watch.add(float(now_s), [sample()], 1)
+        if watch.is_enough(float(now_s)):
+            looks.append(now_s)
+            break
+    assert looks == [10]
+
+
+def test_a_system_that_stands_still_is_no_reason_to_end():
+    ended_s, _ = drive(steady, silent_from_s=62, most_s=200)
+    assert ended_s == 200
+
+
+@pytest.mark.real
+def test_looking_often_does_not_end_too_early():
+    """Nearly all loads that ended by themselves have a mean within 5 % of the true one: stopping does not bias it."""
+    true_ms = 400 * 2.718281828 ** (0.3**2 / 2)
+    errors = []
+    for seed in range(60):
+        ended_s, watch = drive(steady, seed, spread=0.08, rate=8, most_s=400)
+        if ended_s < 400:
+            errors.append(watch.record.average_ms / true_ms - 1)
+    assert len(errors) >= 50
+    assert sum(abs(error) <= PRECISION_RATIO for error in errors) >= 0.93 * len(errors)
+    assert abs(sum(errors) / len(errors)) < 0.01
+
+
+def test_samples_of_set_up_are_not_counted():
+    watch = AutoEnd(LOAD)
+    watch.add(0.0, [sample(thread_name="setUp 1-1")], 1)
+    assert not watch.is_enough(0.0)
+    assert watch._first_s is None
+
+
+def test_duration_auto_is_a_budget_of_ten_minutes_unless_max_says_otherwise():
+    assert resolve_load(LoadArguments(duration="auto"), DEFAULT) == ClosedLoad(10, 5, 600, None, None, True)
+    assert resolve_load(LoadArguments(duration="auto", most="90s"), DEFAULT) == ClosedLoad(10, 5, 90, None, None, True)
+    assert resolve_load(LoadArguments(duration="60"), DEFAULT) == ClosedLoad(10, 5, 60, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"most": "5m"}, "MAX=5m: only DURATION=auto has one"),
+        ({"most": "5m", "duration": "60"}, "MAX=5m: only DURATION=auto has one"),
+        ({"duration": "auto", "most": "1m"}, "MAX=1m: too short for DURATION=auto"),
+        ({"duration": "auto", "rate": "5"}, "RATE=5 and DURATION=auto exclude each other"),
+        ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto exclude each other"),
+    ],
+)
+def test_what_makes_no_sense_with_auto_is_refused(given, said):
+    with pytest.raises(UsageError, match=said):
+        resolve_load(LoadArguments(**given), DEFAULT)
+
+
+def test_a_plan_may_have_auto_as_its_default():
+    auto = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0, auto_most_s=300)
+    assert resolve_load(LoadArguments(), auto) == ClosedLoad(10, 5, 300, None, None, True)
+    assert resolve_load(LoadArguments(most="200"), auto) == ClosedLoad(10, 5, 200, None, None, True)
+    assert resolve_load(LoadArguments(duration="60"), auto) == ClosedLoad(10, 5, 60, None, None, False)
+    assert resolve_load(LoadArguments(loops="3"), auto) == ClosedLoad(10, 5, None, 3, None, False)
+    assert resolve_load(LoadArguments(rate="5"), auto).duration_s == 100
+
+
+def test_the_report_says_what_it_took():
+    load = closed_load(users=50, ramp_s=25.0, duration_s=600.0, is_auto=True)
+    assert load_text(load) == "closed model, 50 users, ramp 25 s, auto: until steady and ± 5 %, 600 s at most"
+    assert load_record(LOAD, 0.0).is_auto is True
+    found = AutoEndRecord(True, 140, 60, 452.4, 21.3)
+    lines = dict(setup_lines(record(load=load, auto_end=found)))
+    assert lines["auto"] == "steady after 60 s, mean 452 ± 21 ms after 140 s"
+    lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, None, None, None))))
+    assert lines["auto"] == "not reached: not steady after 600 s"
+    lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, 30, 452.4, 50.0))))
+    assert lines["auto"] == "not reached: steady after 30 s, mean 452 ± 50 ms after 600 s"
+    lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 118, 36, 0.272, 0.016))))
+    assert lines["auto"] == "not reached: steady after 36 s, mean 0.27 ± 0.02 ms after 118 s"
+    assert "auto" not in dict(setup_lines(record()))
+
+
+def test_a_budget_that_is_too_short_is_refused_on_the_command_line(refused, target):
+    text = refused("--target", target, "--users", "2", "--duration", "auto", "--max", "3")
+    assert "MAX=3: too short for DURATION=auto" in text
+
+
+@pytest.mark.parametrize("script", ["sweep", "capacity"])
+def test_levels_of_a_sweep_are_not_auto(script):
+    command = [sys.executable, str(ROOT / "scripts" / script), "--plan", "lb-direct", "--duration", "auto"]
+    command += ["--users", "1,2"] if script == "sweep" else []
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "DURATION=auto is for make run" in done.stderr
+
+
+@pytest.mark.real
+def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target, tmp_path):
+    process = start_run("--target", target, "--users", "2", "--duration", "auto", "--max", "5m")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert "steady, and the mean is known: JMeter finishes its running samples" in out
+    facts = run_json(tmp_path / "reports")
+    assert facts["load"]["is_auto"] is True
+    assert facts["auto_end"]["is_met"] is True
+    assert 60 < facts["took_s"] < 150
+    assert "DURATION=auto MAX=5m" in facts["command"]
+    assert "- auto: steady after " in report(tmp_path / "reports")
+
+
+def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
+    command = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--duration='auto'" in done.stdout
+    assert "--max='5m'" in done.stdout

@@ -1,0 +1,212 @@
+"""JMeter's connections are held to the allowed hosts: a real JMeter against a server on an alias of the loopback.
+
+127.0.0.2 and the like are this machine by our rules, so the server that must hear nothing has an address of its own,
+which these tests add to the loopback interface and remove again: that needs root.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.base import toolchain
+from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def foreign() -> Iterator[http.server.ThreadingHTTPServer]:
+    """A server that counts its requests, at an address that no run may reach unless it is allowed."""
+    change = ["ip", "addr", "add", f"{ALIAS}/32", "dev", "lo"]
+    try:
+        done = subprocess.run(change, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("NOT TESTED that load stays at its target: there is no `ip` to add an address with")
+    if done.returncode and "exists" not in done.stderr:
+        pytest.skip(f"NOT TESTED that load stays at its target: no address can be added ({done.stderr.strip()})")
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.server.paths.append(self.path)  # type: ignore[attr-defined]
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer((ALIAS, 0), Handler)
+    server.paths = []  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    if not done.returncode:
+        subprocess.run(["ip", "addr", "del", *change[3:]], check=True)
+
+
+@pytest.fixture
+def redirecting(foreign: http.server.ThreadingHTTPServer) -> Iterator[str]:
+    """A target on this machine that sends everybody on to the foreign server, as its page's picture does."""
+    there = f"http://{ALIAS}:{foreign.server_address[1]}"
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = f'<html><img src="{there}/picture.png"></html>'.encode()
+            self.send_response(302 if self.path.startswith("/redirect") else 200)
+            self.send_header("Location", f"{there}/redirected")
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+Drive = Callable[..., tuple[int, str, Path]]
+
+
+@pytest.fixture
+def drive(home: Path, tmp_path: Path, run, redirecting: str, foreign: http.server.ThreadingHTTPServer) -> Drive:
+    """Run a plan with a real JMeter; return the exit code, all that is printed, and the run directory."""
+    foreign.paths.clear()  # type: ignore[attr-defined]
+
+    def driven(plan: str, allow: str, profile: str = "") -> tuple[int, str, Path]:
+        (home / "plans" / "tiny.jmx").write_text(plan, encoding="utf-8")
+        (home / "plans" / "rows.csv").write_text(f"{ALIAS},http://{ALIAS}:{foreign.server_address[1]}\n")
+        toml = home / "plans" / "tiny.toml"
+        toml.write_text(f"{toml.read_text()}\n[allow]\n{allow}\n")
+        env = home / "env" / "local.toml"
+        env.write_text(profile + env.read_text().replace("overrun_s = 1", "overrun_s = 60"))
+        done = run("--target", redirecting, "--users", "1", "--loops", "1", JMETER_HOME=str(toolchain.ensure_jmeter()))
+        return done.returncode, done.stdout + done.stderr, tmp_path / "reports" / "tiny" / "run-01_1"
+
+    return driven
+
+
+GROOVY = {
+    "URL": 'new URL("{url}").text',
+    "Socket": 'new Socket("{host}", {port}).withCloseable {{ it << "GET /s HTTP/1.0\\n\\n"; it.inputStream.text }}',
+    "HttpClient": (
+        "java.net.http.HttpClient.newHttpClient().send(java.net.http.HttpRequest.newBuilder("
+        'URI.create("{url}")).build(), java.net.http.HttpResponse.BodyHandlers.ofString())'
+    ),
+    "channel": "java.nio.channels.SocketChannel.open(new InetSocketAddress('{host}', {port}))",
+    "asynchronous channel": (
+        "java.nio.channels.AsynchronousSocketChannel.open().connect(new InetSocketAddress('{host}', {port})).get()"
+    ),
+    "datagram": (
+        "new DatagramSocket().send(new DatagramPacket(new byte[1], 1, InetAddress.getByName('{host}'), {port}))"
+    ),
+    "forged name": "new Socket(InetAddress.getByAddress('localhost', InetAddress.getByName('{host}').address), {port})",
+}
+
+
+def everything(port: int, there: str, start: str) -> str:
+    """A plan that tries to reach the foreign server, whose host is `there`, in every way that JMeter has."""
+    url = f"http://{ALIAS}:{port}/script"
+    place = (host(there), text("HTTPSampler.port", str(port)))
+    tcp = {"classname": "TCPClientImpl", "server": there, "port": str(port), "request": "GET /tcp", "timeout": "500"}
+    return jmx(
+        element(
+            "CSVDataSet", "Rows", text("filename", "rows.csv"), text("variableNames", "there,start"), flag("recycle")
+        )
+        + request(*place, name="HttpClient4")
+        + request(*place, text("HTTPSampler.implementation", "Java"), name="Java")
+        + request(name="address in path", path=f"{start}/path")
+        + request(text("HTTPSampler.proxyHost", there), text("HTTPSampler.proxyPort", str(port)), name="proxy")
+        + request(flag("HTTPSampler.follow_redirects"), name="redirect", path="/redirect")
+        + request(flag("HTTPSampler.auto_redirects"), name="automatic redirect", path="/redirect")
+        + request(flag("HTTPSampler.image_parser"), name="resources", path="/page")
+        + request(name="function", path=f'/${{__groovy(new URL("{url}").text)}}')
+        + request(name="beanshell", path=f'/${{__BeanShell(new java.net.URL("{url}").getContent())}}')
+        + "".join(
+            script("JSR223Sampler", name, code.format(url=url, host=ALIAS, port=port)) for name, code in GROOVY.items()
+        )
+        + element("TCPSampler", "tcp", *(text(f"TCPSampler.{name}", value) for name, value in tcp.items()))
+    )
+
+
+EVERY_OPT_IN = "scripts = true\nredirects = true\nembedded_resources = true\nother_protocols = true\nhosts = [{hosts}]"
+
+
+def test_whatever_a_plan_is_allowed_to_try_no_connection_reaches_another_host(drive, foreign):
+    port = foreign.server_address[1]
+    # hosts allows values that only the run knows; the one that it names is not the foreign server.
+    plan = everything(port, "${there}", "${start}")
+    code, output, directory = drive(plan, EVERY_OPT_IN.format(hosts='"127.0.0.2:1"'))
+    assert foreign.paths == []
+    assert code == 3, output
+    rows = (directory / "samples.jtl").read_text()
+    attempts = (directory / "foreign-connections.txt").read_text().splitlines()
+    assert attempts[0].startswith("allowed: this machine, 127.0.0.1:")
+    assert {line.split(" ")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}"}
+    assert len(attempts) > 15
+    verdict = json.loads(directory.with_suffix(".json").read_text())["verdict"]
+    assert verdict["state"] == "INVALID"
+    refused = f"connections to hosts that are not allowed were refused: {ALIAS}:{port} ("
+    assert any(refused in reason for reason in verdict["reasons"])
+    assert f"refused by the load test: {ALIAS}:{port}" in rows
+    report = directory.with_suffix(".md").read_text()
+    assert "- plan may: run scripts and programs; follow redirects; fetch embedded resources;" in report
+    assert "reach 127.0.0.2:1" in report
+
+
+def test_the_same_plan_reaches_a_host_that_it_names_and_the_profile_allows(drive, foreign):
+    port = foreign.server_address[1]
+    allowed = f'"{ALIAS}:{port}"'
+    code, output, directory = drive(
+        everything(port, ALIAS, f"http://{ALIAS}:{port}"),
+        EVERY_OPT_IN.format(hosts=allowed),
+        f"allowed_targets = [{allowed}]\n",
+    )
+    assert (directory / "foreign-connections.txt").read_text().count("\n") == 1, output
+    assert {"/", "/path", "/redirected", "/picture.png", "/script", "/s"} <= set(foreign.paths)
+    assert "hosts that are not allowed" not in output
+    assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
+
+
+def test_jmeter_without_the_agent_is_noticed(drive, tmp_path, monkeypatch):
+    """An installation whose script drops the environment: the run is INVALID, as nothing watched it."""
+    home = tmp_path / "another jmeter"
+    home.mkdir()
+    real = toolchain.ensure_jmeter()
+    for entry in real.iterdir():
+        if entry.name != "bin":
+            (home / entry.name).symlink_to(entry)
+    (home / "bin").mkdir()
+    for entry in (real / "bin").iterdir():
+        if entry.name != "jmeter":
+            (home / "bin" / entry.name).symlink_to(entry)
+    (home / "bin" / "jmeter").write_text(f'#!/bin/sh\nunset JDK_JAVA_OPTIONS\nexec "{real}/bin/jmeter" "$@"\n')
+    (home / "bin" / "jmeter").chmod(0o755)
+    monkeypatch.setattr(toolchain, "ensure_jmeter", lambda: home)
+    code, output, _ = drive(jmx(request()), "")
+    assert code == 3
+    assert "JMeter ran without the agent that watches its connections" in output
+
+
+def test_a_java_option_of_the_user_is_not_lost(drive, monkeypatch):
+    monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Dshop.answer=42")
+    plan = jmx(request() + script("JSR223Sampler", "Answer", 'System.getProperty("shop.answer") == "42" ?: 1 / 0'))
+    _, output, directory = drive(plan, "scripts = true")
+    rows = (directory / "samples.jtl").read_text()
+    assert rows.count(",true,") == 2, output
+    assert ",false," not in rows

@@ -1,0 +1,129 @@
+"""Runs whose loads are on at the same time on one machine notice each other."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harness.report.verdict import DOUBTFUL
+from harness.report.warnings import OTHER_RUN
+from harness.run.other_runs import OtherRuns, registered
+from tests.conftest import ROOT
+from tests.report.test_caveats import caveats_of, summary_of
+from tests.run.test_run import run_json, samples_under_way
+from tests.support.factories import record, two_users
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HARNESS_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_each_of_two_runs_sees_the_other_and_not_itself():
+    with registered("shop/run-01_1") as first:
+        assert first.new() == []
+        with registered("lb/run-02_1") as second:
+            assert [other.name for other in second.new()] == ["shop/run-01_1"]
+            assert [other.name for other in first.new()] == ["lb/run-02_1"]
+            assert first.new() == []
+            assert str(first.seen[0]).startswith(f"lb/run-02_1, pid {os.getpid()} of ")
+
+
+def test_a_run_whose_load_is_over_is_no_other_run():
+    with registered("shop/run-01_1"):
+        pass
+    assert OtherRuns().new() == []
+
+
+def test_a_run_that_was_killed_is_no_other_run_and_its_file_is_removed(folder):
+    program = "import time; from harness.run.other_runs import registered\n"
+    program += "with registered('shop/run-01_1'): print('on', flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"on\n"
+    assert [other.pid for other in OtherRuns().new()] == [process.pid]
+    process.kill()
+    process.communicate(timeout=20)
+    assert OtherRuns().new() == []
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b'{"name": "x"}', b"\xff\xfe", b'{"name": 1, "pid": "x", "user": 2}'])
+def test_a_file_of_something_else_is_no_run(folder, content):
+    folder.mkdir()
+    path = folder / "odd.run"
+    path.write_bytes(content)
+    with path.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert OtherRuns().new() == []
+
+
+def test_pipes_and_links_in_the_folder_do_not_hold_a_run_up(folder, tmp_path):
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.run")
+    (folder / "link.run").symlink_to(tmp_path / "nowhere")
+    assert OtherRuns().new() == []
+
+
+def test_what_another_user_writes_cannot_act_on_the_terminal(folder):
+    folder.mkdir()
+    path = folder / "odd.run"
+    path.write_text(json.dumps({"name": "\x1b[31m" + "x" * 500, "pid": 1, "user": "a\nb"}))
+    with path.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        (other,) = OtherRuns().new()
+    assert other.user == "ab"
+    assert len(other.name) == 120
+    assert "\x1b" not in other.name
+
+
+def test_a_folder_that_cannot_be_written_is_no_reason_not_to_run(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HARNESS_RUNS", str(tmp_path / "file" / "runs"))
+    with registered("shop/run-01_1") as others:
+        assert others.new() == []
+
+
+def test_the_folder_is_for_all_users_of_the_machine(folder):
+    with registered("shop/run-01_1"):
+        assert folder.stat().st_mode & 0o7777 == 0o1777
+        (file,) = folder.iterdir()
+        assert file.stat().st_mode & 0o044 == 0o044
+
+
+def test_a_run_beside_another_has_a_caveat_that_names_it():
+    text = caveats_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))[OTHER_RUN]
+    assert text.startswith("Another run's load was on at the same time on this machine: lb/run-02_1, pid 7 of ann.")
+    assert OTHER_RUN not in caveats_of(two_users(), record())
+    verdict = summary_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",))).verdict
+    assert verdict.state == DOUBTFUL
+    assert "another run was going on" in verdict.reasons
+
+
+@pytest.mark.real
+def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(start_run, run, target, tmp_path):
+    first = start_run("--target", target, "--duration", "30")
+    samples_under_way(tmp_path)
+    second = run("--target", target, "--duration", "2")
+    assert f"warning: another run is going on here: tiny/run-01_1, pid {first.pid} of " in second.stdout
+    time.sleep(1.5)
+    first.terminate()
+    out, _ = first.communicate(timeout=60)
+    assert "warning: another run is going on here: tiny/run-01_2, pid " in out
+    for name, other in (("run-01_1", "run-01_2"), ("run-01_2", "run-01_1")):
+        (text,) = run_json(tmp_path / "reports", name)["other_runs"]
+        assert text.startswith(f"tiny/{other}, pid ")
+        report = (tmp_path / "reports" / "tiny" / f"{name}.md").read_text()
+        assert f"Another run's load was on at the same time on this machine: tiny/{other}" in report
+
+
+@pytest.mark.real
+def test_runs_one_after_the_other_do_not_see_each_other(run, target, tmp_path):
+    for number in (1, 2):
+        done = run("--target", target, "--duration", "1")
+        assert "another run" not in done.stdout
+        assert run_json(tmp_path / "reports", f"run-01_{number}")["other_runs"] == []

@@ -1,0 +1,179 @@
+"""The real JMeter with its plugins under scripts/run: the dummy sampler answers, so no system is needed."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+import pytest
+
+from harness.base import toolchain
+from tests.base.test_spellings import assert_no_secret
+from tests.conftest import ROOT
+from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+
+pytestmark = pytest.mark.real
+
+DUMMY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
+  <hashTree>
+    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Dummy">
+      <boolProp name="TestPlan.tearDown_on_shutdown">true</boolProp>
+    </TestPlan>
+    <hashTree>
+      <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
+        <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
+        <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
+        <boolProp name="ThreadGroup.scheduler">true</boolProp>
+        <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
+        <elementProp name="ThreadGroup.main_controller" elementType="LoopController" guiclass="LoopControlPanel"
+            testclass="LoopController">
+          <stringProp name="LoopController.loops">-1</stringProp>
+        </elementProp>
+      </ThreadGroup>
+      <hashTree>
+        <kg.apc.jmeter.samplers.DummySampler guiclass="kg.apc.jmeter.samplers.DummySamplerGui"
+            testclass="kg.apc.jmeter.samplers.DummySampler" testname="Pay">
+          <boolProp name="WAITING">true</boolProp>
+          <boolProp name="SUCCESFULL">true</boolProp>
+          <stringProp name="RESPONSE_CODE">201</stringProp>
+          <stringProp name="RESPONSE_MESSAGE">Created, &quot;quoted&quot;</stringProp>
+          <stringProp name="RESPONSE_DATA">${__P(scheme,)}${__P(host,)}${__P(port,)}${__P(base_path,)}</stringProp>
+          <stringProp name="RESPONSE_TIME">50</stringProp>
+          <stringProp name="LATENCY">40</stringProp>
+          <stringProp name="CONNECT">1</stringProp>
+        </kg.apc.jmeter.samplers.DummySampler>
+        <hashTree/>
+      </hashTree>
+    </hashTree>
+  </hashTree>
+</jmeterTestPlan>
+"""
+
+
+@pytest.fixture
+def real(home, start_run):
+    """Start scripts/run on the dummy plan with the JMeter home of `make setup`."""
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 30"))
+    jmeter = str(toolchain.ensure_jmeter())
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        return start_run(*arguments, JMETER_HOME=jmeter)
+
+    return start
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=120)
+    return out + err
+
+
+def test_every_sample_of_jmeter_is_in_the_report_and_its_columns_are_those_we_ask_for(real, target, tmp_path):
+    process = real("--target", target, "--users", "4", "--duration", "5")
+    text = finish(process)
+    assert process.returncode == 0, text
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    with (directory / "samples.jtl").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert list(rows[0]) == [
+        "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "success", "failureMessage",
+        "bytes", "sentBytes", "grpThreads", "allThreads", "Latency", "Connect",
+    ]  # fmt: skip
+    summary = json.loads(directory.with_suffix(".json").read_text())
+    total = summary["groups"][0]["total"]
+    elapsed = sorted(int(row["elapsed"]) for row in rows)
+    assert total["sample_count"] == len(rows) > 200
+    assert total["average_ms"] == pytest.approx(sum(elapsed) / len(elapsed))
+    assert (total["min_ms"], total["max_ms"]) == (elapsed[0], elapsed[-1])
+    assert 50 <= total["percentiles_ms"]["50"] <= 60  # the dummy sampler waits for 50 ms
+    assert summary["littles_law"]["peak_users"] == 4
+    versions = run_json(tmp_path / "reports")["versions"]
+    assert versions["jmeter"] == "5.6.3"
+    assert {f"jmeter-plugins-{name}" for name in ("casutg", "cmn-jmeter", "tst", "dummy")} <= set(versions)
+
+
+def test_an_open_load_starts_as_many_users_as_its_rate_says(real, target, tmp_path):
+    process = real("--target", target, "--rate", "10", "--duration", "6")
+    # Each arrival runs the loop until its time is over in this plan, so users are counted, not samples.
+    text = finish(process)
+    threads = set()
+    with (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").open(newline="") as lines:
+        threads = {row["threadName"] for row in csv.DictReader(lines)}
+    assert len(threads) == 60, text
+    assert "OpenModelThreadGroup" in (tmp_path / "reports" / "tiny" / "run-01_1" / "effective.jmx").read_text()
+
+
+@pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "5")], ids=["closed", "open"])
+def test_ctrl_c_stops_a_real_jmeter_gracefully(real, target, tmp_path, load):
+    process = real("--target", target, *load, "--duration", "60")
+    samples_under_way(tmp_path, 20, 40)
+    process.send_signal(signal.SIGINT)
+    text = finish(process)
+    assert process.returncode == 130, text
+    assert "**INTERRUPTED: stopped by hand" in report(tmp_path / "reports")
+    # 1 is JMeter's own word after StopTestNow when users are in the middle of a sample; a signal would be negative.
+    assert run_json(tmp_path / "reports")["exit_codes"]["jmeter"] in ((0,) if load[0] == "--users" else (0, 1))
+    assert processes_of(tmp_path) == []
+
+
+def test_a_plan_whose_plugin_is_absent_ends_with_3_and_the_name_of_the_plugin(real, home, target, tmp_path):
+    plan = home / "plans" / "tiny.jmx"
+    plan.write_text(DUMMY_JMX.replace("kg.apc.jmeter.samplers.DummySampler", "kg.apc.jmeter.samplers.GoneSampler"))
+    toml = home / "plans" / "tiny.toml"
+    toml.write_text(f"{toml.read_text()}[allow]\nother_protocols = true\n")  # nobody knows what the plugin does
+    process = real("--target", target)
+    text = finish(process)
+    assert process.returncode == 3, text
+    assert "CannotResolveClassException: kg.apc.jmeter.samplers.GoneSampler" in report(tmp_path / "reports")
+    assert str(tmp_path) not in report(tmp_path / "reports")
+
+
+def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real, target, tmp_path):
+    process = real("--target", target, "--users", "5", "--duration", "60")
+    samples = samples_under_way(tmp_path, 20, 40)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not processes_of(tmp_path), 20)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "aggregate.py"), "table", str(samples)],
+        capture_output=True, text=True, check=False, env=dict(os.environ),
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "| Pay |" in done.stdout
+    assert "could not be used" not in done.stdout
+
+
+def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spelling(real, home, target, tmp_path):
+    fixed, own = "p&ss<w\"o'rd-1", "ключ & 2"
+    message = "${__groovy(vars.get('fixed'))} ${__urlencode(${__P(password,)})} ${__escapeXml(${__P(password,)})}"
+    variables = (
+        '<Arguments guiclass="ArgumentsPanel" testclass="Arguments" testname="Variables">'
+        '<collectionProp name="Arguments.arguments"><elementProp name="fixed" elementType="Argument">'
+        f'<stringProp name="Argument.name">fixed</stringProp><stringProp name="Argument.value">{escape(fixed)}'
+        "</stringProp></elementProp>"
+        '<elementProp name="db_password" elementType="Argument">'
+        '<stringProp name="Argument.name">db_password</stringProp>'
+        f'<stringProp name="Argument.value">{escape(fixed)}</stringProp></elementProp>'
+        "</collectionProp></Arguments><hashTree/>"
+    )
+    text = DUMMY_JMX.replace("Created, &quot;quoted&quot;", message).replace(
+        "<ThreadGroup ", f"{variables}<ThreadGroup "
+    )
+    code = "${__groovy(vars.get('fixed').length())}"
+    (home / "plans" / "tiny.jmx").write_text(text.replace(">201<", f">{code}<"))
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(f"{plan.read_text()}[properties]\npassword = {json.dumps(own)}\n")
+    process = real("--target", target, "--users", "1", "--duration", "2")
+    finish(process)
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    with (directory / "samples.jtl").open(newline="") as rows:
+        row = next(csv.DictReader(rows))
+    assert (row["responseCode"], row["responseMessage"]) == (str(len(fixed)), "••• ••• •••")
+    assert_no_secret(tmp_path / "reports", [fixed, own])
+    ElementTree.parse(directory / "effective.jmx")

@@ -1,0 +1,503 @@
+"""A measurement ends with its report, whatever happens to its terminal, its pipes, its guardian or its folder."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.base import toolchain
+from harness.base.guardian import Guardian, owned_processes
+from harness.base.interrupts import Interrupts
+from harness.run.telemetry_writer import TelemetryWriter
+from tests.conftest import FAKE_JMETER, ROOT, arguments_of_run
+from tests.run.test_real_jmeter import DUMMY_JMX
+from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+
+SUITE = """format_version = 1
+title = "Nights"
+budget = "10m"
+slack = "30s"
+[[run]]
+plan = "tiny"
+users = 4
+duration = 4
+"""
+SWEEP = ("--users", "1,2", "--duration", "2", "--warmup", "0")
+
+
+@pytest.fixture
+def command(home, tmp_path):
+    """Return the command of a front door on the tiny plan, as a list for the shell or for Popen."""
+
+    def of(script: str, *arguments: str) -> list[str]:
+        places = arguments_of_run(home, tmp_path, arguments)
+        return [sys.executable, str(ROOT / "scripts" / script), *places]
+
+    return of
+
+
+@pytest.fixture
+def environment(tmp_path) -> dict[str, str]:
+    (tmp_path / "tmp").mkdir()
+    return {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works", "TMPDIR": str(tmp_path / "tmp")}
+
+
+@pytest.fixture
+def in_terminal(environment) -> Iterator[Callable[..., "Terminal"]]:
+    opened: list[Terminal] = []
+
+    def start(argv: list[str], *, ignore_hup: bool = False, **more: str) -> Terminal:
+        opened.append(Terminal(argv, {**environment, **more}, ignore_hup))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.process.kill()
+        terminal.process.wait()
+        terminal.close()
+
+
+class Terminal:
+    """A command in a terminal of its own, as a window or an ssh session is; `close` is what closing it does."""
+
+    def __init__(self, argv: list[str], environment: dict[str, str], ignore_hup: bool) -> None:
+        self.main, side = pty.openpty()
+        self.is_open = True
+
+        def take_over() -> None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            if ignore_hup:
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+        self.process = subprocess.Popen(
+            argv, stdin=side, stdout=side, stderr=side, start_new_session=True, preexec_fn=take_over, env=environment
+        )
+        os.close(side)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while self.is_open:
+                if select.select([self.main], [], [], 0.05)[0]:
+                    os.read(self.main, 4096)
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self._reader.join()  # a terminal that is being read is not closed
+            os.close(self.main)
+
+
+def sweep_json(tmp_path: Path) -> dict:
+    return json.loads((tmp_path / "reports" / "tiny" / "sweep-01.json").read_text())
+
+
+def is_whole(tmp_path: Path) -> bool:
+    """Whether the run came to its end and was judged: on a busy machine it may be DOUBTFUL."""
+    return run_json(tmp_path / "reports")["state"] == "finished" and "Goal met" in report(tmp_path / "reports")
+
+
+def guardian_of(pid: int) -> psutil.Process:
+    """The guardian of a harness that runs."""
+    own = psutil.Process(pid).children()
+    return next(child for child in own if any("guardian.py" in word for word in child.cmdline()))
+
+
+def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_terminal, command, target, tmp_path):
+    terminal = in_terminal(command("run", "--target", target, "--duration", "60"))
+    samples_under_way(tmp_path)
+    terminal.close()
+    assert terminal.process.wait(timeout=30) == 130
+    assert "**INTERRUPTED: stopped by hand before its end: the samples so far are kept" in report(tmp_path / "reports")
+    facts = run_json(tmp_path / "reports")
+    assert (facts["state"], facts["exit_codes"]) == ("finished", {"jmeter": 0})  # it was asked, and not killed
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+def test_where_hup_is_ignored_the_run_goes_on_without_its_terminal(in_terminal, command, target, tmp_path):
+    terminal = in_terminal(command("run", "--target", target, "--duration", "4"), ignore_hup=True)
+    samples_under_way(tmp_path)
+    terminal.close()
+    assert terminal.process.wait(timeout=30) == 0
+    assert is_whole(tmp_path)
+    assert run_json(tmp_path / "reports")["interrupted"] is False
+
+
+def test_one_terminal_that_is_closed_is_one_wish_to_stop_though_system_and_shell_send_one_hup_each():
+    with Interrupts() as interrupts, interrupts.held():
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        assert interrupts.count == 2
+
+
+@pytest.mark.real
+def test_a_sweep_whose_terminal_is_closed_leaves_its_report_and_goes_on_later(
+    in_terminal, command, environment, tmp_path
+):
+    argv = command("sweep", *SWEEP)
+    terminal = in_terminal(argv)
+    samples = tmp_path / "reports" / "tiny" / "run-01_2" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3, 60)
+    terminal.close()
+    assert terminal.process.wait(timeout=30) == 130
+    assert [run["run"] for run in sweep_json(tmp_path)["broken_off"]] == ["run-01_2"]
+    assert "[run-01_1](run-01_1.md)" in (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    assert processes_of(tmp_path) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert subprocess.run(argv, env=environment, capture_output=True, check=False).returncode == 0
+    assert [run["run"] for run in sweep_json(tmp_path)["runs"]] == ["run-01_1", "run-01_3"]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("script", ["sweep", "capacity"])
+def test_a_sweep_goes_on_without_its_terminal_where_hup_is_ignored(in_terminal, command, tmp_path, script):
+    levels = SWEEP if script == "sweep" else ("--most", "2", "--duration", "2", "--warmup", "0")
+    terminal = in_terminal(command(script, *levels), ignore_hup=True)
+    samples_under_way(tmp_path)
+    terminal.close()
+    assert terminal.process.wait(timeout=60) == 0
+    assert sweep_json(tmp_path)["state"] == "finished"
+    assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "verdict"),
+    [("works", 0, "Goal met"), pytest.param("all-failed", 3, "**INVALID", marks=pytest.mark.real)],
+)
+def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
+    command, environment, tmp_path, mode, code, verdict
+):
+    process = subprocess.Popen(
+        command("run", "--duration", "2"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**environment, "FAKE_JMETER": mode},
+        text=True,
+    )
+    assert process.stdout.readline()
+    process.stdout.close()  # as `| head -1` does
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=30) == code
+    assert verdict in report(tmp_path / "reports")
+
+
+@pytest.mark.parametrize(
+    "closed", ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.real) for one in ("<&-", ">&-", "2>&-"))]
+)
+def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, environment, target, tmp_path, closed):
+    argv = command("run", "--target", target, "--duration", "1")
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *argv],
+        env=environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert is_whole(tmp_path)
+    assert "Traceback" not in done.stderr
+    files = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert [path for path in files if b"closed model, 2 users, ramp" in path.read_bytes()[:200]] == []
+
+
+@pytest.mark.real
+def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command, environment, target, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("run", "--target", target, "--duration", "1"),
+            env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stderr == "scripts/run: not all of the output could be written (No space left on device)\n"
+    assert is_whole(tmp_path)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("way", ["reader", pytest.param("terminal", marks=pytest.mark.real)])
+def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
+    in_terminal, home, environment, tmp_path, way
+):
+    (home / "env" / "nightly.toml").write_text(SUITE)
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 20"))
+    nights = tmp_path / "reports" / "nightly"
+    argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
+    argv += ["--home", str(home), "--reports", str(nights), "--build", str(tmp_path / "build")]
+    if way == "reader":
+        process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process.stdout.readline()
+        process.stdout.close()
+        expected = 0, 3  # 3 where the machine was so busy that the run is DOUBTFUL
+    else:
+        terminal = in_terminal(argv)
+        (samples,) = wait_for(lambda: list((nights / "tiny").glob("run-*_1/samples.jtl")), 60)
+        wait_for(lambda: samples.read_text().count("\n") > 3)
+        terminal.close()
+        process, expected = terminal.process, (130,)
+    assert process.wait(timeout=90) in expected
+    (page,) = nights.glob("20*.md")
+    assert "run-" in page.read_text()
+    assert len(list(nights.glob("20*.xml"))) == 1
+    assert processes_of(tmp_path) == []
+
+
+@pytest.fixture
+def table_command(tmp_path) -> list[str]:
+    """The command that prints a table which is longer than a pipe holds."""
+    samples = tmp_path / "samples.jtl"
+    rows = "".join(
+        f"{1_700_000_000_000 + n},5,label {n},200,OK,T 1-1,text,true,,1,1,1,1,u,5,0,1\n" for n in range(2000)
+    )
+    samples.write_text(
+        "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
+        f"sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect\n{rows}"
+    )
+    return [sys.executable, str(ROOT / "aggregate.py"), "table", str(samples)]
+
+
+def test_a_table_whose_reader_goes_away_ends_quietly(table_command):
+    process = subprocess.Popen(table_command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=30) == 0
+
+
+def test_of_many_tables_none_is_made_when_the_reader_has_gone(table_command, tmp_path):
+    big = tmp_path / "later.fifo"
+    os.mkfifo(big)  # nobody writes: whoever reads it waits for ever
+    process = subprocess.Popen([*table_command, str(big), "--each"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=30) == 0
+
+
+def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(table_command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "aggregate.py: not all of the output could be written (No space left on device)\n"
+
+
+def test_help_that_cannot_be_written_is_an_error():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([ROOT / "scripts" / "run", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
+def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *table_command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.real
+def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_path):
+    process = start_run("--duration", "5")  # with a system
+    samples_under_way(tmp_path)
+    guardian_of(process.pid).kill()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert err.splitlines() == ["the guardian process ended (exit code -9); another one is started"]
+    assert "Goal met" in out
+    assert is_whole(tmp_path)
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+def test_the_guardian_that_replaces_a_dead_one_knows_all_that_was_told(start_run, home, tmp_path):
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = start_run("--duration", "60", TMPDIR=str(temporary), SHOP_PASSWORD="hunter2hunter2")
+    directory = samples_under_way(tmp_path).parent
+    first = guardian_of(process.pid)
+    first.kill()
+    wait_for(lambda: not first.is_running(), 10)  # the harness has seen it
+    assert guardian_of(process.pid).pid != first.pid
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 15)
+    wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
+
+
+@pytest.mark.real
+def test_a_sweep_whose_guardian_dies_measures_all_its_levels(command, environment, tmp_path):
+    process = subprocess.Popen(
+        command("sweep", *SWEEP), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    samples_under_way(tmp_path)
+    guardian_of(process.pid).kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert [run["run"] for run in sweep_json(tmp_path)["runs"]] == ["run-01_1", "run-01_2"]
+    assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
+    assert processes_of(tmp_path) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.real
+def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, tmp_path):
+    process = start_run("--duration", "60")
+    samples_under_way(tmp_path)
+    both = guardian_of(process.pid), psutil.Process(process.pid)
+    started = [child for child in both[1].children() if child.pid != both[0].pid]
+    assert len(started) == 2  # JMeter and the system
+    for one in both:
+        one.kill()
+    psutil.wait_procs(started, timeout=10)
+    assert [child for child in started if child.is_running()] == []
+    process.communicate(timeout=10)
+
+
+LEAVE = """
+import os, subprocess, sys
+from harness.base.guardian import Guardian
+guardian = Guardian()
+environment = {**os.environ, **guardian.environment}
+subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True, env=environment)
+print(guardian.owner_id, guardian._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd):
+    pipe = subprocess.PIPE
+    dead, alive = (
+        subprocess.Popen([sys.executable, "-c", LEAVE], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)
+    )
+    try:
+        owner, guardian_pid = dead.stdout.readline().split()
+        others_owner = alive.stdout.readline().split()[0]
+        (left,), (others,) = (wait_for(lambda of=of: owned_processes(of)) for of in (owner, others_owner))
+        psutil.Process(int(guardian_pid)).kill()
+        dead.kill()  # and nobody looks at it: it stays a zombie, as below a container's first process
+        with Guardian():
+            wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
+            assert others.status() != psutil.STATUS_ZOMBIE
+        assert f"ended, left by a harness that was killed: sleep (pid {left.pid})" in capfd.readouterr().err
+    finally:
+        for process in (dead, alive):
+            process.kill()
+            process.communicate()
+
+
+def test_telemetry_on_a_full_disk_is_no_traceback(capfd):
+    with TelemetryWriter(Path("/dev/full"), {}) as writer:
+        wait_for(lambda: writer.trouble, 5)
+    assert writer.trouble == "No space left on device"
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.real
+def test_a_jmeter_that_is_killed_is_said_to_be_and_no_harmless_line_is_quoted(run, target, tmp_path):
+    done = run("--target", target, "--duration", "1", mode="torn")
+    assert done.returncode == 3
+    assert run_json(tmp_path / "reports")["stop_reasons"] == ["JMeter was killed by signal 9 (SIGKILL)"]
+
+
+@pytest.mark.real
+def test_a_run_folder_that_is_removed_is_said_to_be(start_run, target, tmp_path):
+    process = start_run("--target", target, "--duration", "3")
+    folder = samples_under_way(tmp_path).parent
+    subprocess.run(["rm", "-r", str(folder)], check=False)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert err == "scripts/run: tiny/run-01_1: the run's folder was removed while it ran; its samples are gone\n"
+
+
+@pytest.mark.real
+def test_a_sweep_in_which_a_run_folder_is_removed_writes_its_report(command, environment, tmp_path):
+    process = subprocess.Popen(
+        command("sweep", *SWEEP), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    folder = tmp_path / "reports" / "tiny" / "run-01_2"
+    wait_for(lambda: (folder / "samples.jtl").is_file(), 60)
+    subprocess.run(["rm", "-r", str(folder)], check=False)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert err == "scripts/sweep: tiny/run-01_2: the run's folder was removed while it ran; its samples are gone\n"
+    assert "[run-01_1](run-01_1.md)" in (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+
+
+# Root may write everywhere; without this capability it is held to the rights of a folder like anybody else.
+AS_ORDINARY = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
+
+
+@pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
+def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, environment, target, tmp_path, script):
+    folder = tmp_path / "reports" / "tiny"
+    folder.mkdir(parents=True)
+    folder.chmod(0o555)
+    levels = {"run": (), "sweep": ("--users", "1"), "capacity": ()}
+    done = subprocess.run(
+        [*AS_ORDINARY, *command(script, "--target", target, *levels[script])],
+        env=environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    wanted = "tiny/ cannot be written (Permission denied); give yourself the right to write, or name another place"
+    assert done.stderr.splitlines() == [f"scripts/{script}: reports/{wanted}"]
+
+
+def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refused, tmp_path):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    step = '[[prepare]]\nname = "tool"\ncommand = ["true"]\n'
+    manifest.write_text(manifest.read_text().replace("[[process]]", f"{step}[[process]]"))
+    (tmp_path / "build").write_text("a file: nothing can be put into it")
+    assert refused() == (
+        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself the right to write, or name "
+        "another place\n"
+    )
+
+
+@pytest.mark.real
+def test_a_run_in_a_folder_of_somebody_else_is_reported_nowhere_and_that_is_one_line(run, target, tmp_path):
+    assert run("--target", target, "--duration", "1").returncode == 0
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    directory.parent.chmod(0o555)
+    argv = [*AS_ORDINARY, sys.executable, str(ROOT / "aggregate.py"), "report", str(directory)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    directory.parent.chmod(0o755)
+    assert done.returncode == 2
+    wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself the right to write"
+    assert done.stderr == f"aggregate.py: {wanted}, or name another place\n"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("way", ["head", "terminal"])
+def test_a_real_run_survives_its_reader_and_its_terminal(
+    in_terminal, command, environment, home, target, tmp_path, way
+):
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 30"))
+    environment["JMETER_HOME"] = str(toolchain.ensure_jmeter())
+    argv = command("run", "--target", target, "--duration", "15")
+    if way == "head":
+        line = " ".join(f"'{word}'" for word in argv)
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {line} | head -1"], env=environment, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert is_whole(tmp_path)
+    else:
+        terminal = in_terminal(argv, JMETER_HOME=environment["JMETER_HOME"])
+        samples_under_way(tmp_path, seconds=60)
+        terminal.close()
+        assert terminal.process.wait(timeout=60) == 130
+        assert "INTERRUPTED" in report(tmp_path / "reports")
+    assert run_json(tmp_path / "reports")["exit_codes"] == {"jmeter": 0}

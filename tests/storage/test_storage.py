@@ -1,0 +1,196 @@
+"""Addresses, keys, manifests and the choice of runs in S3."""
+
+import json
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.run.record import RUNNING
+from harness.storage.layout import (
+    FIGURES,
+    Location,
+    Manifest,
+    RunKey,
+    StoredFile,
+    Wanted,
+    kept_names,
+    parse_endpoint_url,
+    parse_folder,
+    parse_location,
+    parse_since,
+    stored_runs,
+)
+from tests.support.factories import record
+
+KEY = RunKey("tiny", "local", "2026-01-01", "run-07_1-1a2b3c4d")
+FOLDER = "runs/plan=tiny/env=local/date=2026-01-01/run=run-07_1-1a2b3c4d"
+
+
+def file(name: str, sha256: str = "aa", size_bytes: int = 3) -> StoredFile:
+    return StoredFile(name, size_bytes, sha256)
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ("s3://bucket", Location("bucket", "")),
+        ("s3://bucket/", Location("bucket", "")),
+        ("s3://bucket/a/b/", Location("bucket", "a/b")),
+        ("s3://my.bucket-1/x=1", Location("my.bucket-1", "x=1")),
+    ],
+)
+def test_an_address_is_a_bucket_and_a_prefix(text, location):
+    assert parse_location(text) == location
+
+
+@pytest.mark.parametrize(
+    "text", ["bucket/x", "http://bucket/x", "s3://", "s3://UP/x", "s3://b/x", "s3://buc_ket", "s3://bucket/a?b"]
+)
+def test_what_is_no_address_in_s3_is_refused_with_what_to_give(text):
+    with pytest.raises(UsageError, match="give s3://bucket/prefix"):
+        parse_location(text)
+
+
+@pytest.mark.parametrize("parse", [parse_location, parse_endpoint_url])
+def test_credentials_in_an_address_are_refused_and_not_repeated(parse):
+    text = "s3://AKIAX:hushhush@bucket/x" if parse is parse_location else "http://AKIAX:hushhush@host:9000"
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert "hush" not in str(caught.value)
+    assert "AKIAX" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["host:9000", "ftp://host", "http://", "http://host:port"])
+def test_an_endpoint_is_an_http_address(text):
+    with pytest.raises(UsageError, match="give http://host:9000"):
+        parse_endpoint_url(text)
+
+
+def test_a_run_lies_by_plan_profile_date_and_an_id_that_no_other_machine_has():
+    run = record(name="run-07_1", properties={"run_id": "run-07_1-1a2b3c4d"})
+    assert RunKey.of(run) == KEY
+    assert KEY.folder == FOLDER
+    assert parse_folder(FOLDER) == KEY
+    assert KEY.id == "tiny/run-07_1"
+    assert Location("bucket", "a").key(FOLDER) == f"a/{FOLDER}"
+    assert Location("bucket", "").key(FOLDER) == FOLDER
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"properties": {}}, {"state": RUNNING}, {"plan": "../up"}, {"properties": {"run_id": "run-07_1/../x"}}],
+    ids=["no id", "not at its end", "a plan that leads elsewhere", "an id that leads elsewhere"],
+)
+def test_a_run_that_cannot_be_told_from_others_or_goes_on_is_not_pushed(changes):
+    with pytest.raises(UsageError):
+        RunKey.of(record(**{"properties": {"run_id": "run-07_1-1a2b3c4d"}, **changes}))
+
+
+def test_what_the_report_is_made_of_goes_along_and_nothing_else():
+    there = [
+        "run.json", "samples.jtl", "telemetry.csv", "heap.csv", "cloudwatch.csv", "throughput.svg", "jmeter.log",
+        "effective.jmx",
+        "system/killbill.log", "system/other.log", "data/cards.csv", "data/x.svg",
+    ]  # fmt: skip
+    assert kept_names(there, ("killbill.log",)) == (
+        "cloudwatch.csv", "heap.csv", "run.json", "samples.jtl", "system/killbill.log", "telemetry.csv",
+        "throughput.svg",
+    )  # fmt: skip
+
+
+def test_samples_and_logs_are_packed():
+    assert file("samples.jtl").stored_as == "samples.jtl.zst"
+    assert file("system/killbill.log").stored_as == "system/killbill.log.zst"
+    assert file("telemetry.csv").stored_as == "telemetry.csv"
+
+
+def test_a_manifest_is_read_as_it_was_written():
+    figures = tuple(map(file, FIGURES))
+    manifest = Manifest(KEY, (*figures, file("system/a.log", "bb")))
+    text = json.dumps(manifest.to_json()).encode()
+    assert Manifest.from_text(text, KEY, "s3://x") == manifest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data["files"][0].update(name="../../.bashrc"),
+        lambda data: data["files"][0].update(name="/etc/passwd"),
+        lambda data: data["files"][0].update(name="system/../../x"),
+        lambda data: data["files"][0].update(name=".hidden"),
+        lambda data: data["files"][0].update(mode="0777"),
+        lambda data: data.update(run_id="run-07_1-ffffffff"),
+        lambda data: data.update(format_version=2),
+        lambda data: data.update(files=None),
+    ],
+)
+def test_a_manifest_of_another_run_or_with_names_that_lead_elsewhere_is_refused(change):
+    data = Manifest(KEY, (file("run.json"),)).to_json()
+    change(data)
+    with pytest.raises(UsageError, match="not the manifest of that run"):
+        Manifest.from_text(json.dumps(data).encode(), KEY, "s3://x")
+
+
+def test_a_measurement_with_other_contents_contradicts_and_a_report_made_again_only_differs():
+    stored = Manifest(KEY, (file("samples.jtl"), file("report.md"), file("heap.csv"), file("run.json")))
+    # run.json says as well what CloudWatch was asked for, which may be something else later.
+    again = Manifest(KEY, (file("samples.jtl"), file("report.md", "bb"), file("errors.svg"), file("run.json", "bb")))
+    other = Manifest(KEY, (file("samples.jtl", "bb"), file("report.md")))
+    assert stored.contradicted(again) == ()
+    assert [one.name for one in stored.lacking(again)] == ["report.md", "errors.svg", "run.json"]
+    assert stored.contradicted(other) == ("samples.jtl",)
+    assert [(one.name, one.sha256) for one in stored.with_files(again.files).files] == [
+        ("samples.jtl", "aa"), ("report.md", "bb"), ("heap.csv", "aa"), ("run.json", "bb"), ("errors.svg", "aa"),
+    ]  # fmt: skip
+
+
+def folder(plan: str, profile: str, date: str, run_id: str) -> str:
+    return RunKey(plan, profile, date, run_id).folder
+
+
+SIZES = {
+    f"{folder('b', 'local', '2026-01-02', 'run-10_1-aa')}/manifest.json": 1,
+    f"{folder('b', 'local', '2026-01-02', 'run-10_1-aa')}/system/x.log.zst": 5,
+    f"{folder('b', 'local', '2026-01-02', 'run-02_1-aa')}/manifest.json": 1,
+    f"{folder('a', 'lab', '2026-01-03', 'run-02_1-bb')}/run.json": 7,
+    "runs/plan=a/notes.txt": 9,
+    "other/file": 9,
+}
+
+
+def test_a_listing_gives_runs_oldest_first_and_says_which_are_not_whole():
+    runs = stored_runs(SIZES)
+    assert [(run.key.id, run.is_whole, run.file_count, run.size_bytes) for run in runs] == [
+        ("b/run-02_1", True, 0, 1),
+        ("b/run-10_1", True, 1, 6),
+        ("a/run-02_1", False, 1, 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        (Wanted(), ["b/run-02_1", "b/run-10_1", "a/run-02_1"]),
+        (Wanted(plan="b"), ["b/run-02_1", "b/run-10_1"]),
+        (Wanted(profile="lab"), ["a/run-02_1"]),
+        (Wanted(since="2026-01-03"), ["a/run-02_1"]),
+        (Wanted(last=2), ["b/run-10_1", "a/run-02_1"]),
+        (Wanted(names=("run-02_1",)), ["b/run-02_1", "a/run-02_1"]),
+        (Wanted(names=("b/run-02_1",)), ["b/run-02_1"]),
+        (Wanted(names=("run-02_1-bb",)), ["a/run-02_1"]),
+    ],
+)
+def test_runs_are_chosen_by_name_plan_profile_date_and_number(wanted, ids):
+    assert [run.key.id for run in wanted.of(stored_runs(SIZES))] == ids
+
+
+def test_a_name_that_no_run_has_is_answered_with_one_that_may_be_meant():
+    with pytest.raises(UsageError, match=r"b/run-11_1: no such run there; did you mean b/run-10_1\?"):
+        Wanted(names=("b/run-11_1",)).of(stored_runs(SIZES))
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "1.11.2026"])
+def test_since_is_a_date(text):
+    assert parse_since("2026-11-01") == "2026-11-01"
+    with pytest.raises(UsageError, match="not a date"):
+        parse_since(text)

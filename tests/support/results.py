@@ -1,0 +1,74 @@
+"""Results of runs for tests of what compares them, with everything that does not matter filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.compare.result import RUN, LabelResult, RunResult
+from harness.metrics.batches import BatchCounts, Batches
+from harness.metrics.histogram import Histogram
+from harness.report.verdict import VALID, Verdict
+from tests.support.factories import record
+
+_PERCENTILES = ("50", "75", "90", "95", "99")
+
+
+def label_result(label: str = "Pay", average_ms: float | None = 100.0, **changes: Any) -> LabelResult:
+    """Return the figures of 10,000 samples, all percentiles such as a log-normal would have about that average."""
+    factors = {"50": 0.9, "75": 1.2, "90": 1.6, "95": 2.0, "99": 3.0}
+    percentiles = {} if average_ms is None else {text: round(average_ms * by) for text, by in factors.items()}
+    values: dict[str, Any] = {
+        "label": label,
+        "sample_count": 10_000,
+        "error_count": 0,
+        "error_ratio": 0.0,
+        "average_ms": average_ms,
+        "percentiles_ms": percentiles,
+        "min_ms": 1,
+        "max_ms": 5_000,
+        "rate_per_s": 100.0,
+        "received_bytes_per_s": 1_000.0,
+    }
+    return LabelResult(**{**values, **changes})
+
+
+def run_result(name: str, *labels: LabelResult, total: LabelResult | None = None, **changes: Any) -> RunResult:
+    """Return a valid run with these labels; its TOTAL has the figures of the first of them unless one is given."""
+    values: dict[str, Any] = {
+        "name": name,
+        "kind": RUN,
+        "run": record(name=name),
+        "verdict": Verdict(VALID, (), (), ()),
+        "window": None,
+        "origin_s": None,
+        "total": total,
+        "labels": labels,
+    }
+    return RunResult(**{**values, **changes})
+
+
+def batched(stretches: Sequence[Sequence[int]], length_s: float = 10.0, errors: Sequence[int] = ()) -> LabelResult:
+    """Return the figures of samples (ms) by the batch in which they ended."""
+    batches: Mapping[int, BatchCounts] = {
+        place: BatchCounts(Histogram.of(values), sum(values), errors[place] if errors else 0)
+        for place, values in enumerate(stretches)
+    }
+    histogram = Histogram.of(value for values in stretches for value in values)
+    count, error_count = histogram.count, sum(errors)
+    return LabelResult(
+        label="TOTAL",
+        sample_count=count,
+        error_count=error_count,
+        error_ratio=error_count / count,
+        average_ms=histogram.mean_ms,
+        percentiles_ms=dict(
+            zip(_PERCENTILES, histogram.quantiles_ms([float(text) / 100 for text in _PERCENTILES]), strict=True)
+        ),
+        min_ms=histogram.min_ms,
+        max_ms=histogram.max_ms,
+        rate_per_s=count / (length_s * len(stretches)),
+        received_bytes_per_s=None,
+        batches=Batches.of(batches, len(stretches), length_s),
+        histogram=histogram,
+    )

@@ -1,0 +1,152 @@
+"""The search for the capacity: which level comes next, and when it is found."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.metrics.histogram import Histogram
+from harness.plan.goal import Goal
+from harness.report.verdict import VALID, Verdict
+from harness.sweep.capacity_command import _Search
+from harness.sweep.driver import SoFar
+from harness.sweep.record import CAPACITY, SweepRun
+from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
+from harness.sweep.terminal import capacity_text
+from tests.support.results import label_result, run_result
+from tests.support.sweeps import SWEEP_RECORD
+
+
+def searched(is_within: Callable[[int], bool], first: int = 1, most: int = 400) -> list[Probe]:
+    """Return all probes of a search."""
+    probes: list[Probe] = []
+    while (users := next_users(probes, first, most)) is not None:
+        assert 1 <= users <= most
+        probes.append(Probe(users, is_within(users)))
+        assert len(probes) <= MOST_RUNS
+    return probes
+
+
+def test_doubling_then_halving_then_both_ends_again():
+    probes = searched(lambda users: users <= 11)
+    assert [probe.users for probe in probes] == [1, 2, 4, 8, 16, 12, 10, 11, 11, 12]
+    assert capacity(probes, 1, 400) == Capacity(11, 12, 2, 2, 0, 2, True)
+
+
+def test_a_first_level_that_misses_is_searched_below():
+    assert [probe.users for probe in searched(lambda users: users <= 5, first=50)] == [50, 25, 12, 6, 3, 4, 5, 5, 6]
+
+
+def test_a_system_that_holds_the_most_is_not_searched_above():
+    probes = searched(lambda users: users <= 100, most=100)
+    assert [probe.users for probe in probes] == [1, 2, 4, 8, 16, 32, 64, 100, 100]
+    assert capacity(probes, 1, 100) == Capacity(100, None, 2, 2, 0, 0, True)
+
+
+def test_a_system_that_does_not_hold_one_user_has_no_capacity():
+    probes = searched(lambda users: users < 1)
+    assert [probe.users for probe in probes] == [1, 1]
+    assert capacity(probes, 1, 400) == Capacity(None, 1, 0, 0, 0, 2, True)
+
+
+def test_before_the_first_run_nothing_is_known():
+    assert capacity([], 1, 400) == Capacity(None, None, 0, 0, 0, 0, False)
+
+
+def outcomes(text: str) -> list[Probe]:
+    """Return the probes written as `8+ 16-`: within, missed."""
+    return [Probe(int(word[:-1]), word.endswith("+")) for word in text.split()]
+
+
+def test_two_runs_that_disagree_ask_for_a_third():
+    so_far = "1+ 2+ 4+ 8- 6+ 7- 6+ 7+"
+    assert next_users(outcomes(so_far), 1, 400) == 7
+
+
+def test_a_miss_that_was_a_fluke_lets_the_search_go_on_above():
+    # 4 missed once and held twice: nothing has missed, and the next is the double of 4.
+    assert next_users(outcomes("1+ 2+ 4- 3+ 3+ 4+ 4+"), 1, 400) == 8
+
+
+def test_a_level_that_held_by_luck_is_given_up():
+    # 6 held once and missed twice: the bracket is 5 to 6.
+    assert next_users(outcomes("4+ 8- 6+ 7- 6- 6-"), 1, 400) == 5
+
+
+def test_what_held_above_a_level_that_misses_counts_for_nothing():
+    found = capacity(outcomes("4+ 8+ 16- 12- 10- 9- 8- 8- 6- 6- 5- 5- 4+"), 1, 400)
+    assert (found.users, found.missed_users, found.is_settled) == (4, 5, True)
+
+
+def test_a_level_that_cannot_be_told_is_measured_three_times_and_then_searched_below():
+    assert next_users(outcomes("1+ 2+ 4+"), 1, 400, {4}) == 4
+    assert next_users(outcomes("1+ 2+ 4+ 4-"), 1, 400, {4}) == 4
+    assert next_users(outcomes("1+ 2+ 4+ 4- 4+"), 1, 400, {4}) == 3
+
+
+def test_a_search_that_ends_below_a_level_that_cannot_be_told_says_so():
+    found = capacity(outcomes("1+ 2+ 4+ 4- 4+ 3+ 3+"), 1, 400, {4})
+    assert found == Capacity(3, 4, 2, 2, 2, 3, is_settled=True, is_unsure=True)
+    text = capacity_text(found, Goal(p90_ms=300, error_ratio=None), "the 90 % line is 301 ms")
+    assert text == (
+        "at least 3 users within 90 % line up to 300 ms (2 of 2 runs within; CANNOT TELL at 4 users after 3 runs: the "
+        "90 % line is 301 ms; measure longer (DURATION=…))"
+    )
+
+
+def test_one_user_that_cannot_be_told_is_no_miss():
+    found = capacity(outcomes("1- 1- 1+"), 1, 400, {1})
+    text = capacity_text(found, Goal(p90_ms=300, error_ratio=None), "the run is DOUBTFUL (not steady)")
+    assert text == (
+        "CANNOT TELL whether 1 user is within 90 % line up to 300 ms (CANNOT TELL at 1 user after 3 runs: the run is "
+        "DOUBTFUL (not steady))"
+    )
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 400])
+def test_the_search_never_asks_for_more_than_the_most(most):
+    assert max(probe.users for probe in searched(lambda users: users <= most, most=most)) == most
+
+
+@given(limit=st.integers(0, 5000), first=st.integers(1, 400), most=st.integers(400, 5000))
+def test_a_system_with_a_sharp_limit_is_found_to_five_percent_and_up_to_40_users_exactly(limit, first, most):
+    probes = searched(lambda users: users <= limit, first, most)
+    found = capacity(probes, first, most)
+    assert found.is_settled
+    assert max(Counter(probe.users for probe in probes).values()) == 2
+    if limit >= most:
+        assert (found.users, found.missed_users) == (most, None)
+    else:
+        low, high = found.users or 0, found.missed_users
+        assert low <= limit < high
+        assert high - low <= max(1, 0.05 * low)
+
+
+@given(seed=st.randoms(use_true_random=False), most=st.integers(1, 400))
+@pytest.mark.real
+def test_a_search_ends_whatever_the_outcomes_are(seed, most):
+    probes = searched(lambda users: seed.random() * users < 20, 1, most)
+    assert max(Counter(probe.users for probe in probes).values()) <= 3
+    found = capacity(probes, 1, most)
+    assert found.users is None or found.users <= most
+
+
+def test_27_samples_about_the_goal_are_measured_again_and_then_told_as_unknown():
+    # The p90 is 318 ms against a goal of 300; of 27 samples its interval is 295 ms to no upper end.
+    times_ms = [round(243 * (0.6 + 0.8 * place / 26)) for place in range(27)]
+    figures = replace(label_result("TOTAL", 243.0), histogram=Histogram.of(times_ms), percentiles_ms={"90": 318.0})
+    verdict = Verdict(VALID, (), (), ("90 % line 318 ms, goal 300 ms",))
+    result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
+    record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
+    search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300, error_ratio=None))))
+    so_far = SoFar(record, (result,))
+    assert search.next_step(so_far) == (1, 2)
+    closing = search.closing(so_far)
+    assert "| cannot tell |" in closing
+    assert "CANNOT TELL whether 1 user is within 90 % line up to 300 ms" in closing
+    assert "not even" not in closing
+    assert "95 % interval 295 ms to no upper end, of 27 samples; measure longer (DURATION=…)" in closing

@@ -1,0 +1,197 @@
+"""What a sweep has beside its runs: its name and record, one harness at a time, the logs of one run, open files."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.run.directory import reserve
+from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
+from harness.sweep.record import FINISHED
+from harness.sweep.time_left import time_left_s
+from harness.system.heap import read_heaps
+from harness.system.jcmd import dump_recordings
+from harness.system.jfr import write_heap
+from harness.system.log_part import copy_stretch, log_ends
+from tests.conftest import ROOT
+from tests.run.test_run import wait_for
+from tests.sweep.test_sweep_record import RECORD
+from tests.system.test_heap import garbage_command
+
+
+def begun(reports: Path, **changes: object) -> SweepFiles:
+    """Return a sweep of the plan `tiny` that has a record."""
+    files = reserve_sweep(reports, "tiny")
+    files.write(replace(RECORD, name=files.name, **changes))
+    return files
+
+
+def test_a_sweep_has_a_series_that_no_run_and_no_sweep_had(tmp_path):
+    assert reserve_sweep(tmp_path, "tiny").name == "sweep-01"
+    reserve(tmp_path, "tiny", "07")
+    assert reserve_sweep(tmp_path, "tiny").name == "sweep-08"
+    assert reserve_sweep(tmp_path, "tiny").name == "sweep-09"
+
+
+def test_a_run_without_a_series_never_joins_a_sweep(tmp_path):
+    begun(tmp_path)
+    reserve(tmp_path, "tiny", "01")
+    assert reserve(tmp_path, "tiny", None).name == "run-02_1"
+    begun(tmp_path)
+    reserve(tmp_path, "tiny", "03")
+    assert reserve(tmp_path, "tiny", None).name == "run-02_2"
+
+
+def test_a_sweep_that_measured_nothing_leaves_nothing(tmp_path):
+    reserve_sweep(tmp_path, "tiny").discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_unfinished_sweep_of_the_same_settings_is_found(tmp_path):
+    first, second, _, _ = (
+        begun(tmp_path), begun(tmp_path), begun(tmp_path, duration_s=5.0), begun(tmp_path, state=FINISHED)
+    )  # fmt: skip
+    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == second
+    second.write(replace(second.read(), state=FINISHED))
+    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == first
+    assert find_unfinished(tmp_path, "tiny", replace(RECORD, note="after the fix").settings) is None
+    assert find_unfinished(tmp_path, "tinny", RECORD.settings) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format_version": 1}'], ids=range(5))
+def test_a_broken_record_of_the_last_sweep_is_named_and_an_older_one_disturbs_nobody(tmp_path, text):
+    first, second = begun(tmp_path), begun(tmp_path)
+    whole = second.record.read_text()
+    second.record.write_text(text)
+    with pytest.raises(UsageError, match=rf"{second.name}\.json: .*NEW=1"):
+        find_unfinished(tmp_path, "tiny", RECORD.settings)
+    second.record.write_text(whole)
+    first.record.write_text(text)
+    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == second
+
+
+def test_a_record_of_another_version_is_not_gone_on_with(tmp_path):
+    files = begun(tmp_path)
+    files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))
+    assert find_unfinished(tmp_path, "tiny", RECORD.settings) is None
+    with pytest.raises(UsageError, match="not a file of format version 1"):
+        files.read()
+
+
+@pytest.mark.parametrize("text", ["sweep-01", "01", "1", "tiny/sweep-01", " 1 "])
+def test_a_sweep_is_named_in_several_ways(tmp_path, text):
+    files = begun(tmp_path)
+    assert find_sweep(tmp_path, "tiny", text) == files
+
+
+@pytest.mark.parametrize("text", ["sweep-02", "2", "x", "other/sweep-01", "../tiny/sweep-01"])
+def test_an_unknown_sweep_is_answered_with_those_there_are(tmp_path, text):
+    begun(tmp_path)
+    with pytest.raises(UsageError, match=r"no sweep of tiny; .*there are: sweep-01"):
+        find_sweep(tmp_path, "tiny", text)
+
+
+def test_without_any_sweep_there_is_nothing_to_go_on_with(tmp_path):
+    with pytest.raises(UsageError, match="there is none yet: leave RESUME out"):
+        find_sweep(tmp_path, "tiny", "07")
+
+
+def test_a_second_harness_is_kept_off_a_sweep_until_the_first_has_gone(tmp_path):
+    files = begun(tmp_path)
+    with files.locked(), pytest.raises(UsageError, match="sweep-01 goes on in another process"), files.locked():
+        pass
+    with files.locked():
+        assert files.read().name == "sweep-01"
+
+
+def test_the_logs_of_a_run_hold_only_what_was_logged_during_it(tmp_path):
+    logs, run = tmp_path / "logs", tmp_path / "run"
+    logs.mkdir()
+    for name, text in (("web.log", "started\n"), ("rotated.log", "a long line of yesterday\n"), ("quiet.log", "up\n")):
+        (logs / name).write_text(text)
+    ends = log_ends(logs)
+    with (logs / "web.log").open("a") as log:
+        log.write("during the run\n")
+    (logs / "rotated.log").write_text("begun anew\n")
+    (logs / "late.log").write_text("first line\n")
+    (logs / "web.jfr").write_bytes(b"FLR")
+    copy_stretch(logs, ends, run, [logs / "web.jfr"])
+    assert {path.name: path.read_text() for path in run.iterdir()} == {
+        "web.log": "during the run\n",
+        "rotated.log": "begun anew\n",
+        "quiet.log": "",
+        "late.log": "first line\n",
+    }
+
+
+def test_the_time_left_counts_what_runs_took_beyond_their_load():
+    assert time_left_s([100.0, 200.0], [], first_guess_s=10.0) == 320.0
+    # 6 and 8 s beyond the load: 7 on average.
+    assert time_left_s([100.0, 200.0], [(50.0, 56.0), (50.0, 58.0)], first_guess_s=10.0) == 314.0
+
+
+def test_the_time_left_of_loops_is_known_after_the_first_run():
+    assert time_left_s([None, None], [], first_guess_s=10.0) is None
+    assert time_left_s([None, None], [(None, 30.0), (None, 40.0)], first_guess_s=10.0) == 70.0
+
+
+def open_files_allowed(users: int, soft: int, hard: int) -> str:
+    """Return the soft limit after it was asked for so many users, or the error, in a process of its own."""
+    code = (
+        "import resource\nfrom harness.base.errors import UsageError\n"
+        "from harness.base.open_files import allow_open_files\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"
+        f"try:\n    allow_open_files({users})\n    print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+        "except UsageError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.strip()
+
+
+def test_the_soft_limit_of_open_files_is_raised_as_far_as_needed_and_the_hard_one_is_respected():
+    assert open_files_allowed(10, 1024, 2048) == "1024"
+    assert open_files_allowed(500, 1024, 2048) == "1500"
+    assert open_files_allowed(2000, 1024, 2048) == (
+        "2000 users want 3000 open files, and the limit is 2048; "
+        "raise it for this shell: sudo prlimit --pid $$ --nofile=3000:3000"
+    )
+
+
+def test_a_recording_that_no_jvm_can_write_is_said_to_be_missing(tmp_path, monkeypatch):
+    recordings = {"shop": tmp_path / "shop.jfr"}
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert dump_recordings({"shop": 1}, recordings, {}) == (
+        ("shop", "not known: this Java has no jcmd to have a recording written while the system stays up"),
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.real
+def test_a_jvm_that_goes_on_writes_its_heap_so_far(tmp_path):
+    command, own = garbage_command(tmp_path, "Serial", "true", round_count=2**31 - 1)
+    folder = tmp_path / "run with a blank"
+    folder.mkdir()
+    copy = folder / "shop.jfr"
+
+    def point_count() -> int:
+        assert dump_recordings({"shop": jvm.pid}, {"shop": copy}, {}) == ()
+        if write_heap(folder / "heap.csv", {"shop": copy}, {}):
+            return 0  # it has not collected any garbage yet
+        with (folder / "heap.csv").open() as lines:
+            return len(read_heaps(lines)["shop"])
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as jvm:
+        try:
+            wait_for(own.exists)
+            first = wait_for(point_count)
+            assert point_count() > first
+        finally:
+            jvm.kill()
+    assert sorted(path.name for path in folder.iterdir()) == ["heap.csv", "shop.jfr"]
+    copy.unlink()
+    assert dump_recordings({"shop": jvm.pid}, {"shop": copy}, {}) == (
+        ("shop", "not known: the JVM did not write shop.jfr (jcmd ended with code 1)"),
+    )

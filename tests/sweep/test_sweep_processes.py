@@ -1,0 +1,91 @@
+"""What a sweep's report says of CPU and memory, and of memory from run to run."""
+
+import pytest
+
+from harness.report.verdict import INTERRUPTED, VALID, Verdict
+from harness.run.telemetry import Usage
+from harness.sweep.analysis import analyse
+from harness.sweep.growth import RunMemory, memory_of_runs
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
+from harness.sweep.processes import growth_section, process_table
+from harness.sweep.render import sweep_report
+from tests.support.factories import record
+from tests.support.sweeps import BROKEN
+
+MB = 1024 * 1024
+FINE = Verdict(VALID, (), (), ())
+
+
+def usage(process: str, cores: float, rss_mb: float) -> Usage:
+    """A process with its range a little about its means."""
+    low, high = round((rss_mb - 1) * MB), round((rss_mb + 1) * MB)
+    return Usage(process, 60, cores, cores / 2, cores * 2, round(rss_mb * MB), low, high, 9)
+
+
+def run(number: int, rss_mb: float, verdict: Verdict = FINE, kept_up: bool = True) -> LevelRun:
+    """The run that was the so many'th to start; its name does not tell."""
+    facts = record(name="run", started_at=f"2026-01-01T00:{number:02d}:00Z", kept_up=kept_up)
+    usages = (usage("jmeter", 0.1, 200 + number), usage("shop", 0.25, rss_mb), usage("host", 0.5, 900))
+    return LevelRun(f"run-{number}", Figures(rate_per_s=10.0), verdict, facts, usages=usages)
+
+
+def sweep(*runs: tuple[int, LevelRun]) -> Sweep:
+    return Sweep("tiny/sweep-07", levels_of(runs))
+
+
+def test_memory_is_that_of_the_systems_processes_in_the_order_in_which_the_runs_began():
+    rounds = sweep((1, run(1, 100)), (1, run(3, 120)), (8, run(2, 150)), (8, run(4, 170)))
+    assert memory_of_runs(rounds) == tuple(
+        RunMemory(users, {"shop": size * MB}) for users, size in ((1, 100), (8, 150), (1, 120), (8, 170))
+    )
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [run(2, 300, kept_up=False), run(2, 300, BROKEN), run(2, 300, Verdict(INTERRUPTED, ("by hand",), (), ()))],
+    ids=["started anew", "INVALID", "interrupted"],
+)
+def test_runs_that_do_not_follow_each_other_or_do_not_count_are_left_out(left_out):
+    assert len(memory_of_runs(sweep((1, run(1, 100)), (1, left_out)))) == 1
+
+
+def test_a_process_that_grows_from_run_to_run_is_a_suspect():
+    # As in tests/sweep/test_growth.py: 9.6 MB a run, from 5.95 to 13.25.
+    section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130)))))
+    assert section.verdict.startswith("Leak suspect: shop. A JVM's memory also rises until")
+    assert section.table.splitlines()[2] == "| shop | 4 | 115 | 100 | 130 | 9.60 | 5.95 to 13.25 | yes |"
+
+
+def test_a_process_that_does_not_grow_is_none():
+    section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 120, 110, 110)))))
+    assert section.verdict == "No leak suspect."
+    assert section.table.splitlines()[2].endswith("| 2.00 | -16.25 to 20.25 | no |")
+
+
+def test_levels_that_were_measured_once_do_not_tell_growth_from_load():
+    section = growth_section(sweep((1, run(1, 100)), (5, run(2, 120)), (8, run(3, 140)), (20, run(4, 160))))
+    assert section.verdict.startswith("Whether memory grows from run to run cannot be told: more users take more")
+    assert section.table == ""
+
+
+def test_of_systems_started_anew_nothing_is_said_of_growth():
+    assert growth_section(sweep(*((8, run(turn, 100, kept_up=False)) for turn in range(4)))) is None
+
+
+def test_processes_stand_level_by_level_with_the_median_of_repeats_and_the_range_of_all():
+    rows = process_table(
+        sweep((8, run(1, 100)), (8, run(2, 110)), (8, run(3, 130)), (1, run(4, 90))).levels
+    ).splitlines()
+    assert rows[0] == "| users | process | CPU % of one core | range | memory MB | range |"
+    assert rows[3] == "| 1 | shop | 25.0 | 12.5-50.0 | 90 | 89-91 |"
+    assert rows[6] == "| 8 | shop | 25.0 | 12.5-50.0 | 110 | 99-131 |"
+    assert rows[7] == "| 8 | host, all processes | 50.0 | 25.0-100.0 | 900 | 899-901 |"
+
+
+def test_the_report_has_both_behind_the_charts():
+    levels = sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130))))
+    text = sweep_report(levels, analyse(levels.levels, None), [], "", "sweep-07", {}, "./aggregate.py sweep x")
+    assert "\n## CPU and memory\n\n| users | process |" in text
+    assert "of repeats the median of the runs' means; ranges" in text
+    assert "\n### Memory from run to run\n\nLeak suspect: shop." in text
+    assert text.index("## Levels") < text.index("## CPU and memory") < text.index("## Findings")

@@ -1,0 +1,262 @@
+"""The heap of a JVM: read from what jfr prints, averaged, thinned for a chart; not known is never 0 and no error."""
+
+import itertools
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from harness.run.record import RunRecord
+from harness.system.heap import (
+    SERIES_POINTS_KEPT,
+    HeapPoint,
+    HeapSeries,
+    HeapUse,
+    heap_series,
+    heap_uses,
+    printed_points,
+    read_heaps,
+)
+from harness.system.jfr import write_heap
+from tests.run.test_run import wait_for
+from tests.support.factories import record
+
+# What jfr of OpenJDK 17 prints, with a blank behind most commas.
+PRINTED = """\
+{
+  "recording": {
+    "events": [{
+      "type": "jdk.GCHeapSummary", 
+      "values": {
+        "startTime": "1970-01-01T00:00:01.604991943Z", 
+        "gcId": 2, 
+        "when": "Before GC", 
+        "heapSpace": {
+          "start": 4026531840, 
+          "committedEnd": 4095737856, 
+          "committedSize": 69206016, 
+          "reservedEnd": 4294967296, 
+          "reservedSize": 268435456
+        }, 
+        "heapUsed": 19947152
+      }
+    }, {
+      "type": "jdk.GCHeapSummary", 
+      "values": {
+        "startTime": "1970-01-01T01:00:02.5+01:00", 
+        "gcId": 2, 
+        "when": "After GC", 
+        "heapSpace": {
+          "start": 4026531840, 
+          "committedEnd": 4095737856, 
+          "committedSize": 69206016, 
+          "reservedEnd": 4294967296, 
+          "reservedSize": 268435456
+        }, 
+        "heapUsed": 3297160
+      }
+    }]
+  }
+}"""  # noqa: W291
+BEFORE, AFTER = HeapPoint(1605, 19947152, 69206016, 268435456), HeapPoint(2500, 3297160, 69206016, 268435456)
+
+HEAP_CSV = """\
+time_ms,process,used_bytes,committed_bytes,reserved_bytes
+3000,shop,400,1000,4000
+1000,shop,100,500,4000
+2000,shop,300,1000,4000
+9000,shop,900,2000,4000
+1500,till,7,8,9
+9000,till,900,2"""
+
+
+def test_points_are_read_from_what_jfr_prints() -> None:
+    assert list(printed_points(PRINTED.splitlines(True))) == [BEFORE, AFTER]
+
+
+@pytest.mark.parametrize("cut_at", [PRINTED.index('"heapUsed": 3'), PRINTED.index('"startTime": "1970-01-01T01')])
+def test_of_an_output_that_breaks_off_the_whole_events_count(cut_at: int) -> None:
+    torn = PRINTED[:cut_at] + "\njfr print: unexpected internal error, Index 32000 out of bounds for length 32000\n"
+    assert list(printed_points(torn.splitlines(True))) == [BEFORE]
+
+
+def test_half_an_event_lends_nothing_to_the_next_one() -> None:
+    lines = PRINTED.splitlines(True)
+    without_used_before = [line for line in lines if "19947152" not in line]
+    assert list(printed_points(without_used_before)) == [AFTER]
+
+
+def test_rows_are_ordered_by_time_per_process_and_torn_ones_are_passed_over() -> None:
+    heaps = read_heaps(HEAP_CSV.splitlines(True))
+    assert [point.time_ms for point in heaps["shop"]] == [1000, 2000, 3000, 9000]
+    assert heaps["till"] == (HeapPoint(1500, 7, 8, 9),)
+
+
+def test_the_mean_is_that_of_straight_lines_over_time() -> None:
+    shop, till = heap_uses(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
+    # Used: 200 on average for one second, 350 for another. Committed: 750, then 1000.
+    assert shop == HeapUse("shop", 3, 275.0, 100, 400, 875.0, 500, 1000, 4000.0, 4000, 4000)
+    assert till == HeapUse("till", 1, 7.0, 7, 7, 8.0, 8, 8, 9.0, 9, 9)
+
+
+def test_a_stretch_without_a_collection_has_no_figures_and_no_series() -> None:
+    heaps = read_heaps(HEAP_CSV.splitlines())
+    use = heap_uses(heaps, 4000, 8000)[0]
+    assert (use.process, use.point_count) == ("shop", 0)
+    assert {value for key, value in asdict(use).items() if "bytes" in key} == {None}
+    assert heap_series(heaps, 4000, 8000) == ()
+
+
+def test_a_series_is_in_seconds_after_the_start_and_survives_json() -> None:
+    shop, till = heap_series(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
+    assert shop == HeapSeries("shop", (0.0, 1.0, 2.0), (100, 300, 400), (500, 1000, 1000), (4000, 4000, 4000))
+    assert till == HeapSeries("till", (0.5,), (7,), (8,), (9,))
+    assert HeapSeries.from_json(json.loads(json.dumps(asdict(shop)))) == shop
+
+
+def test_thinning_keeps_every_peak_and_trough_in_order() -> None:
+    # A saw of 10,000 collections, one of them with a peak, one with a trough, and one of more committed memory.
+    points = []
+    for number in range(10_000):
+        peak = 999 if number == 7_777 else 500
+        trough = 1 if number == 3_333 else 100
+        committed = 2000 if number == 5_555 else 1000
+        points += [HeapPoint(number * 100, peak, committed, 4000), HeapPoint(number * 100 + 5, trough, 1000, 4000)]
+    (series,) = heap_series({"shop": tuple(points)}, 0, 1_000_000)
+    assert len(series.seconds) <= SERIES_POINTS_KEPT
+    used = set(zip(series.seconds, series.used_bytes, strict=True))
+    assert {(777.7, 999), (333.305, 1)} <= used
+    assert {used for _, used in used} == {500, 100, 999, 1}
+    assert max(series.committed_bytes) == 2000
+    assert all(earlier < later for earlier, later in itertools.pairwise(series.seconds))
+
+
+def test_without_recordings_nothing_is_written(tmp_path: Path) -> None:
+    assert write_heap(tmp_path / "heap.csv", {}, {}) == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_that_is_missing_or_empty_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "killed.jfr").touch()
+    recordings = {"shop": tmp_path / "gone.jfr", "till": tmp_path / "killed.jfr"}
+    shop, till = write_heap(tmp_path / "heap.csv", recordings, {})
+    assert shop == ("shop", "not known: there is no recording gone.jfr")
+    assert till[1] == "not known: killed.jfr is empty, as of a JVM that was killed before it could write it"
+    assert not (tmp_path / "heap.csv").exists()
+
+
+def test_a_java_without_jfr_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "jre" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.touch(mode=0o755)
+    monkeypatch.setenv("JAVA_HOME", str(java.parent.parent))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    (tmp_path / "shop.jfr").write_bytes(b"FLR")
+    assert write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}) == (
+        ("shop", "not known: this Java has no jfr to read shop.jfr with"),
+    )
+
+
+@pytest.mark.real
+def test_a_run_whose_system_left_no_recording_says_so_and_is_as_good(
+    run: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
+) -> None:
+    manifest = home / "systems" / "tiny" / "system.toml"
+    manifest.write_text(
+        manifest.read_text().replace("ready =", 'recording = "web.jfr"\nexceptions = ["web.log"]\nready =')
+    )
+    done = run("--duration", "1")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads((tmp_path / "reports" / "tiny" / "run-01_1" / "run.json").read_text())
+    assert facts["heap_unknown"] == [["web", "not known: there is no recording web.jfr"]]
+    assert facts["exception_logs"] == ["web.log"]
+    assert not (tmp_path / "reports" / "tiny" / "run-01_1" / "heap.csv").exists()
+
+
+def test_the_record_of_a_run_without_these_facts_is_still_read() -> None:
+    known = record(heap_unknown=(("shop", "not known"),), exception_logs=("shop.log",))
+    data = json.loads(json.dumps(known.to_json()))
+    assert RunRecord.from_json(data, "run.json") == known
+    del data["heap_unknown"], data["exception_logs"]
+    assert RunRecord.from_json(data, "run.json") == record()
+
+
+@pytest.mark.real
+def test_a_broken_recording_is_said_to_be_in_the_words_of_jfr(tmp_path: Path) -> None:
+    (tmp_path / "shop.jfr").write_bytes(b"FLR")
+    ((process, reason),) = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {})
+    assert process == "shop"
+    assert reason.startswith("not known: jfr print: could not read recording at shop.jfr.")
+
+
+@pytest.mark.real
+def test_a_recording_that_takes_too_long_to_read_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "shop.jfr").write_bytes(b"FLR")
+    found = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}, deadline_s=0.0)
+    assert found == (("shop", "not known: jfr print had not read shop.jfr after 0 s"),)
+
+
+GARBAGE = """
+public class Garbage {
+    public static byte[] kept;
+    public static void main(String[] arguments) {
+        for (int round = 0; round < Integer.parseInt(arguments[0]); round++) kept = new byte[200_000];
+    }
+}
+"""
+JFC = """<?xml version="1.0" encoding="UTF-8"?>
+<configuration version="2.0">
+  <event name="jdk.GCHeapSummary"><setting name="enabled">%s</setting></event>
+</configuration>
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("collector", ["G1", "Parallel", "Serial", "Z", "Shenandoah"])
+def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, collector: str) -> None:
+    recording = record_garbage(tmp_path, collector, "true")
+    assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == ()
+    with (tmp_path / "heap.csv").open() as lines:
+        (use,) = heap_uses(read_heaps(lines), 0, 2**63)
+    assert use.point_count >= 2
+    assert use.used_bytes_min is not None and use.used_bytes_max is not None
+    assert 0 < use.used_bytes_min < use.used_bytes_max <= 128 * 1024**2
+    assert use.reserved_bytes_max == 128 * 1024**2  # -Xmx
+    assert sorted(path.name for path in tmp_path.iterdir() if "heap" in path.name) == ["heap.csv"]
+
+
+@pytest.mark.real
+def test_a_recording_without_the_heap_is_said_to_be(tmp_path: Path) -> None:
+    recording = record_garbage(tmp_path, "Serial", "false")
+    assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == (
+        ("shop", "not known: shop.jfr holds no jdk.GCHeapSummary: no garbage was collected, or it is not recorded"),
+    )
+
+
+@pytest.mark.real
+def test_a_jvm_that_was_killed_leaves_an_empty_recording(tmp_path: Path) -> None:
+    command, recording = garbage_command(tmp_path, "Serial", "true", round_count=2**31 - 1)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as jvm:
+        wait_for(recording.exists)
+        jvm.kill()
+    ((_, reason),) = write_heap(tmp_path / "heap.csv", {"shop": recording}, {})
+    assert reason == "not known: shop.jfr is empty, as of a JVM that was killed before it could write it"
+
+
+def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
+    command, recording = garbage_command(folder, collector, enabled, round_count=2000)
+    subprocess.run(command, capture_output=True, check=True)
+    return recording
+
+
+def garbage_command(folder: Path, collector: str, enabled: str, round_count: int) -> tuple[list[str], Path]:
+    (folder / "Garbage.java").write_text(GARBAGE)
+    (folder / "own.jfc").write_text(JFC % enabled)
+    recording = folder / "shop.jfr"
+    options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
+    options += [f"-XX:StartFlightRecording=settings={folder / 'own.jfc'},filename={recording}"]
+    return ["java", *options, str(folder / "Garbage.java"), str(round_count)], recording

@@ -1,0 +1,360 @@
+"""The supervisor with tiny processes: starts that succeed and fail, stops, ports, preparing, and crashes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.base.errors import StartError, UsageError
+from harness.base.guardian import OWNER_VARIABLE, Guardian, owned_processes
+from harness.base.once import stamp_of
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
+from tests.run.test_run import wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+SYSTEMS = ROOT / "tests" / "support" / "systems"
+
+Start = Callable[..., Supervisor]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Start]:
+    """A function that makes the supervisor of a tests' system; whatever it started is stopped after the test."""
+    made: list[Supervisor] = []
+
+    def make_one(name: str = "web", **options: object) -> Supervisor:
+        ports = options.pop("fixed_ports", None)
+        guardian = options.pop("guardian", None)
+        say = options.pop("say", lambda _: None)
+        manifest = load_manifest(SYSTEMS / name)
+        settings = manifest.resolve_settings(options)
+        made.append(
+            Supervisor(
+                manifest,
+                settings,
+                build_dir=tmp_path / "build",
+                log_dir=tmp_path / "logs",
+                fixed_ports=ports,
+                guardian=guardian,
+                say=say,
+            )
+        )
+        return made[-1]
+
+    yield make_one
+    for supervisor in made:
+        supervisor.stop()
+
+
+def answer_of(supervisor: Supervisor) -> str:
+    with urllib.request.urlopen(supervisor.target_url, timeout=5) as answer:
+        return answer.read().decode()
+
+
+def eventually(condition: Callable[[], bool], within_s: float = 15.0) -> bool:
+    until_s = time.monotonic() + within_s
+    while not condition() and time.monotonic() < until_s:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_started_system_answers_at_its_target(make: Start) -> None:
+    with make() as system:
+        system.start()
+        assert answer_of(system).startswith("state: good")
+        assert list(system.processes) == ["web"]
+        assert system.facts == (("Mode", "good"),)
+        assert system.check() == ()
+
+
+def test_after_stop_no_process_and_no_work_folder_is_left_and_the_log_is(make: Start, tmp_path: Path) -> None:
+    system = make()
+    system.start()
+    process, work = psutil.Process(system.processes["web"]), Path(process_work(system))
+    assert (work / "texts" / "greeting.txt").read_text() == f"hello from {system.target_url.rpartition(':')[2]}\n"
+    system.stop()
+    system.stop()
+    assert not process.is_running()
+    assert not work.exists()
+    assert (tmp_path / "logs" / "web.log").read_text().startswith("mode is good")
+
+
+def test_recordings_and_logs_with_exceptions_are_those_of_the_started_processes(make: Start, tmp_path: Path) -> None:
+    with make() as system:
+        assert (dict(system.recordings), system.exception_logs) == ({}, ())
+        system.start()
+        assert dict(system.recordings) == {"web": tmp_path / "logs" / "good.jfr"}
+        assert system.exception_logs == ("web.log", "catalina.log")
+
+
+def process_work(system: Supervisor) -> str:
+    return psutil.Process(system.processes["web"]).cwd()
+
+
+def test_a_process_that_ends_early_is_noticed_at_once_with_the_end_of_its_log(make: Start) -> None:
+    started_s = time.monotonic()
+    with pytest.raises(StartError) as caught:
+        make(mode="dies").start()
+    assert time.monotonic() - started_s < 2.5  # well before the deadline of 3 s
+    assert "web: web ended with code 3" in caught.value.what
+    assert "cannot read the licence file" in caught.value.detail
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.real
+def test_a_process_that_is_never_ready_fails_at_its_deadline_and_is_stopped(make: Start) -> None:
+    with Guardian() as guardian:
+        system = make(mode="silent", guardian=guardian)
+        with pytest.raises(StartError, match="web is not ready after 3 s") as caught:
+            system.start()
+        assert "waiting for a database that never comes" in caught.value.detail
+        assert owned_processes(guardian.owner_id) == []
+
+
+@pytest.mark.real
+def test_a_wrong_answer_is_not_ready_and_is_quoted(make: Start) -> None:
+    with pytest.raises(StartError, match="answers 503, not 200"):
+        make(mode="unhealthy").start()
+
+
+def test_a_listener_that_other_machines_can_reach_is_refused(make: Start) -> None:
+    with Guardian() as guardian:
+        with pytest.raises(StartError, match=r"web listens on 0\.0\.0\.0:\d+, which other machines can reach"):
+            make(mode="exposed", guardian=guardian).start()
+        assert owned_processes(guardian.owner_id) == []
+
+
+@pytest.mark.real
+def test_a_process_that_ignores_term_is_killed_after_its_deadline(make: Start) -> None:
+    system = make(mode="stubborn")
+    system.start()
+    process = psutil.Process(system.processes["web"])
+    started_s = time.monotonic()
+    system.stop()
+    assert 0.4 < time.monotonic() - started_s < 5
+    assert not process.is_running()
+
+
+def test_a_grandchild_in_a_session_of_its_own_does_not_survive_either(make: Start) -> None:
+    system = make(mode="scattering")
+    system.start()
+    (grandchild,) = psutil.Process(system.processes["web"]).children()
+    owner = grandchild.environ()[OWNER_VARIABLE]
+    system.stop()
+    assert owned_processes(owner) == []
+
+
+def test_a_process_that_dies_while_the_system_runs_is_told_once(make: Start) -> None:
+    with make() as system:
+        system.start()
+        psutil.Process(system.processes["web"]).kill()
+        assert eventually(lambda: psutil.Process(system.processes["web"]).status() == psutil.STATUS_ZOMBIE)
+        ((name, code, tail),) = system.check()
+        assert (name, code) == ("web", -signal.SIGKILL)
+        assert "mode is good" in tail
+        assert system.check() == ()
+
+
+def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
+    folder = tmp_path / "systems" / "absent"
+    folder.mkdir(parents=True)
+    (folder / "system.toml").write_text(
+        'format_version = 1\ntitle = "x"\ntarget = "x"\n[[process]]\nname = "a"\ncommand = ["no-such-program"]\n'
+    )
+    system = Supervisor(load_manifest(folder), {}, build_dir=tmp_path, log_dir=tmp_path / "logs")
+    with pytest.raises(UsageError, match="cannot start no-such-program"):
+        system.start()
+
+
+def test_a_port_that_is_taken_is_refused_with_its_owner(make: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=rf"port {port} \(http\) is taken by .*\(pid {os.getpid()}\)"):
+            make(fixed_ports={"http": port}).start()
+
+
+def test_an_unknown_port_is_refused(make: Start) -> None:
+    with pytest.raises(UsageError, match="has no port 'htpt'; there is: http"):
+        make(fixed_ports={"htpt": 8080}).start()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin")
+def test_a_system_runs_on_as_many_cpus_as_its_profile_says_and_the_harness_on_all(make: Start) -> None:
+    ours = os.sched_getaffinity(0)
+    with make(cpus=1) as system:
+        system.start()
+        assert answer_of(system) == "state: good; cpus: 1"
+    assert os.sched_getaffinity(0) == ours
+    with pytest.raises(UsageError, match="cpus = 4096, and there are"):
+        make(cpus=4096).start()
+
+
+def test_processes_start_in_order_and_in_their_environment(make: Start) -> None:
+    with make("workshop", journal="hello") as system:
+        system.start()
+        assert list(system.processes) == ["store", "web"]
+        assert psutil.Process(system.processes["web"]).environ()["GREETING"] == "hello"
+
+
+def test_a_process_that_does_not_apply_is_not_started_and_not_waited_for(make: Start) -> None:
+    with make("workshop", has_store=False) as system:
+        system.start()
+        assert list(system.processes) == ["web"]
+
+
+@pytest.mark.real
+def test_a_command_before_is_left_out_when_its_work_is_done(make: Start, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    for _ in range(2):
+        with make("workshop", marker=str(marker)) as system:
+            system.start()
+    assert marker.read_text() == "seeded\n"
+
+
+@pytest.mark.real
+def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_input_changes(
+    make: Start, tmp_path: Path
+) -> None:
+    source, journal, said = tmp_path / "input", tmp_path / "journal", []
+    source.write_text("one")
+
+    def prepare() -> None:
+        with make("workshop", input=str(source), journal=str(journal), say=said.append) as system:
+            system.prepare()
+
+    threads = [threading.Thread(target=prepare) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    prepare()
+    assert journal.read_text() == "prepared\n"
+    assert sum("tool, once" in line for line in said) == 1
+    source.write_text("two")
+    prepare()
+    assert journal.read_text() == "prepared\nprepared\n"
+
+
+def test_an_input_that_is_a_folder_counts_with_all_files_in_it(tmp_path: Path) -> None:
+    (tmp_path / "src" / "java").mkdir(parents=True)
+    stamps = {stamp_of([tmp_path / "src"])}
+    for name, text in (("java/A.java", "a"), ("java/A.java", "b"), ("B.java", "b")):
+        (tmp_path / "src" / name).write_text(text)
+        stamps.add(stamp_of([tmp_path / "src"]))
+    assert len(stamps) == 4
+    assert stamp_of([tmp_path / "src"]) in stamps
+
+
+def test_a_step_that_fails_tells_the_end_of_its_log(make: Start) -> None:
+    with pytest.raises(StartError, match=r"broken tool: .* ended with code 1") as caught:
+        make("workshop", step_fails=True).prepare()
+    assert "no such artefact" in caught.value.detail
+
+
+HARNESS = """
+import sys
+from pathlib import Path
+from harness.base.guardian import Guardian
+from harness.system.supervisor import Supervisor
+from harness.system.manifest import load_manifest
+
+manifest = load_manifest(Path(sys.argv[1]))
+settings = manifest.resolve_settings({"mode": sys.argv[3]})
+folder = Path(sys.argv[2])
+with (
+    Guardian(sys.argv[4]) as guardian,
+    Supervisor(manifest, settings, build_dir=folder, log_dir=folder, guardian=guardian) as system,
+):
+    system.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Iterator[Callable[[str], tuple[subprocess.Popen[str], str]]]:
+    """A function that starts a harness of its own, with a system in the given mode; returns it and its owner id."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(mode: str) -> tuple[subprocess.Popen[str], str]:
+        owner = f"test-{os.getpid()}-{tmp_path.name}"
+        argv = [sys.executable, "-c", HARNESS, str(SYSTEMS / "web"), str(tmp_path), mode, owner]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(argv, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
+        return started[-1], owner
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def only_process_of(owner: str) -> psutil.Process:
+    assert eventually(lambda: bool(owned_processes(owner)))
+    return owned_processes(owner)[0]
+
+
+@pytest.mark.parametrize("mode", ["good", pytest.param("stubborn", marks=pytest.mark.real), "scattering"])
+def test_kill_9_of_the_harness_leaves_no_process_and_no_work_folder(
+    harness: Callable[[str], tuple[subprocess.Popen[str], str]], mode: str
+) -> None:
+    process, owner = harness(mode)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    work = Path(only_process_of(owner).cwd())
+    assert work.is_dir()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert eventually(lambda: not owned_processes(owner) and not work.exists())
+
+
+@pytest.mark.real
+def test_kill_9_while_the_system_starts_leaves_nothing_either(
+    harness: Callable[[str], tuple[subprocess.Popen[str], str]],
+) -> None:
+    process, owner = harness("silent")
+    work = Path(only_process_of(owner).cwd())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert eventually(lambda: not owned_processes(owner) and not work.exists())
+
+
+@pytest.mark.real
+def test_ctrl_c_while_the_system_starts_stops_everything(
+    harness: Callable[[str], tuple[subprocess.Popen[str], str]],
+) -> None:
+    process, owner = harness("silent")
+    work = Path(only_process_of(owner).cwd())
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=10)
+    assert "KeyboardInterrupt" in errors
+    assert not owned_processes(owner)
+    assert not work.exists()
+
+
+def test_a_guardian_watches_over_anything_that_carries_its_environment() -> None:
+    with Guardian() as guardian:
+        child = subprocess.Popen(["sleep", "600"], env={**os.environ, **guardian.environment})
+        wait_for(lambda: owned_processes(guardian.owner_id))  # in the middle of its exec it shows no environment
+        assert [process.pid for process in owned_processes(guardian.owner_id)] == [child.pid]
+    assert child.wait(timeout=10) == -signal.SIGTERM
+
+
+def test_a_process_that_does_not_show_its_owner_is_ended_with_the_session_that_is_watched() -> None:
+    # As nginx, which writes its title over its environment.
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    with Guardian() as guardian:
+        guardian.watch(process.pid)
+    assert process.wait(timeout=5) == -signal.SIGTERM
