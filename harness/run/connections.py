@@ -30,15 +30,25 @@ def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequen
     return tuple(dict.fromkeys(found))
 
 
+def agent_argument(agent: Path, allowed: Sequence[str] = ()) -> str:
+    """Return the JVM argument that restricts a JVM to these addresses; a load generator gets them with each run."""
+    return f"-javaagent:{agent}={FOREIGN_NAME}={','.join(allowed)}"
+
+
 def agent_option(agent: Path, allowed: Sequence[str]) -> str:
-    """Return the option of JDK_JAVA_OPTIONS that holds a JVM to these addresses."""
-    return f'"-javaagent:{agent}={FOREIGN_NAME}={",".join(allowed)}"'
+    """Return `agent_argument` as an option of JDK_JAVA_OPTIONS."""
+    return f'"{agent_argument(agent, allowed)}"'
 
 
-def foreign_reasons(text: str | None, allowed: Sequence[str]) -> tuple[str, ...]:
+def generator_connections(number: int) -> str:
+    """Return the name that a load generator's file has in the run directory."""
+    return FOREIGN_NAME.replace(".txt", f"-{number}.txt")
+
+
+def foreign_reasons(text: str | None, allowed: Sequence[str], name: str = FOREIGN_NAME) -> tuple[str, ...]:
     """Return why a run is invalid by what the agent wrote: attempts to reach other hosts, or that it wrote nothing."""
     if text is None:
-        return (f"JMeter ran without the agent that watches its connections: {FOREIGN_NAME} is missing",)
+        return (f"JMeter ran without the agent that watches its connections: {name} is missing",)
     counts = Counter(line for line in text.splitlines() if not line.startswith(_HEAD))
     if not counts:
         return ()

@@ -28,7 +28,13 @@ from harness.plan.plan import Plan, effective_jmx
 from harness.plan.spec import ClosedLoad, RunSpec
 from harness.run import machine
 from harness.run.arguments import Asked
-from harness.run.connections import FOREIGN_NAME, agent_option, allowed_connections, foreign_reasons
+from harness.run.connections import (
+    FOREIGN_NAME,
+    agent_option,
+    allowed_connections,
+    foreign_reasons,
+    generator_connections,
+)
 from harness.run.directory import RunDirectory, check_space
 from harness.run.drive import Outcome, drive
 from harness.run.dumps import read_figures
@@ -163,9 +169,9 @@ def begin(
     directory.add_plan(effective_jmx(shape, load_of_each(load, len(place.generators.remotes))), shape)
     record = _record(spec, directory.name, target, system, place.jmeter, start_facts)
     properties = {**record.properties, **_of_plan(spec.plan, system)}
-    place.generators.begin(directory, shape, properties, load, tuple(spec.secrets))
-    allowances = (*record.allowances, *([_UNWATCHED] if record.allowances else []))
-    return replace(record, generators=place.generators.records(load), allowances=allowances)
+    allowed = allowed_connections(target, spec.plan.allow.hosts)
+    place.generators.begin(directory, shape, properties, load, tuple(spec.secrets), allowed)
+    return replace(record, generators=place.generators.records(load))
 
 
 def measure(
@@ -195,7 +201,11 @@ def measure(
         interrupted=outcome.interrupted,
         stop_reasons=tuple(
             masked(reason, spec.hidden)
-            for reason in _foreign(directory, allowed) + outcome.reasons + _reasons_from_log(directory, outcome)
+            for reason in (
+                *outcome.reasons,
+                *_foreign(directory, allowed, 0 if outcome.reasons else len(record.generators)),
+                *_reasons_from_log(directory, outcome),
+            )
         ),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
         other_runs=tuple(map(str, others.seen)),
@@ -290,12 +300,19 @@ def _allowed(spec: RunSpec, system: Supervisor | None, place: Workplace) -> tupl
     return allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
 
 
-def _foreign(directory: RunDirectory, allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return what JMeter tried to reach beside the allowed hosts; nothing of a JMeter that took no sample."""
-    path = directory.path / FOREIGN_NAME
-    if path.is_file():
-        return foreign_reasons(path.read_text(errors="replace"), allowed)
-    return foreign_reasons(None, allowed) if directory.samples.is_file() else ()
+def _foreign(directory: RunDirectory, allowed: Sequence[str], generator_count: int) -> tuple[str, ...]:
+    """Return what JMeter tried to reach beside the allowed hosts; nothing of a JMeter that took no sample.
+
+    `generator_count` is the number of load generators that finished the run: a lost one leaves no file.
+    """
+    names = [FOREIGN_NAME, *(generator_connections(number + 1) for number in range(generator_count))]
+    reasons: list[str] = []
+    for path in (directory.path / name for name in names):
+        if path.is_file():
+            reasons += foreign_reasons(path.read_text(errors="replace"), allowed, path.name)
+        elif directory.samples.is_file():
+            reasons += foreign_reasons(None, allowed, path.name)
+    return tuple(reasons)
 
 
 def _drive(

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.base import toolchain
+from tests.run.remote.test_generators import generator
 from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
 
 pytestmark = pytest.mark.real
@@ -88,14 +89,15 @@ def drive(home: Path, tmp_path: Path, run, redirecting: str, foreign: http.serve
     """Run a plan with a real JMeter; return the exit code, all that is printed, and the run directory."""
     foreign.paths.clear()  # type: ignore[attr-defined]
 
-    def driven(plan: str, allow: str, profile: str = "") -> tuple[int, str, Path]:
+    def driven(plan: str, allow: str, profile: str = "", *more: str) -> tuple[int, str, Path]:
         (home / "plans" / "tiny.jmx").write_text(plan, encoding="utf-8")
         (home / "plans" / "rows.csv").write_text(f"{ALIAS},http://{ALIAS}:{foreign.server_address[1]}\n")
         toml = home / "plans" / "tiny.toml"
         toml.write_text(f"{toml.read_text()}\n[allow]\n{allow}\n")
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text().replace("overrun_s = 1", "overrun_s = 60"))
-        done = run("--target", redirecting, "--users", "1", "--loops", "1", JMETER_HOME=str(toolchain.ensure_jmeter()))
+        arguments = ("--target", redirecting, "--users", "1", "--loops", "1", *more)
+        done = run(*arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
         return done.returncode, done.stdout + done.stderr, tmp_path / "reports" / "tiny" / "run-01_1"
 
     return driven
@@ -181,6 +183,21 @@ def test_the_same_plan_reaches_a_host_that_it_names_and_the_profile_allows(drive
     assert {"/", "/path", "/redirected", "/picture.png", "/script", "/s"} <= set(foreign.paths)
     assert "hosts that are not allowed" not in output
     assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
+
+
+def test_a_load_generator_elsewhere_reaches_no_other_host(drive, foreign, tmp_path):
+    port = foreign.server_address[1]
+    with generator(tmp_path / "keys", tmp_path / "generator.log") as (address, _):
+        plan = everything(port, "${there}", "${start}")
+        hosts = EVERY_OPT_IN.format(hosts='"127.0.0.2:1"')
+        code, output, directory = drive(plan, hosts, "", "--remotes", address, "--keys", str(tmp_path / "keys"))
+    assert foreign.paths == []
+    assert code == 3, output
+    attempts = (directory / "foreign-connections-1.txt").read_text().splitlines()
+    assert {line.split(" ")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}"}
+    assert len(attempts) > 15
+    reasons = json.loads(directory.with_suffix(".json").read_text())["verdict"]["reasons"]
+    assert any(f"hosts that are not allowed were refused: {ALIAS}:{port} (" in reason for reason in reasons)
 
 
 def test_jmeter_without_the_agent_is_noticed(drive, tmp_path, monkeypatch):

@@ -20,7 +20,8 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * The agent's argument is {@code file=host:port,host:0,…}: port 0 is any port, IPv6 addresses stand in brackets. An
  * attempt to reach another address ends in a ConnectException and is a line of the file, up to {@link #MOST_LINES}.
- * The file's first line is written when the agent is at work. Every TCP connection of Java, of sockets, channels and
+ * The file's first line is written when the agent is at work. A load generator starts with an empty list: {@link #allow}
+ * gives it the list of each run. Every TCP connection of Java, of sockets, channels and
  * asynchronous channels, passes {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}.
  * Processes that the JVM starts are not held.
  */
@@ -29,8 +30,8 @@ public final class AllowedConnections {
     private static final long RETRY_NS = 1_000_000_000L;
 
     private static Path file;
-    private static List<Allowed> allowed = List.of();
-    private static String names;
+    private static volatile List<Allowed> allowed = List.of();
+    private static volatile String names;
     private static int lineCount;
 
     private AllowedConnections() {}
@@ -39,18 +40,30 @@ public final class AllowedConnections {
         int split = argument.lastIndexOf('=');
         file = Path.of(argument.substring(0, split)).toAbsolutePath();
         names = argument.substring(split + 1);
+        allowed = parsed(names);
+        patch(instrumentation, "sun.nio.ch.Net", "connect", "Ljava/net/InetAddress;", true);
+        patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
+        if (!names.isEmpty() && Files.notExists(file)) { // a Java that the plan starts has the same environment: it leaves the file as it is
+            Files.writeString(file, "allowed: this machine, " + names + "\n");
+        }
+    }
+
+    /** Replaces the list of the hosts that may be reached, and starts the file again. */
+    public static synchronized void allow(String entries) throws IOException {
+        names = entries;
+        allowed = parsed(entries);
+        lineCount = 0;
+        Files.writeString(file, "allowed: this machine, " + names + "\n");
+    }
+
+    private static List<Allowed> parsed(String entries) {
         List<Allowed> found = new ArrayList<>();
-        for (String entry : names.split(",")) {
+        for (String entry : entries.isEmpty() ? new String[0] : entries.split(",")) {
             int colon = entry.lastIndexOf(':');
             String host = entry.substring(0, colon).replaceAll("[\\[\\]]", "");
             found.add(new Allowed(host, Integer.parseInt(entry.substring(colon + 1))));
         }
-        allowed = List.copyOf(found);
-        patch(instrumentation, "sun.nio.ch.Net", "connect", "Ljava/net/InetAddress;", true);
-        patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
-        if (Files.notExists(file)) { // a Java that the plan starts has the same environment: it leaves the file as it is
-            Files.writeString(file, "allowed: this machine, " + names + "\n");
-        }
+        return List.copyOf(found);
     }
 
     private static void patch(

@@ -25,6 +25,7 @@ from harness.base.units import parse_whole_number
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
 from harness.run.arguments import DEFAULT_PROFILE, add_keys
+from harness.run.connections import agent_argument
 from harness.run.jmeter_command import environment
 from harness.run.measure import shown
 from harness.run.remote import load as generators
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
         allow_most_open_files()
         classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
         settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
-        sizes = shlex.split(" ".join(environment(profile).values()))
+        sizes = [*shlex.split(" ".join(environment(profile).values())), agent_argument(toolchain.ensure_agent())]
         command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, place, sizes)
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
             folder = Path(name)

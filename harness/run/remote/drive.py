@@ -21,11 +21,12 @@ from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.plan.data_sets import data_sets, divided
 from harness.plan.spec import ClosedLoad, OpenLoad
+from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
 from harness.run.record import GeneratorRecord
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys
-from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, LOG_NAME, Remote
+from harness.run.remote.load import ALLOWED_CONNECTIONS, KEY_PROPERTIES, KEY_STORE, LOG_NAME, Remote
 
 # A JVM's start, the first handshake and the reading of all jars take two seconds on a busy machine.
 _CLAIM_S = 30.0
@@ -107,19 +108,23 @@ class Generators:
         properties: Mapping[str, str],
         load: ClosedLoad | OpenLoad,
         variables: Sequence[str],
+        allowed: Sequence[str],
     ) -> None:
-        """Tell each generator its users, and send it the plan's data; lines that are used up are divided.
+        """Send each generator its users and the plan's data; lines that are used up are divided.
 
-        `variables` are those that must be in the environment of each.
+        `variables` are those that must be in the environment of each, `allowed` the addresses that it may connect to.
         """
         folders = [self._folder / str(number) for number in range(len(self._peers))]
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         own = _deal_out_data(directory.path, shape_path, properties, folders)
+        samples_go_to = f"{_address_towards(generators.far_first(self.remotes))}:0"
+        hosts = ",".join((*allowed, samples_go_to))
         for number, (folder, record) in enumerate(zip(folders, self.records(load), strict=True)):
             users = "" if record.users is None else str(record.users)
-            told = [f"{name}={value}" for name, value in {**own, "users": users, "generator": str(number + 1)}.items()]
+            values = {**own, "users": users, "generator": str(number + 1), ALLOWED_CONNECTIONS: hosts}
+            told = [f"{name}={value}" for name, value in values.items()]
             self._tell("begin", str(number), str(folder), ",".join(variables), *told)
         self._wait_for_all("done", _COMMAND_S)
 
@@ -181,6 +186,8 @@ class Generators:
                 name = path.relative_to(folder).as_posix()
                 if name == LOG_NAME:
                     name = generators.generator_log(number + 1)
+                elif name == FOREIGN_NAME:
+                    name = generator_connections(number + 1)
                 copy = directory.path / name
                 if not copy.exists():
                     copy.parent.mkdir(parents=True, exist_ok=True)

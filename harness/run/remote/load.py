@@ -15,6 +15,8 @@ from harness.run.record import GeneratorRecord
 from harness.run.telemetry import GENERATOR_PREFIX
 
 REMOTES_MAX = 100
+# The property of GeneratorServer.java that has the addresses of a run.
+ALLOWED_CONNECTIONS = "allowed_connections"
 KEY_STORE, KEY_PROPERTIES = "rmi_keystore.jks", "generators.properties"
 # JMeter's own engine listens on the port behind the registry's.
 PORT_MAX = 65_534
@@ -178,7 +180,10 @@ def controller_options(remotes: Sequence[Remote], address: str, properties: Mapp
 def server_command(
     java: str, home: Path, classpath: str, settings: Path, place: Remote, jvm_options: Sequence[str]
 ) -> list[str]:
-    """Return the command of a generator, to be run in a folder with the key store and its properties."""
+    """Return the command of a generator, to be run in a folder with the key store and its properties.
+
+    `jvm_options` have its sizes and the agent that watches its connections.
+    """
     opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS]
     jvm = [java, *opens, *jvm_options, "-Djava.awt.headless=true", f"-Djmeter.home={home}"]
     # Before JMeter can: RMI, which is set up first, logs too.

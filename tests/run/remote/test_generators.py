@@ -243,6 +243,8 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
     assert [(one["name"], one["users"]) for one in facts["generators"]] == [(first, 3), (second, 2)]
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     assert {"generator-1.log", "generator-2.log"} <= {path.name for path in directory.iterdir()}
+    for number in (1, 2):  # each restricted its connections, and none was refused
+        assert (directory / f"foreign-connections-{number}.txt").read_text().count("\n") == 1
     assert not [path.name for path in directory.iterdir() if path.name.startswith(("rmi_", "generators."))]
     assert "2 generators" in report(tmp_path / "reports")
     # Without RMI: the runs of both generators, merged, have the figures of this one.

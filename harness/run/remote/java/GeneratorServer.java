@@ -34,6 +34,8 @@ import org.apache.jmeter.util.JMeterUtils;
 public final class GeneratorServer implements Generator {
     private static final long STOP_WAIT_MS = 10_000;
     private static final long POLL_MS = 50;
+    /** The property that has the hosts of a run, host:port with commas between. */
+    private static final String ALLOWED = "allowed_connections";
     /** A plan that saves whole answers leaves them on the machine: what goes back are figures. */
     private static final long FILE_MAX_BYTES = 16L * 1024 * 1024;
 
@@ -142,6 +144,7 @@ public final class GeneratorServer implements Generator {
             throw new RemoteException("its folder cannot be written: " + error);
         }
         sent = Set.copyOf(files.keySet());
+        allow(properties.getOrDefault(ALLOWED, ""));
         properties.forEach((name, value) -> {
             if (value.isEmpty()) {
                 JMeterUtils.getJMeterProperties().remove(name);
@@ -149,6 +152,15 @@ public final class GeneratorServer implements Generator {
                 JMeterUtils.setProperty(name, value);
             }
         });
+    }
+
+    /** Gives the agent that watches this JVM's connections the hosts of the run. It is no class of this program. */
+    private static void allow(String hosts) {
+        try {
+            Class.forName("AllowedConnections").getMethod("allow", String.class).invoke(null, hosts);
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException("it does not watch its connections (" + error + ")", error);
+        }
     }
 
     @Override
