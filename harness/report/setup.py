@@ -34,12 +34,12 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
 
 
 def _auto_text(found: AutoEndRecord) -> str:
-    """Return what a load of the length `auto` took, or how far it came."""
-    not_met = "" if found.is_met else "not reached: "
+    """Return when a load of the length `auto` ended, and what its last check found; the verdict sees the whole run."""
+    ended = f"{'ended' if found.is_met else 'not reached, ended'} after {found.after_s} s; last check:"
     if found.average_ms is None:
-        return f"{not_met}not steady after {found.after_s} s"
+        return f"{ended} not steady"
     mean = f"{units.average_text(found.average_ms)} ± {units.average_text(found.within_ms)} ms"
-    return f"{not_met}steady after {found.steady_from_s} s, mean {mean} after {found.after_s} s"
+    return f"{ended} steady from {found.steady_from_s} s on, mean {mean}"
 
 
 def load_text(load: LoadRecord) -> str:

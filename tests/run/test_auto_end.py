@@ -145,13 +145,13 @@ def test_the_report_says_what_it_took():
     assert load_record(LOAD, 0.0).is_auto is True
     found = AutoEndRecord(True, 140, 60, 452.4, 21.3)
     lines = dict(setup_lines(record(load=load, auto_end=found)))
-    assert lines["auto"] == "steady after 60 s, mean 452 ± 21 ms after 140 s"
+    assert lines["auto"] == "ended after 140 s; last check: steady from 60 s on, mean 452 ± 21 ms"
     lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, None, None, None))))
-    assert lines["auto"] == "not reached: not steady after 600 s"
+    assert lines["auto"] == "not reached, ended after 600 s; last check: not steady"
     lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, 30, 452.4, 50.0))))
-    assert lines["auto"] == "not reached: steady after 30 s, mean 452 ± 50 ms after 600 s"
+    assert lines["auto"] == "not reached, ended after 600 s; last check: steady from 30 s on, mean 452 ± 50 ms"
     lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 118, 36, 0.272, 0.016))))
-    assert lines["auto"] == "not reached: steady after 36 s, mean 0.27 ± 0.02 ms after 118 s"
+    assert lines["auto"] == "not reached, ended after 118 s; last check: steady from 36 s on, mean 0.27 ± 0.02 ms"
     assert "auto" not in dict(setup_lines(record()))
 
 
@@ -180,7 +180,7 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
     assert facts["auto_end"]["is_met"] is True
     assert 60 < facts["took_s"] < 150
     assert "DURATION=auto MAX=5m" in facts["command"]
-    assert "- auto: steady after " in report(tmp_path / "reports")
+    assert "- auto: ended after " in report(tmp_path / "reports")
 
 
 def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
