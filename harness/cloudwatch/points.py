@@ -77,14 +77,6 @@ class CloudMetric:
     seconds: tuple[float, ...]
     averages: tuple[float | None, ...]
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> CloudMetric:
-        """Return the metric of its plain data."""
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
-        }
-        return cls(**values)
-
     @property
     def of(self) -> Resource:
         """What it is a metric of."""
@@ -103,13 +95,6 @@ class CloudMetrics:
     to_s: int
     fit: str
     metrics: tuple[CloudMetric, ...]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> CloudMetrics:
-        """Return what the summary's JSON holds of it."""
-        values = dict(data)
-        values["metrics"] = tuple(CloudMetric.from_json(metric) for metric in data["metrics"])
-        return cls(**values)
 
     @property
     def resources(self) -> tuple[Resource, ...]:

@@ -90,13 +90,6 @@ class CloudWatchSpec:
     period_s: int
     resources: tuple[Resource, ...]
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> CloudWatchSpec:
-        """Return the spec of its plain data."""
-        values = dict(data)
-        values["resources"] = tuple(Resource(**resource) for resource in data["resources"])
-        return cls(**values)
-
 
 @dataclass(frozen=True)
 class Query:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.base.errors import UsageError
-from harness.base.strict_json import check_types
-from harness.compare.result import RUN, LabelResult, RunResult
+from harness.base.records import build
+from harness.compare.result import RUN, RunResult
 from harness.metrics.figures import LOAD
-from harness.metrics.window import Window
 from harness.report.summary import FORMAT_VERSION
-from harness.report.verdict import Verdict
-from harness.report.warnings import Caveat
 from harness.run.record import RunRecord
-from harness.run.telemetry import Usage
 
 # Format 2 says the same of a run as a whole; what format 3 added stands within the labels.
 OLDEST_VERSION = 2
 SWEEP, COMPARISON, HISTORY = "sweep", "comparison", "history"
-_NUMBERS = (
-    "sample_count", "error_count", "error_ratio", "average_ms", "min_ms", "max_ms", "rate_per_s",
-    "received_bytes_per_s",
+_LABEL_KEYS = (
+    "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
+    "rate_per_s", "received_bytes_per_s",
 )  # fmt: skip
 _LIST_MARK = re.compile(r"\A(?:(?:#{1,6}|>|[-*+]|\d+[.)])\s+)+")
 _DIGITS = re.compile(r"(\d+)")
@@ -160,38 +155,22 @@ def outline(data: Mapping[str, Any], where: str) -> RunResult:
         raise UsageError("its JSON is of a newer format", "use the version of the harness that wrote it")
     try:
         load = next((group for group in data["groups"] if group["name"] == LOAD), None)
-        result = RunResult(
-            name=data["source"],
-            kind=RUN,
-            run=RunRecord.from_json(data["run"], where) if data["run"] else None,
-            verdict=Verdict.from_json(data["verdict"]),
-            window=Window(**data["window"]),
-            origin_s=data["origin_s"],
-            total=_label(load["total"]) if load else None,
-            labels=tuple(_label(label) for label in load["labels"]) if load else (),
-            usages=tuple(Usage(**usage) for usage in data["observed"]["usages"]),
-            caveats=tuple(Caveat(**caveat) for caveat in data["caveats"]),
-            whole=_label(data["whole"]["total"]) if data["whole"] else None,
-        )
-        check_types(result)
-        return result
-    except (KeyError, TypeError, ValueError, AttributeError):
+        found = {
+            **{key: data[key] for key in ("run", "verdict", "window", "origin_s", "caveats")},
+            "name": data["source"],
+            "kind": RUN,
+            "total": _label(load["total"]) if load else None,
+            "labels": [_label(label) for label in load["labels"]] if load else [],
+            "usages": data["observed"]["usages"],
+            "whole": _label(data["whole"]["total"]) if data["whole"] else None,
+        }
+        return build(RunResult, found)
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise UsageError("its JSON is not a run's", f"./aggregate.py report {where}") from None
 
 
-def _label(data: Mapping[str, Any]) -> LabelResult:
-    """Return the figures of a label; ValueError or TypeError where one is no number: a list prints figures of many."""
-    return LabelResult(
-        label=str(data["label"]),
-        percentiles_ms={text: _number(value) for text, value in data["percentiles_ms"].items()},
-        **{key: None if data[key] is None else _number(data[key]) for key in _NUMBERS},
-    )
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not math.isfinite(value):
-        raise ValueError(f"{value} is no figure")
-    return value
+def _label(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: figures[key] for key in _LABEL_KEYS}
 
 
 def first_line(notes: str) -> str:

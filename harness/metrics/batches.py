@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
 
 from harness.metrics.histogram import Histogram
 
@@ -90,18 +89,6 @@ class Batches:
             ),
             percentiles_ms=dict(zip(BATCH_PERCENTILES, zip(*quantiles, strict=True), strict=True)),
             slower_count=dict(zip(BATCH_PERCENTILES, zip(*slower, strict=True), strict=True)),
-        )
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Batches:
-        """Return the batches as the summary's JSON holds them."""
-        return cls(
-            length_s=data["length_s"],
-            sample_count=tuple(data["sample_count"]),
-            error_count=tuple(data["error_count"]),
-            average_ms=tuple(data["average_ms"]),
-            percentiles_ms={text: tuple(values) for text, values in data["percentiles_ms"].items()},
-            slower_count={text: tuple(counts) for text, counts in data["slower_count"].items()},
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.base.units import MS_PER_S, ms_text
 from harness.metrics.gaps import Gap
@@ -40,11 +39,6 @@ class CorrectedTimes:
             f"{self.max_ms} ms. {self.added_count} requests that were not sent are added; all other figures are as "
             "measured."
         )
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> CorrectedTimes:
-        """Return the times as the summary's JSON holds them."""
-        return cls(**data)
 
 
 def corrected_times(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harness.base.errors import UsageError
+from harness.base.records import build
 from harness.base.units import MS_PER_S
 from harness.metrics.batches import Batches
 from harness.metrics.histogram import Histogram
@@ -52,14 +52,6 @@ class LabelCounts:
     def to_json(self) -> dict[str, Any]:
         """Return plain data, the histogram as one line of text."""
         return {**vars(self), "histogram": self.histogram.to_text()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> LabelCounts:
-        """Return the counts that `to_json` wrote; UsageError when they are none."""
-        try:
-            return cls(**{**data, "histogram": Histogram.from_text(data["histogram"], where)})
-        except (TypeError, KeyError) as error:
-            raise UsageError(f"{where}: not the counts of a label ({error})", "use the harness that wrote it") from None
 
 
 def plus(total: int | None, value: int | None) -> int | None:
@@ -199,29 +191,49 @@ class Group:
         return {**vars(self), "labels": [label.to_json() for label in self.labels], "total": total}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> Group:
+    def from_plain(cls, data: object, where: str) -> Group:
         """Return the group that `to_json` wrote, every figure made again of its counts."""
-        percentiles = tuple(data["total"]["percentiles_ms"])
+        stored = build(_StoredGroup, data, where)
+        if not all(label.counts.histogram.counts for label in stored.labels):
+            raise ValueError(f"{where} has a label without samples")
+        percentiles = tuple(stored.total.percentiles_ms)
         labels = [
-            LabelFigures.of(
-                label["label"],
-                label["is_transaction"],
-                LabelCounts.from_json(label["counts"], where),
-                percentiles,
-                _batches(label),
-            )
-            for label in data["labels"]
+            LabelFigures.of(label.label, label.is_transaction, label.counts, percentiles, label.batches)
+            for label in stored.labels
         ]
-        return cls.of(data["name"], labels, data["counts_transactions"], _batches(data["total"]))
+        return cls.of(stored.name, labels, stored.counts_transactions, stored.total.batches)
 
 
 def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple[LabelFigures, ...]:
     return tuple(label for label in labels if counts_transactions or not label.is_transaction)
 
 
-def _batches(figures: Mapping[str, Any]) -> Batches | None:
-    batches = figures["batches"]
-    return Batches.from_json(batches) if batches else None
+class _Stored:
+    """What is read of a group's JSON: all else is made of it again."""
+
+    reads_part = True
+
+
+@dataclass(frozen=True)
+class _StoredLabel(_Stored):
+    label: str
+    is_transaction: bool
+    counts: LabelCounts
+    batches: Batches | None = None
+
+
+@dataclass(frozen=True)
+class _StoredTotal(_Stored):
+    percentiles_ms: Mapping[str, int]
+    batches: Batches | None = None
+
+
+@dataclass(frozen=True)
+class _StoredGroup(_Stored):
+    name: str
+    labels: tuple[_StoredLabel, ...]
+    total: _StoredTotal
+    counts_transactions: bool
 
 
 def driven_labels(groups: Iterable[Group]) -> frozenset[str]:

@@ -7,8 +7,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.base.errors import UsageError
-
 
 def _single_precision(value: float) -> float:
     """Return the value as a 32-bit float holds it: JMeter keeps percentiles so (0.9 is 0.8999999761581421)."""
@@ -31,13 +29,13 @@ class Histogram:
         return histogram
 
     @classmethod
-    def from_text(cls, text: str, where: str) -> Histogram:
-        """Return the histogram that `to_text` wrote; UsageError when the text is none, `where` names its place."""
+    def from_plain(cls, text: object, where: str) -> Histogram:
+        """Return the histogram that `to_text` wrote; ValueError when the text is none, `where` is its key."""
         try:
-            pairs = (pair.split(":") for pair in text.split())
+            pairs = (pair.split(":") for pair in str(text).split())
             return cls({int(value): int(count) for value, count in pairs})
         except ValueError:
-            raise UsageError(f"{where}: not a histogram", "render the report again from the samples") from None
+            raise ValueError(f"{where} is not a histogram") from None
 
     def to_text(self) -> str:
         """Return `elapsed_ms:count` pairs by rising elapsed, a space between: one line in a JSON file."""

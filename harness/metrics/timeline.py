@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
@@ -31,14 +31,6 @@ class Timeline:
     average_ms: tuple[float | None, ...]
     p90_ms: tuple[int | None, ...]
     active_users: tuple[int | None, ...]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Timeline:
-        """Return the timeline as the summary's JSON holds it."""
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
-        }
-        return cls(**values)
 
 
 class Source(NamedTuple):

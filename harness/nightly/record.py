@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.base.strict_json import check_types
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.records import read
 from harness.plan.thresholds import Thresholds
 from harness.run.record import LoadRecord
 
@@ -129,30 +129,7 @@ class NightlyRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> NightlyRecord:
         """Return the record that `to_json` wrote; UsageError when it is none."""
-        try:
-            values = dict(data)
-            values["metrics"], values["labels"] = tuple(data["metrics"]), tuple(data["labels"])
-            values["loads"] = tuple(_load(load) for load in data["loads"])
-            values["runs"] = tuple(NightRun(**run) for run in data["runs"])
-            values["storage_problems"] = tuple(data["storage_problems"])
-            if data["commits"]:
-                values["commits"] = Commits(**{**data["commits"], "subjects": tuple(data["commits"]["subjects"])})
-            record = cls(**values)
-            check_types(record)
-            return record
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{where}: not the record of a night ({error})", "use the harness that wrote it") from None
-
-
-def _load(data: Mapping[str, Any]) -> Load:
-    return Load(
-        **{
-            **data,
-            "arguments": tuple(data["arguments"]),
-            "load": LoadRecord(**data["load"]),
-            "thresholds": Thresholds(**data["thresholds"]),
-        }
-    )
+        return read(cls, data, where, "the record of a night")
 
 
 def order_of(loads: tuple[Load, ...]) -> tuple[NightRun, ...]:

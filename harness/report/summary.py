@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness.base.errors import UsageError
-from harness.base.strict_json import check_types
+from harness.base.records import read
 from harness.base.units import MS_PER_S, ms_text
 from harness.cloudwatch.points import CloudMetrics
 from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
@@ -53,20 +52,6 @@ class Observed:
     exception_kinds_left_out: int = 0
     missing_logs: tuple[str, ...] = ()
     cloudwatch: CloudMetrics | None = None
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Observed:
-        """Return what the summary's JSON holds of it."""
-        return cls(
-            usages=tuple(Usage(**usage) for usage in data["usages"]),
-            usage_series=tuple(UsageSeries.from_json(series) for series in data["usage_series"]),
-            heap_uses=tuple(HeapUse(**use) for use in data["heap_uses"]),
-            heap_series=tuple(HeapSeries.from_json(series) for series in data["heap_series"]),
-            exceptions=tuple(ExceptionCount(**kind) for kind in data["exceptions"]),
-            exception_kinds_left_out=data["exception_kinds_left_out"],
-            missing_logs=tuple(data["missing_logs"]),
-            cloudwatch=CloudMetrics.from_json(data["cloudwatch"]) if data.get("cloudwatch") else None,
-        )
 
 
 @dataclass(frozen=True)
@@ -139,32 +124,7 @@ class RunSummary:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str = "") -> RunSummary:
         """Return the summary that `to_json` wrote; UsageError when it is none. `where` is what errors call the file."""
-        source = where or str(data.get("source"))
-        try:
-            values = dict(data)
-            values["run"] = RunRecord.from_json(data["run"], source) if data["run"] else None
-            values["verdict"] = Verdict.from_json(data["verdict"])
-            values["window"] = Window(**data["window"])
-            values["groups"] = tuple(Group.from_json(group, source) for group in data["groups"])
-            values["whole"] = Group.from_json(data["whole"], source) if data["whole"] else None
-            values["codes"] = tuple(CodeCount(**code) for code in data["codes"])
-            values["errors"] = tuple(ErrorKind(**kind) for kind in data["errors"])
-            values["timeline"] = Timeline.from_json(data["timeline"]) if data["timeline"] else None
-            values["littles_law"] = LittlesLaw(**data["littles_law"]) if data["littles_law"] else None
-            values["observed"] = Observed.from_json(data["observed"])
-            values["caveats"] = tuple(Caveat(**caveat) for caveat in data["caveats"])
-            values["generators"] = tuple(GeneratorFigures(**one) for one in data.get("generators", ()))
-            values["gaps"] = tuple(Gap(**gap) for gap in data.get("gaps", ()))
-            values["thirds"] = Thirds(**data["thirds"]) if data.get("thirds") else None
-            values["corrected"] = CorrectedTimes.from_json(data["corrected"]) if data.get("corrected") else None
-            values["dropped_first"] = tuple((line, reason) for line, reason in data["dropped_first"])
-            summary = cls(**values)
-            check_types(summary)
-            return summary
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"{source}: not the JSON of a summary ({error})", "use the harness that wrote it"
-            ) from None
+        return read(cls, data, where or str(data.get("source")), "the JSON of a summary")
 
 
 def origin_of(tally: SampleTally) -> int | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
@@ -30,11 +29,6 @@ class Verdict:
     reasons: tuple[str, ...]
     goals_met: tuple[str, ...]
     goals_missed: tuple[str, ...]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
-        """Return the verdict as the summary's JSON holds it."""
-        return cls(data["state"], tuple(data["reasons"]), tuple(data["goals_met"]), tuple(data["goals_missed"]))
 
     @property
     def exit_code(self) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.base.errors import UsageError
-from harness.base.strict_json import check_types
+from harness.base.records import read
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.plan.goal import Goal
 
@@ -77,11 +76,6 @@ class GeneratorRecord:
     clock_ahead_ms: int | None
     is_local: bool
     host: HostRecord | None = None
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> GeneratorRecord:
-        """Return the record that run.json holds."""
-        return cls(**{**data, "host": HostRecord(**data["host"]) if data.get("host") else None})
 
 
 @dataclass(frozen=True)
@@ -157,24 +151,4 @@ class RunRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:
         """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
-        values = dict(data)
-        try:
-            values["load"] = LoadRecord(**data["load"])
-            values["goal"] = Goal(**data["goal"])
-            values["host"] = HostRecord(**data["host"])
-            if data.get("auto_end"):
-                values["auto_end"] = AutoEndRecord(**data["auto_end"])
-            if data.get("cloudwatch"):
-                values["cloudwatch"] = CloudWatchSpec.from_json(data["cloudwatch"])
-            for pairs in ("system_facts", "dump_figures", "heap_unknown"):
-                if pairs in data:
-                    values[pairs] = tuple((name, value) for name, value in data[pairs])
-            for texts in ("once_labels", "plan_notes", "stop_reasons", "exception_logs", "other_runs", "allowances"):
-                if texts in data:
-                    values[texts] = tuple(data[texts])
-            values["generators"] = tuple(map(GeneratorRecord.from_json, data.get("generators", ())))
-            record = cls(**values)
-            check_types(record)
-            return record
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{where}: not a run's record ({error})", "use the harness that wrote it") from None
+        return read(cls, data, where, "a run's record")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 
@@ -46,14 +46,6 @@ class UsageSeries:
     seconds: tuple[float, ...]
     cpu_cores: tuple[float, ...]
     rss_bytes: tuple[int, ...]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> UsageSeries:
-        """Return the series of its plain data."""
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
-        }
-        return cls(**values)
 
 
 def process_at(process: str, generator: str) -> str:

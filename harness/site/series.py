@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from harness.base import units
+from harness.base.records import build
 from harness.metrics.figures import LOAD
 from harness.metrics.histogram import Histogram
 from harness.metrics.timeline import Timeline
@@ -63,15 +64,15 @@ def _short(value: float | None) -> float | None:
 
 def courses_of(data: Mapping[str, Any], where: str) -> tuple[Course, ...]:
     """Return the charts that there is something to draw in, out of a run's JSON; `where` names it in errors."""
-    window = Window(**data["window"])
+    window = build(Window, data["window"])
     origin_s = data["origin_s"] or 0
     observed = data["observed"]
-    heaps = [HeapSeries.from_json(series) for series in observed["heap_series"]]
-    timeline = Timeline.from_json(data["timeline"]) if data["timeline"] else None
+    heaps = build(tuple[HeapSeries, ...], observed["heap_series"])
+    timeline = build(Timeline, data["timeline"]) if data["timeline"] else None
     courses = [
         *(_over_time(timeline, origin_s, window.run_s) if timeline else ()),
         *_distribution(data["groups"], where),
-        *_machine([UsageSeries.from_json(series) for series in observed["usage_series"]]),
+        *_machine(build(tuple[UsageSeries, ...], observed["usage_series"])),
         *(_heap(heap, f"heap-{number}" if len(heaps) > 1 else "heap") for number, heap in enumerate(heaps, start=1)),
     ]
     return tuple(course for course in courses if course.lines)
@@ -100,7 +101,7 @@ def _distribution(groups: Iterable[Mapping[str, Any]], where: str) -> list[Cours
     counts = Histogram()
     for label in load["labels"]:
         if load["counts_transactions"] or not label["is_transaction"]:
-            counts.merge(Histogram.from_text(label["counts"]["histogram"], where).counts)
+            counts.merge(build(Histogram, label["counts"]["histogram"], where).counts)
     edges, heights = bars_of(counts.counts)
     line = Line("share of samples", tuple(edges), tuple(heights))
     return [Course("distribution", "Response times of the load", "% of samples per 10 % of time", "ms", (line,))]

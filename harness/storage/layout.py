@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.base.strict_json import check_types, parse_object
+from harness.base.records import build
+from harness.base.strict_json import parse_object
 from harness.jtl.csv import samples_number
 from harness.run.record import FINISHED, RunRecord
 
@@ -201,12 +202,10 @@ class Manifest:
         """
         try:
             data = parse_object(text)
-            files = tuple(StoredFile(**file) for file in data["files"])
+            files = build(tuple[StoredFile, ...], data["files"])
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
             is_ours = is_ours and {RUN_FILE, SUMMARY_FILE, REPORT_FILE} <= {file.name for file in files}
-            for file in files:
-                check_types(file)
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:

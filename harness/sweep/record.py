@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.base.errors import UsageError
-from harness.base.strict_json import check_types
+from harness.base.records import read
 from harness.plan.goal import Goal
 
 FORMAT_VERSION = 1
@@ -70,6 +69,14 @@ class SweepRecord:
     requests: int | None = None
     remotes: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a record that would lead to other folders, or to levels without end."""
+        for run in (*self.runs, *self.broken_off, *([self.under_way] if self.under_way else [])):
+            if not _RUN_NAME.fullmatch(run.run):
+                raise ValueError(f"{run.run!r} is no run's name")
+        if not 1 <= self.repeat <= _REPEAT_MAX:
+            raise ValueError(f"repeat = {self.repeat}")
+
     @property
     def id(self) -> str:
         """Plan and sweep, such as killbill-stripe/sweep-07."""
@@ -111,25 +118,4 @@ class SweepRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:
         """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
-        values = dict(data)
-        try:
-            values["users"] = tuple(data["users"])
-            values["goal"] = Goal(**data["goal"]) if data["goal"] else None
-            values["under_way"] = SweepRun(**data["under_way"]) if data["under_way"] else None
-            for runs in ("runs", "broken_off"):
-                values[runs] = tuple(SweepRun(**run) for run in data[runs])
-            record = cls(**values)
-            check_types(record)
-            _check_values(record)
-            return record
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{where}: not a sweep's record ({error})", "use the harness that wrote it") from None
-
-
-def _check_values(record: SweepRecord) -> None:
-    """Raise ValueError for a record that would lead to other folders, or to levels without end."""
-    for run in (*record.runs, *record.broken_off, *([record.under_way] if record.under_way else [])):
-        if not _RUN_NAME.fullmatch(run.run):
-            raise ValueError(f"{run.run!r} is no run's name")
-    if not 1 <= record.repeat <= _REPEAT_MAX:
-        raise ValueError(f"repeat = {record.repeat}")
+        return read(cls, data, where, "a sweep's record")

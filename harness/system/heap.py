@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
 
 from harness.base.units import MS_PER_S
 
@@ -64,14 +63,6 @@ class HeapSeries:
     used_bytes: tuple[int, ...]
     committed_bytes: tuple[int, ...]
     reserved_bytes: tuple[int, ...]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> HeapSeries:
-        """Return the series of its plain data."""
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
-        }
-        return cls(**values)
 
 
 def printed_points(lines: Iterable[str]) -> Iterator[HeapPoint]:

@@ -83,4 +83,4 @@ def test_total_has_the_batches_of_the_labels_that_it_counts_and_they_survive_the
     assert group.total.batches is not None
     assert (group.total.batches.sample_count, group.total.batches.average_ms) == ((20,), (150.0,))
     assert [label.batches and label.batches.average_ms for label in group.labels] == [(100.0,), (200.0,), (300.0,)]
-    assert Group.from_json(group.to_json(), "test") == group
+    assert Group.from_plain(group.to_json(), "test") == group

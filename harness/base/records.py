@@ -1,0 +1,163 @@
+"""Builds dataclasses from plain data such as parsed JSON; the fields' types say what the data must look like."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+
+T = TypeVar("T")
+_Builder = Callable[[Any, str], Any]
+
+# By the type of a field: the types that its value may have. A whole number stays one where any number may be.
+_PLAIN: Mapping[Any, frozenset[type]] = {
+    str: frozenset({str}),
+    int: frozenset({int}),
+    float: frozenset({int, float}),
+    bool: frozenset({bool}),
+    types.NoneType: frozenset({types.NoneType}),
+}
+_NAMES: Mapping[type, str] = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "null",
+    dict: "an object", list: "a list", tuple: "a list",
+}  # fmt: skip
+
+
+def read(kind: type[T], data: object, where: str, what: str) -> T:
+    """Return the dataclass that plain data describe; UsageError says that the file `where` is not `what`, and why."""
+    try:
+        return build(kind, data)
+    except ValueError as error:
+        raise UsageError(f"{where}: not {what} ({error})", "use the harness that wrote it") from None
+
+
+def build(kind: type[T], data: object, where: str = "") -> T:
+    """Return the dataclass that plain data describe; ValueError names the first key that is wrong.
+
+    `where` is the path of the data in their file. A key may be missing where its field has a default; no key may be
+    unknown, but for a class with `reads_part`. A class with `from_plain(data, where)` builds itself.
+    """
+    hint: Any = kind
+    built: T = _builder(hint)(data, where)
+    return built
+
+
+@cache
+def _builder(hint: Any) -> _Builder:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return lambda value, _: value
+    if plain := plain_types(hint):
+        return _of_type(plain)
+    if origin in (typing.Union, types.UnionType):
+        (kind,) = (one for one in arguments if one is not types.NoneType)
+        inner = _builder(kind)
+        return lambda value, where: None if value is None else inner(value, where)
+    if origin is tuple and arguments[1:] != (...,):
+        return _fixed(tuple(map(_builder, arguments)))
+    if origin in (tuple, Sequence):
+        return _repeated(arguments[0])
+    if origin is Mapping:
+        return _mapping(_builder(arguments[1]))
+    if hasattr(hint, "from_plain"):
+        own: _Builder = hint.from_plain
+        return own
+    return _choice(hint) if issubclass(hint, enum.Enum) else _object(hint)
+
+
+def plain_types(hint: Any) -> frozenset[type]:
+    """Return the types that values of a text, a number, a truth value or one of several of them may have; else none."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return _PLAIN.get(hint, frozenset())
+    found = [_PLAIN.get(one, frozenset()) for one in typing.get_args(hint)]
+    return frozenset().union(*found) if all(found) else frozenset()
+
+
+def _wrong(value: object, where: str, expected: str) -> ValueError:
+    return ValueError(f"{where or 'it'} is {_NAMES.get(type(value), type(value).__name__)}, not {expected}")
+
+
+def _of_type(plain: frozenset[type]) -> _Builder:
+    named = plain - {int} if float in plain else plain
+    expected = " or ".join(name for kind, name in _NAMES.items() if kind in named)
+
+    def build_plain(value: Any, where: str) -> Any:
+        if type(value) not in plain:
+            raise _wrong(value, where, expected)
+        return value
+
+    return build_plain
+
+
+def _choice(kind: type[enum.Enum]) -> _Builder:
+    def build_choice(value: Any, where: str) -> Any:
+        try:
+            return kind(value)
+        except ValueError:
+            raise ValueError(f"{where} = {value!r} is none of {', '.join(str(one.value) for one in kind)}") from None
+
+    return build_choice
+
+
+def _repeated(hint: Any) -> _Builder:
+    plain, inner = plain_types(hint), _builder(hint)
+
+    def build_repeated(value: Any, where: str) -> Any:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, where, "a list")
+        if plain and plain.issuperset(map(type, value)):  # most values are in such lists
+            return tuple(value)
+        return tuple(inner(item, f"{where}[{place}]") for place, item in enumerate(value))
+
+    return build_repeated
+
+
+def _fixed(inner: Sequence[_Builder]) -> _Builder:
+    def build_fixed(value: Any, where: str) -> Any:
+        if not isinstance(value, list | tuple) or len(value) != len(inner):
+            raise _wrong(value, where, f"a list of {len(inner)}")
+        return tuple(one(item, where) for one, item in zip(inner, value, strict=True))
+
+    return build_fixed
+
+
+def _mapping(inner: _Builder) -> _Builder:
+    def build_mapping(value: Any, where: str) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(value, where, "an object")
+        return {key: inner(item, f"{where}.{key}") for key, item in value.items()}
+
+    return build_mapping
+
+
+def _object(kind: type) -> _Builder:
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: _builder(hints[field.name]) for field in dataclasses.fields(kind)}
+    reads_part = getattr(kind, "reads_part", False)
+    required = [
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    ]
+
+    def build_object(value: Any, where: str) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(value, where, "an object")
+        prefix = f"{where}." if where else ""
+        for key in () if reads_part else value:
+            if key not in fields:
+                near = did_you_mean(str(key), fields).rstrip()
+                raise ValueError(f"{prefix}{key} is unknown{near and f'; {near}'}")
+        for key in required:
+            if key not in value:
+                raise ValueError(f"{prefix}{key} is missing")
+        return kind(**{key: fields[key](item, prefix + key) for key, item in value.items() if key in fields})
+
+    return build_object
