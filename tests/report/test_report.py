@@ -10,6 +10,7 @@ import pytest
 
 from harness.jtl.csv import Dropped
 from harness.report.files import write_report
+from harness.report.schema import generate
 from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
 from harness.report.warnings import CODES
 from harness.run.directory import RunDirectory, json_text
@@ -326,6 +327,12 @@ def test_the_schema_is_strict_and_describes_every_key():
         for name, described in schema["properties"].items():
             assert "description" in described or "$ref" in described, name
     assert all("description" in definition for definition in SCHEMA["$defs"].values())
+
+
+def test_the_schema_is_the_one_that_the_types_give():
+    assert generate.SCHEMA.read_text(encoding="utf-8") == generate.schema_text(), (
+        "run: python -m harness.report.schema.generate"
+    )
 
 
 def test_every_key_of_the_schema_stands_in_the_format_page():

@@ -1,0 +1,125 @@
+"""Writes summary.schema.json from the types of a run's JSON: `python -m harness.report.schema.generate`.
+
+The types say which keys there are and what may be null; fields.toml describes each key and narrows its values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.base.records import plain_types
+from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.report.warnings import CODES
+from harness.run.record import FORMAT_VERSION as RUN_VERSION
+
+FIELDS = Path(__file__).with_name("fields.toml")
+SCHEMA = Path(__file__).with_name("summary.schema.json")
+_WIDTH = 160
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+# What is known in the code, or cannot be written in TOML.
+_CONSTANTS: Mapping[str, Mapping[str, Any]] = {
+    "RunSummary.format_version": {"const": FORMAT_VERSION},
+    "RunRecord.format_version": {"const": RUN_VERSION},
+    "LoadRecord.is_auto": {"enum": [True, None]},
+    "Caveat.code": {"enum": list(CODES)},
+}
+
+
+def summary_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a run's JSON."""
+    schema = _Schema(tomllib.loads(FIELDS.read_text(encoding="utf-8")))
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "run-<series>_<n>.json"}
+    return {**head, **schema.of(RunSummary), "$defs": schema.definitions}
+
+
+def schema_text() -> str:
+    """Return the JSON Schema as the file holds it: what fits on a line is on one."""
+    return _text(summary_schema(), "") + "\n"
+
+
+def _text(value: Any, margin: str) -> str:
+    flat = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or (len(margin) + len(flat) < _WIDTH and '"properties": {' not in flat):
+        return flat
+    if isinstance(value, list):
+        lines = [_text(item, margin + " ") for item in value]
+    else:
+        lines = [f'"{key}": {_text(item, margin + " ")}' for key, item in value.items()]
+    opening, closing = "[]" if isinstance(value, list) else "{}"
+    return f"{opening}\n" + ",\n".join(f"{margin} {line}" for line in lines) + f"\n{margin}{closing}"
+
+
+class _Schema:
+    """Schemas of types; `definitions` are those of classes that fields.toml gives a `$ref`."""
+
+    def __init__(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
+        self._fields = fields
+        self.definitions: dict[str, Any] = {}
+
+    def of(self, hint: Any, without: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the schema of a type; of a dataclass `without` some of its fields."""
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if plain := plain_types(hint):
+            names = [name for kind, name in _TYPES.items() if kind in plain and not (kind is int and float in plain)]
+            return {"type": names[0] if len(names) == 1 else names}
+        if origin in (typing.Union, types.UnionType):
+            return _or_null(self.of(next(one for one in arguments if one is not types.NoneType)))
+        if origin is tuple and arguments[1:] != (...,):
+            inner = [self.of(one) for one in arguments]
+            return {"type": "array", "prefixItems": inner, "items": False, "minItems": len(inner)}
+        if origin is tuple:
+            return {"type": "array", "items": self.of(arguments[0])}
+        if origin is Mapping:
+            return {"type": "object", "additionalProperties": self.of(arguments[1])}
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return {"enum": [one.value for one in hint]}
+        return self._object(hint, without) if hint.__name__ in self._fields else {}
+
+    def _object(self, kind: Any, without: Sequence[str]) -> dict[str, Any]:
+        about = self._fields[kind.__name__]
+        hints = typing.get_type_hints(kind)
+        names = [field.name for field in dataclasses.fields(kind) if field.name not in without]
+        schema = {
+            "description": about["about"],
+            "type": "object",
+            "additionalProperties": False,
+            "required": names,
+            "properties": {name: self._property(kind.__name__, name, hints[name]) for name in names},
+        }
+        if "$ref" not in about:
+            return schema
+        self.definitions[about["$ref"]] = schema
+        return {"$ref": f"#/$defs/{about['$ref']}"}
+
+    def _property(self, kind: str, name: str, hint: Any) -> dict[str, Any]:
+        about = self._fields[kind].get(name, {})
+        about = {"description": about} if isinstance(about, str) else about
+        schema = self.of(hint, about.get("without", ()))
+        if not {"$ref", "description"} & {*schema, *about}:
+            raise KeyError(f"{kind}.{name} has no description in {FIELDS.name}")
+        about = {key: value for key, value in about.items() if key != "without"}
+        return _merged(_merged(about, schema), {**about, **_CONSTANTS.get(f"{kind}.{name}", {})})
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema or "properties" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _merged(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both, what is in `other` over `base`, objects in them likewise."""
+    both = {key: _merged(base[key], other[key]) for key in base if isinstance(base[key], dict) and key in other}
+    return {**base, **other, **both}
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(schema_text(), encoding="utf-8", newline="\n")
