@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 from harness.base.errors import UsageError
@@ -13,6 +14,14 @@ BYTES_PER_MB = 1024 * 1024
 MS_PER_S = 1000
 # From here on the two decimals of an average would be rounded to 10.00.
 _WHOLE_FROM_MS = 9.995
+
+
+def parse_date(text: str, where: str) -> str:
+    """Return a date such as 2026-11-20; UsageError, with `where` in front of the text, when it is none."""
+    try:
+        return datetime.date.fromisoformat(text.strip()).isoformat()
+    except ValueError:
+        raise UsageError(f"{where} {text}: not a date", "give one such as 2026-11-20") from None
 
 
 def parse_duration_s(text: str, name: str) -> float:

@@ -10,8 +10,8 @@ from pathlib import Path
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
-from harness.base.units import parse_whole_number
-from harness.history.acceptance import Acceptance, acceptances_csv, parse_metric, parse_since, with_one_more, without
+from harness.base.units import parse_date, parse_whole_number
+from harness.history.acceptance import Acceptance, acceptances_csv, parse_metric, with_one_more, without
 from harness.history.acceptance_files import read_acceptances, write_acceptances
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import Night, nights_of
@@ -52,7 +52,7 @@ def _asked(options: argparse.Namespace) -> Acceptance:
     if missing:
         raise UsageError(f"{' and '.join(missing)} missing", "./aggregate.py accept --help has examples")
     return Acceptance(
-        since=parse_since(options.since, "--since"),
+        since=parse_date(options.since, "--since"),
         plan=options.plan,
         users=None if options.users is None else parse_whole_number(options.users, "--users", 1, _USERS_MOST),
         profile=options.env,

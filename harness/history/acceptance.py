@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.units import parse_date
 from harness.compare.comparison import METRICS
 from harness.compare.conditions import Conditions
 
@@ -59,14 +59,6 @@ class Acceptance:
         return f"{', '.join(part for part in parts if part)} since {self.since}"
 
 
-def parse_since(text: str, where: str) -> str:
-    """Return the date as it was written, 2026-11-20; UsageError when it is none."""
-    try:
-        return datetime.date.fromisoformat(text.strip()).isoformat()
-    except ValueError:
-        raise UsageError(f"{where} {text}: not a date", "give the night as in 2026-11-20") from None
-
-
 def parse_metric(name: str, where: str) -> str:
     """Return the metric of a name such as p90 or median; UsageError when there is none."""
     metric = {**METRIC_NAMES, "median": "50"}.get(name)
@@ -94,7 +86,7 @@ def _parsed(rows: Iterator[list[str]], where: str) -> Iterator[Acceptance]:
             raise UsageError(f"{here} not a row of {','.join(_COLUMNS)}", "correct it, or ./aggregate.py accept --help")
         since, plan, users, profile, label, metric, reason = row
         yield Acceptance(
-            since=parse_since(since, here),
+            since=parse_date(since, here),
             plan=plan,
             users=int(users) if users else None,
             profile=profile or None,

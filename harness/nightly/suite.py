@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.base import units
-from harness.base.config import check_keys, did_you_mean, load_toml
+from harness.base.config import check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
 from harness.metrics.figures import TOTAL
 from harness.plan.thresholds import NAMES, Thresholds
@@ -132,7 +132,7 @@ def load_suite(path: Path) -> Suite:
         budget_s=budget_s,
         slack_s=units.parse_duration_s(str(data.get("slack", _SLACK)), f"{where}: slack"),
         metrics=_metrics(gate.get("metrics", _JUDGED_METRICS), f"{where} [gate] metrics"),
-        labels=_texts(gate.get("labels", _JUDGED_LABELS), f"{where} [gate] labels"),
+        labels=texts(gate.get("labels", _JUDGED_LABELS), f"{where} [gate] labels"),
         runs=tuple(runs),
     )
 
@@ -191,17 +191,9 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else units.number_text(value)
 
 
-def _texts(values: object, where: str) -> tuple[str, ...]:
-    assert isinstance(values, list | tuple)
-    for value in values:
-        if not isinstance(value, str):
-            raise UsageError(f"{where}: {value!r}", "give texts")
-    return tuple(values)
-
-
-def _metrics(values: object, where: str) -> tuple[str, ...]:
+def _metrics(values: Iterable[object], where: str) -> tuple[str, ...]:
     """Return the metrics as comparisons name them: p95 and the median are 95 and 50."""
-    names = _texts(values, where)
+    names = texts(values, where)
     if not names:
         raise UsageError(f"{where} = []: nothing would be judged", f"give some of: {', '.join(_METRICS)}")
     for name in names:

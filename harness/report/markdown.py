@@ -181,7 +181,8 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
     )
 
 
-def _image(picture: Picture, folder: str) -> str:
+def image(picture: Picture, folder: str) -> str:
+    """Return the Markdown of a chart that is in `folder`."""
     return f"![{cell(picture.alternative)}]({quote(folder)}/{picture.name})"
 
 
@@ -211,10 +212,10 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),
-        over_time=[_image(picture, folder) for picture in charts.over_time],
-        distribution=[_image(picture, folder) for picture in charts.distribution],
-        machine=[_image(picture, folder) for picture in charts.machine],
-        heap=[_image(picture, folder) for picture in charts.heap],
+        over_time=[image(picture, folder) for picture in charts.over_time],
+        distribution=[image(picture, folder) for picture in charts.distribution],
+        machine=[image(picture, folder) for picture in charts.machine],
+        heap=[image(picture, folder) for picture in charts.heap],
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_table(observed.usages, footnotes) if observed.usages else "",
         heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
@@ -222,7 +223,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         is_cloud_missing=run is not None and run.cloudwatch is not None,
-        cloud=[_image(picture, folder) for picture in charts.cloud],
+        cloud=[image(picture, folder) for picture in charts.cloud],
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         missing_logs=[cell(name) for name in observed.missing_logs],

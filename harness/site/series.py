@@ -21,8 +21,6 @@ from harness.system.heap import HeapSeries
 # Bars of the distribution grow by this factor, the same for every run, so that two can be laid one over the other.
 BAR_FACTOR = 1.1
 
-Values = Sequence[float | None]
-
 
 @dataclass(frozen=True)
 class Line:

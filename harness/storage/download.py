@@ -10,9 +10,7 @@ from typing import IO, Any
 
 from harness.base.errors import ServiceError
 from harness.storage.layout import StoredFile, parse_location
-from harness.storage.stream import NoObjectError, ObjectStream
-
-_CHUNK_BYTES = 1024 * 1024
+from harness.storage.stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
 
 
 class DamagedError(ServiceError):
@@ -32,8 +30,8 @@ def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[
         raw = ObjectStream(client, parse_location(url))
     except NoObjectError:
         raise DamagedError(f"{url}: is not there any more", "--figures-only may do without it") from None
-    with io.BufferedReader(raw, _CHUNK_BYTES) as stored, draft.open("wb") as out:
-        for data in _unpacked(stored, url) if file.is_packed else _plain(stored):
+    with io.BufferedReader(raw, CHUNK_BYTES) as stored, draft.open("wb") as out:
+        for data in _unpacked(stored, url) if file.is_packed else chunks(stored):
             size_bytes += len(data)
             if size_bytes > file.size_bytes:
                 break
@@ -46,17 +44,12 @@ def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[
     draft.replace(path)
 
 
-def _plain(stored: IO[bytes]) -> Iterator[bytes]:
-    while data := stored.read(_CHUNK_BYTES):
-        yield data
-
-
 def _unpacked(stored: IO[bytes], url: str) -> Iterator[bytes]:
     import zstandard
 
-    reader = zstandard.ZstdDecompressor().stream_reader(stored, read_size=_CHUNK_BYTES)
+    reader = zstandard.ZstdDecompressor().stream_reader(stored, read_size=CHUNK_BYTES)
     try:
-        while data := reader.read(_CHUNK_BYTES):
+        while data := reader.read(CHUNK_BYTES):
             yield data
     except zstandard.ZstdError:
         raise _damaged(url) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -283,11 +282,3 @@ class Wanted:
 def _names(key: RunKey) -> tuple[str, ...]:
     """Return what a run may be called: where two machines have the same, the run_id tells them apart."""
     return key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}"
-
-
-def parse_since(text: str) -> str:
-    """Return a date such as 2026-11-01; UsageError when it is none."""
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise UsageError(f"--since {text}: not a date", "give one such as 2026-11-01") from None

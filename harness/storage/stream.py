@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
 
 from harness.base.aws import client, errors_told
 from harness.base.errors import UsageError
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 4
 _PAUSE_S = 0.5
+CHUNK_BYTES = 1024 * 1024
+
+
+def chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield what a stream holds, a MB at a time."""
+    while data := stream.read(CHUNK_BYTES):
+        yield data
 
 
 class NoObjectError(UsageError):

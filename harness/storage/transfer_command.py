@@ -17,7 +17,7 @@ from harness.report.tables import table
 from harness.run.directory import RunDirectory
 from harness.run.measure import update_overview
 from harness.storage.command import LS, PUSH, endpoint_of
-from harness.storage.layout import SCHEME, ManifestError, RunKey, StoredRun, Wanted, parse_since
+from harness.storage.layout import SCHEME, ManifestError, RunKey, StoredRun, Wanted
 from harness.storage.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
 
 ALL = "all"
@@ -59,7 +59,7 @@ def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
         names=() if ALL in names else tuple(names),
         plan=options.plan,
         profile=options.env,
-        since=parse_since(options.since) if options.since else None,
+        since=units.parse_date(options.since, "--since") if options.since else None,
         last=units.parse_whole_number(options.last, "--last", 1, _LAST_MAX) if options.last else None,
     )
 

@@ -16,12 +16,12 @@ from typing import IO, Any
 from harness.base.errors import ServiceError, UsageError
 from harness.base.units import BYTES_PER_MB
 from harness.storage.layout import StoredFile
+from harness.storage.stream import chunks
 
 # S3 takes 5 MB and more but for the last part, and 10,000 of them.
 _PART_BYTES = 8 * BYTES_PER_MB
 _PARTS_MAX = 10_000
 _AT_ONCE = 4
-_CHUNK_BYTES = 1024 * 1024
 # One thread at one level makes the same bytes of the same file, so that the parts which are up already can be told.
 # A higher level takes twice as long and gains nothing: KillBill's JTL shrinks to 1/7.0 by level 1, to 1/6.3 by level 3.
 _LEVEL = 1
@@ -42,7 +42,7 @@ def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Ca
     metadata = {SUM_KEY: file.sha256}
     with source.open("rb") as stream:
         part_bytes = max(_PART_BYTES, -(-file.size_bytes // _PARTS_MAX))
-        parts = _parts(_packed(stream) if file.is_packed else _plain(stream), part_bytes, lambda: read(stream.tell()))
+        parts = _parts(_packed(stream) if file.is_packed else chunks(stream), part_bytes, lambda: read(stream.tell()))
         first, second = next(parts, b""), next(parts, None)
         if second is None:
             answer = client.put_object(**target, Body=first, ChecksumSHA256=_sum_of(first), Metadata=metadata)
@@ -58,16 +58,11 @@ def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Ca
     return sent_bytes
 
 
-def _plain(stream: IO[bytes]) -> Iterator[bytes]:
-    while data := stream.read(_CHUNK_BYTES):
-        yield data
-
-
 def _packed(stream: IO[bytes]) -> Iterator[bytes]:
     import zstandard
 
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compressobj()
-    for data in _plain(stream):
+    for data in chunks(stream):
         yield packer.compress(data)
     yield packer.flush()
 

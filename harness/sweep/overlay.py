@@ -7,13 +7,14 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.report.charts.gallery import Picture
+from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Sweep
 from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
-from harness.sweep.render import HEADS, PRINTS, image, knows, set_up
+from harness.sweep.render import HEADS, PRINTS, knows, set_up
 from harness.sweep.text import answer_text, doubts, findings, users_text
 
 # A table each.

@@ -9,6 +9,7 @@ from harness.base import units
 from harness.plan.goal import Goal
 from harness.report.charts.cloudwatch import cloud_level_tables
 from harness.report.charts.gallery import Picture
+from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.setup import setup_lines
 from harness.report.tables import cell, one_line, table
@@ -91,10 +92,6 @@ def sweep_report(
         notes=notes,
         caveats=[cell(text) for text in doubts(sweep, analysis)],
     )
-
-
-def image(picture: Picture, folder: str) -> str:
-    return f"![{cell(picture.alternative)}]({quote(folder)}/{picture.name})"
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:

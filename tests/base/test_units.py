@@ -62,3 +62,10 @@ def test_a_duration_is_printed_in_its_natural_units(seconds, text):
 )  # fmt: skip
 def test_an_average_below_10_ms_has_decimals(average_ms, text):
     assert units.average_text(average_ms) == text
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "1.11.2026"])
+def test_since_is_a_date(text):
+    assert units.parse_date("2026-11-01", "--since") == "2026-11-01"
+    with pytest.raises(UsageError, match=f"--since {text}: not a date"):
+        units.parse_date(text, "--since")

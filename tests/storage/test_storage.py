@@ -17,7 +17,6 @@ from harness.storage.layout import (
     parse_endpoint_url,
     parse_folder,
     parse_location,
-    parse_since,
     stored_runs,
 )
 from tests.support.factories import record
@@ -187,10 +186,3 @@ def test_runs_are_chosen_by_name_plan_profile_date_and_number(wanted, ids):
 def test_a_name_that_no_run_has_is_answered_with_one_that_may_be_meant():
     with pytest.raises(UsageError, match=r"b/run-11_1: no such run there; did you mean b/run-10_1\?"):
         Wanted(names=("b/run-11_1",)).of(stored_runs(SIZES))
-
-
-@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "1.11.2026"])
-def test_since_is_a_date(text):
-    assert parse_since("2026-11-01") == "2026-11-01"
-    with pytest.raises(UsageError, match="not a date"):
-        parse_since(text)
