@@ -117,7 +117,7 @@ def ensure_jmeter() -> Path:
 
 def ensure_charts() -> Path:
     """Return the folder with the site's chart library and its licences, fetched first if their stamp is old."""
-    source = ROOT / "harness" / "render" / "site" / "pom.xml"
+    source = ROOT / "harness" / "site" / "pom.xml"
 
     def assemble(draft: Path) -> None:
         _package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
