@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 # Read by the launcher of every Java from 9 on; it takes quotes, so that paths may have blanks.
 _JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+_UNWATCHED = "nothing watches the connections of the generators"
 _HEAP_NOT_READ_YET = "not known: the run did not come to its end"
 
 
