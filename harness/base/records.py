@@ -16,6 +16,7 @@ from harness.base.errors import UsageError
 T = TypeVar("T")
 _Builder = Callable[[Any, str], Any]
 
+_SHOWN_MOST = 60
 # By the type of a field: the types that its value may have. A whole number stays one where any number may be.
 _PLAIN: Mapping[Any, frozenset[type]] = {
     str: frozenset({str}),
@@ -80,6 +81,11 @@ def plain_types(hint: Any) -> frozenset[type]:
     return frozenset().union(*found) if all(found) else frozenset()
 
 
+def _shown(key: object) -> str:
+    """Return a key as a message shows it: on one line, and of a long one the beginning."""
+    return repr(key)[1:-1][:_SHOWN_MOST]
+
+
 def _wrong(value: object, where: str, expected: str) -> ValueError:
     return ValueError(f"{where or 'it'} is {_NAMES.get(type(value), type(value).__name__)}, not {expected}")
 
@@ -101,7 +107,8 @@ def _choice(kind: type[enum.Enum]) -> _Builder:
         try:
             return kind(value)
         except ValueError:
-            raise ValueError(f"{where} = {value!r} is none of {', '.join(str(one.value) for one in kind)}") from None
+            there = ", ".join(str(one.value) for one in kind)
+            raise ValueError(f"{where} = {repr(value)[:_SHOWN_MOST]} is none of {there}") from None
 
     return build_choice
 
@@ -132,7 +139,7 @@ def _mapping(inner: _Builder) -> _Builder:
     def build_mapping(value: Any, where: str) -> Any:
         if not isinstance(value, Mapping):
             raise _wrong(value, where, "an object")
-        return {key: inner(item, f"{where}.{key}") for key, item in value.items()}
+        return {key: inner(item, f"{where}.{_shown(key)}") for key, item in value.items()}
 
     return build_mapping
 
@@ -153,8 +160,8 @@ def _object(kind: type) -> _Builder:
         prefix = f"{where}." if where else ""
         for key in () if reads_part else value:
             if key not in fields:
-                near = did_you_mean(str(key), fields).rstrip()
-                raise ValueError(f"{prefix}{key} is unknown{near and f'; {near}'}")
+                near = did_you_mean(_shown(key), fields).rstrip()
+                raise ValueError(f"{prefix}{_shown(key)} is unknown{near and f'; {near}'}")
         for key in required:
             if key not in value:
                 raise ValueError(f"{prefix}{key} is missing")

@@ -52,6 +52,7 @@ def test_nested_data_become_dataclasses_tuples_and_enums():
         ({}, "name is missing"),
         ({"name": 5}, "name is a whole number, not a text"),
         ({"name": "a", "wheel": []}, "wheel is unknown; did you mean wheels?"),
+        ({"name": "a", "x\ny" + "z" * 100: 1}, "x\\ny" + "z" * 56 + " is unknown"),
         ({"name": "a", "is_fast": 1}, "is_fast is a whole number, not true or false"),
         ({"name": "a", "wheels": {}}, "wheels is an object, not a list"),
         ({"name": "a", "wheels": [{"size": 1}, {"size": True}]}, "wheels[1].size is true or false, not a number"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.records import build
 from harness.run.record import RunRecord
 from harness.system.heap import (
     SERIES_POINTS_KEPT,
@@ -115,7 +116,7 @@ def test_a_series_is_in_seconds_after_the_start_and_survives_json() -> None:
     shop, till = heap_series(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
     assert shop == HeapSeries("shop", (0.0, 1.0, 2.0), (100, 300, 400), (500, 1000, 1000), (4000, 4000, 4000))
     assert till == HeapSeries("till", (0.5,), (7,), (8,), (9,))
-    assert HeapSeries.from_json(json.loads(json.dumps(asdict(shop)))) == shop
+    assert build(HeapSeries, json.loads(json.dumps(asdict(shop)))) == shop
 
 
 def test_thinning_keeps_every_peak_and_trough_in_order() -> None:
