@@ -1,6 +1,6 @@
 """`scripts/bench verdicts`: runs each shipped plan several times at its defaults, and counts the verdicts.
 
-On an idle machine a good run is VALID: a DOUBTFUL one is a false doubt. Hours for all plans, so never part of all.
+On an idle machine a good run is VALID: a DOUBTFUL one is a false alarm. Hours for all plans, so never part of all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print a Markdown table of the verdicts and one of the aims; return 1 when a plan has too many false doubts.
+    """Print a Markdown table of the verdicts and one of the aims; return 1 when a plan has too many false alarms.
 
     StartError when a run does not come to a verdict.
     """

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from harness import entry
-from harness.report import warnings as caveats
 from harness.report.verdict import DOUBTFUL, VALID
-from harness.report.warnings import DOUBTS
+from harness.report.warnings import WarningCode
 from harness.run.other_runs import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,16 +73,22 @@ python = "python3"
 
 
 # What a run of some seconds may be DOUBTFUL for, on a machine that other tests share.
-DOUBTS_OF_SHORT_RUNS = frozenset(
-    DOUBTS[code]
-    for code in (caveats.NOT_STEADY, caveats.TOO_FEW_SAMPLES, caveats.OTHER_CPU, caveats.GENERATOR_CPU, caveats.STALL)
+REASONS_OF_SHORT_RUNS = frozenset(
+    code.brief
+    for code in (
+        WarningCode.NOT_STEADY,
+        WarningCode.TOO_FEW_SAMPLES,
+        WarningCode.OTHER_CPU,
+        WarningCode.GENERATOR_CPU,
+        WarningCode.STALL,
+    )
 )
 
 
 def check_short_run(verdict: Mapping[str, Any]) -> None:
     """Fail unless the verdict of a run's JSON is VALID, or DOUBTFUL for no more than being short on a busy machine."""
     assert verdict["state"] in (VALID, DOUBTFUL), verdict
-    assert set(verdict["reasons"]) <= DOUBTS_OF_SHORT_RUNS
+    assert set(verdict["reasons"]) <= REASONS_OF_SHORT_RUNS
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Whether two sides may be compared at all: what differs that must not, what makes a side invalid, what is in doubt."""
+"""Whether two sides may be compared at all: what differs that must not, what makes a side invalid, and its warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -11,7 +11,7 @@ from harness.compare.planning import RUNS_LEAST
 from harness.compare.result import MARKDOWN, RunResult
 from harness.metrics.ranks import least_p_value
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, MOSTLY_ERRORS_RATIO
-from harness.report.warnings import CLOSED_MODEL, DOUBTS, PLAN
+from harness.report.warnings import RunWarning, Severity, WarningCode
 from harness.run.record import FINISHED, RunRecord
 
 # More runs than a comparison of two groups usually has on both sides together.
@@ -91,7 +91,7 @@ def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> lis
     ]
 
 
-def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
+def comparison_warnings(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
     """Return what must be known of a comparison, in sentences: every warning of both sides is among them."""
     found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
     return [*found, *_of_targets((*base, *new)), *warnings_of([*base, *new])]
@@ -100,17 +100,17 @@ def caveats(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -
 def warnings_of(results: Sequence[RunResult]) -> list[str]:
     """Return the warnings of the runs, one line for all runs that have the same one.
 
-    First what the plan says of its own figures, such as that a stand-in takes the place of a system; then the doubts.
-    The warning that a load is a closed one is left out: it is true of nearly all of them.
+    First what the plan says of its own figures, such as that a stand-in replaces a system; then those that make a run
+    DOUBTFUL. Notes are left out: they are true of nearly all runs.
     """
-    of_plan = dict.fromkeys(one.text for run in results for one in run.caveats if one.code == PLAN)
-    lines: dict[tuple[str, str], dict[str, list[str]]] = {}
+    of_plan = dict.fromkeys(one.text for run in results for one in run.warnings if one.code == WarningCode.PLAN)
+    lines: dict[RunWarning, dict[str, list[str]]] = {}
     for result in results:
-        for caveat in result.caveats:
-            if caveat.code not in (CLOSED_MODEL, PLAN):
-                lines.setdefault((caveat.code, caveat.subject), {}).setdefault(caveat.text, []).append(result.name)
-    doubts_first = sorted(lines.items(), key=lambda line: line[0][0] not in DOUBTS)
-    found = [*of_plan, *(_line(texts) for _, texts in doubts_first)]
+        for warning in result.warnings:
+            if warning.severity is not Severity.NOTE and warning.code != WarningCode.PLAN:
+                lines.setdefault(replace(warning, text=""), {}).setdefault(warning.text, []).append(result.name)
+    doubtful_first = sorted(lines.items(), key=lambda line: line[0].severity is not Severity.DOUBTFUL)
+    found = [*of_plan, *(_line(texts) for _, texts in doubtful_first)]
     return found + [f"{result.name}: {remark}" for result in results for remark in result.remarks]
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare import planning
-from harness.compare.comparable import caveats, check_sides, doubtful_reasons, invalid_reasons, mismatches
+from harness.compare.comparable import check_sides, comparison_warnings, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.comparison import (
     CANNOT_TELL,
     ERRORS,
@@ -49,7 +49,7 @@ def compare(
 ) -> Comparison:
     """Return what the runs of the contender (`new`) say against those of the baseline.
 
-    UsageError when they are not of the same plan and load, unless `anyway`: then a caveat says so. With a DOUBTFUL run
+    UsageError when they are not of the same plan and load, unless `anyway`: then a warning says so. With a DOUBTFUL run
     on either side nothing is judged, unless `anyway`.
     """
     check_sides(base, new)
@@ -59,21 +59,21 @@ def compare(
             f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
     known = [f"Compared all the same, though not alike: {'; '.join(unlike)}."] if unlike else []
-    invalid, doubts = invalid_reasons(base, new), doubtful_reasons(base, new)
-    if doubts:
+    invalid, doubtful = invalid_reasons(base, new), doubtful_reasons(base, new)
+    if doubtful:
         known.append(
-            f"Judged all the same, though {'; '.join(doubts)}."
+            f"Judged all the same, though {'; '.join(doubtful)}."
             if anyway
             else "With a DOUBTFUL run nothing is judged, only shown. Leave it out, measure again, or pass --anyway "
             "(ANYWAY=1)."
         )
-    unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubts and not anyway else ""
+    unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubtful and not anyway else ""
     base_labels, new_labels = label_names(base), label_names(new)
     common = [label for label in base_labels if label in new_labels]
     has_total = any(result.total for result in base) and any(result.total for result in new)
     total = _judged(base, new, [TOTAL], thresholds, unjudged)[0] if has_total else None
     labels = _judged(base, new, common, thresholds, unjudged)
-    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid, () if anyway else doubts)
+    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid, () if anyway else doubtful)
     return Comparison(
         base=tuple(result.name for result in base),
         new=tuple(result.name for result in new),
@@ -83,7 +83,11 @@ def compare(
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
-        caveats=(*known, *_of_labels(base, new, base_labels, new_labels), *caveats(base, new, thresholds.alpha)),
+        caveats=(
+            *known,
+            *_of_labels(base, new, base_labels, new_labels),
+            *comparison_warnings(base, new, thresholds.alpha),
+        ),
         further_runs=further_runs,
     )
 
@@ -97,7 +101,7 @@ def metric_title(metric: str) -> str:
 def _of_labels(
     base: Sequence[RunResult], new: Sequence[RunResult], base_labels: Sequence[str], new_labels: Sequence[str]
 ) -> list[str]:
-    """Return the caveat that TOTAL is made of other requests on each side, where it is to more than 1 %."""
+    """Return the warning that TOTAL is made of other requests on each side, where it is to more than 1 %."""
     shares = [
         _share_of_labels(side, [label for label in labels if label not in others])
         for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
@@ -245,13 +249,13 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
 
 
 def _whole(
-    labels: Sequence[LabelComparison], invalid: Sequence[str], doubts: Sequence[str]
+    labels: Sequence[LabelComparison], invalid: Sequence[str], doubtful: Sequence[str]
 ) -> tuple[str, Sequence[str], int | None]:
     """Return the verdict on everything, its reasons, and how many more runs a side would be needed."""
     if invalid:
         return INVALID, invalid, None
-    if doubts:
-        return CANNOT_TELL, doubts, None
+    if doubtful:
+        return CANNOT_TELL, doubtful, None
     if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
         return REGRESSED, regressed, None
     open_ones = _sentences(labels, _is_open, _change_text)

@@ -58,7 +58,7 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The whole of it; `base` and `new` name the runs of each side, `caveats` are sentences."""
+    """The whole of it; `base` and `new` name the runs of each side, `caveats` (its key in JSON) are the warnings."""
 
     base: tuple[str, ...]
     new: tuple[str, ...]

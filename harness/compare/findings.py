@@ -14,7 +14,7 @@ from harness.compare.result import LabelResult, RunResult
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import CONFIDENCE, Shift
-from harness.report.warnings import P95_LEAST_SAMPLES, P99_LEAST_SAMPLES
+from harness.report.evidence import P95_LEAST_SAMPLES, P99_LEAST_SAMPLES
 
 # At least 50 samples of each side lie beyond a percentile that is judged.
 SAMPLES_LEAST: Mapping[str, int] = {

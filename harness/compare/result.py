@@ -12,7 +12,7 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.window import Window
 from harness.report.summary import RunSummary
 from harness.report.verdict import DOUBTFUL, INVALID, VALID, Verdict
-from harness.report.warnings import Caveat
+from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
 
@@ -74,7 +74,7 @@ class RunResult:
     total: LabelResult | None
     labels: tuple[LabelResult, ...]
     usages: tuple[Usage, ...] = ()
-    caveats: tuple[Caveat, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
     remarks: tuple[str, ...] = ()
     whole: LabelResult | None = None
     cloudwatch: CloudMetrics | None = None
@@ -108,7 +108,7 @@ class RunResult:
             total=LabelResult.of(load.total) if load else None,
             labels=tuple(LabelResult.of(label) for label in load.labels) if load else (),
             usages=summary.observed.usages,
-            caveats=summary.caveats,
+            warnings=summary.caveats,
             whole=LabelResult.of(summary.whole.total) if summary.whole else None,
             cloudwatch=summary.observed.cloudwatch,
         )

@@ -156,7 +156,8 @@ def outline(data: Mapping[str, Any], where: str) -> RunResult:
     try:
         load = next((group for group in data["groups"] if group["name"] == LOAD), None)
         found = {
-            **{key: data[key] for key in ("run", "verdict", "window", "origin_s", "caveats")},
+            **{key: data[key] for key in ("run", "verdict", "window", "origin_s")},
+            "warnings": data["caveats"],
             "name": data["source"],
             "kind": RUN,
             "total": _label(load["total"]) if load else None,

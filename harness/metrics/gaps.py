@@ -1,8 +1,8 @@
 """Finds gaps: intervals in which no sample ended although samples ended before and after them.
 
-A gap is reported only where it is long against what is usual in the same run: twice as long as the usual gap and more,
-and so long that chance cannot explain it at the rate of samples per active user (Poisson arrivals, one in a thousand
-runs). One user whose requests take ten seconds has no gaps, nor have users that think in step.
+A gap is reported only where it is long for its run: at least 2 s, at least 1 s longer than three times the usual gap,
+and longer than chance explains at the rate of samples per active user (Poisson arrivals, one in a thousand runs).
+One user whose requests take ten seconds has no gaps, nor have users that think in step.
 
 Samples that end after a gap either waited through it, so that the system stood still, or nothing accounts for the
 time: then rows are missing, the clock was set, or the file holds several runs. The sum of response times decides which:

@@ -28,7 +28,7 @@ _TOLD_ELSEWHERE = ("commit of the harness",)
 class Outcome:
     """How a run ended: OK, GOAL MISSED, DOUBTFUL, INVALID, INTERRUPTED, FAILED (no figures) or NOT RUN, and why.
 
-    A DOUBTFUL run that missed a goal is GOAL MISSED; its reasons have the doubts, too.
+    A DOUBTFUL run that missed a goal is GOAL MISSED; its reasons include those for DOUBTFUL, too.
     """
 
     run: NightRun
@@ -131,8 +131,8 @@ def _outcome(run: NightRun, load: Load, entries: Mapping[str, Entry]) -> Outcome
     if not verdict.goals_missed:  # only runs whose figures count have goals
         state = OK if verdict.state == VALID else verdict.state
         return Outcome(run, load, state, (*told, *verdict.reasons), result)
-    doubts = (f"{DOUBTFUL}: {'; '.join(verdict.reasons)}",) if verdict.reasons else ()
-    return Outcome(run, load, GOAL_MISSED, (*told, *verdict.goals_missed, *doubts), result)
+    doubtful = (f"{DOUBTFUL}: {'; '.join(verdict.reasons)}",) if verdict.reasons else ()
+    return Outcome(run, load, GOAL_MISSED, (*told, *verdict.goals_missed, *doubtful), result)
 
 
 def _load_result(

@@ -12,7 +12,7 @@ from harness.base import aws, units
 from harness.base.errors import UsageError
 from harness.cloudwatch.points import Answers, CloudMetrics
 from harness.cloudwatch.queries import CloudWatchSpec, Query, Span, calls_of, period_kept_s, queries_of, whole_periods
-from harness.report.charts.cloudwatch import cloud_doubts
+from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import observed_cloudwatch, summary_of_run, write_summary
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import RunSummary
@@ -117,4 +117,4 @@ def _told(found: CloudMetrics, source: str) -> list[str]:
     """Return what was found in lines of its own."""
     resources = units.plural(len(found.resources), "resource")
     stretch = f"counted are their periods from {found.from_s} to {found.to_s} s"
-    return [f"{source}: {resources} in CloudWatch, {stretch}", *cloud_doubts(found, source)]
+    return [f"{source}: {resources} in CloudWatch, {stretch}", *cloud_warnings(found, source)]

@@ -70,7 +70,7 @@ def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:
         "groups": [_group(group, percentiles) for group in view.groups],
         "whole": _group(view.whole, percentiles) if view.whole else None,
         "remarks": list(view.remarks),
-        "caveats": [asdict(caveat) for caveat in summary.caveats],
+        "caveats": [asdict(warning) for warning in summary.caveats],
         "dropped_count": summary.dropped_count,
         "dropped_first": [list(dropped) for dropped in summary.dropped_first],
     }

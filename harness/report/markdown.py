@@ -14,7 +14,8 @@ from harness.plan.goal import Goal
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
-from harness.report.footnotes import Footnotes, Place
+from harness.report.evidence import P95_LEAST_SAMPLES
+from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.selection import change_text
@@ -23,7 +24,7 @@ from harness.report.summary import RunSummary
 from harness.report.tables import GROUP_TITLES, cell, group_table, table
 from harness.report.template import filled
 from harness.report.verdict import headline, is_beyond
-from harness.report.warnings import P95_LEAST_SAMPLES
+from harness.report.warnings import Part
 from harness.run.record import OPEN
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.system.heap import HeapUse
@@ -31,10 +32,10 @@ from harness.system.heap import HeapUse
 # Of the load's tables beside the layout's own; few other groups have the samples for them.
 LOAD_PERCENTILES = ("95", "99")
 _COLUMN_PLACES = {
-    COUNT.key: Place.COUNT,
-    "p50_ms": Place.MEDIAN,
-    "p99_ms": Place.TAIL,
-    ERROR_RATIO.key: Place.ERRORS,
+    COUNT.key: Part.COUNT,
+    "p50_ms": Part.MEDIAN,
+    "p99_ms": Part.TAIL,
+    ERROR_RATIO.key: Part.ERRORS,
 }
 
 
@@ -55,7 +56,7 @@ def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
     places = dict(_COLUMN_PLACES)
     if load.total.sample_count < P95_LEAST_SAMPLES:
-        places["p95_ms"] = Place.TAIL
+        places["p95_ms"] = Part.TAIL
     columns = [
         replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
         for column in _load_columns(load)
@@ -66,7 +67,7 @@ def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
 
 
 def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]:
-    marks = {"load": notes.mark(Place.LOAD), "system": notes.mark(Place.SYSTEM)}
+    marks = {"load": notes.mark(Part.LOAD), "system": notes.mark(Part.SYSTEM)}
     lines = setup_lines(summary.run) if summary.run else []
     return [(name, value + marks.get(name, "")) for name, value in lines]
 
@@ -82,7 +83,7 @@ def _code_table(summary: RunSummary, notes: Footnotes) -> str:
     for code in summary.codes:
         if code.label in driven or code.error_count:
             is_success = code.label in driven and code.sample_count > code.error_count
-            mark = notes.mark(Place.CODE, code.code) if is_success else ""
+            mark = notes.mark(Part.CODE, code.code) if is_success else ""
             rows.append([cell(code.label), cell(code.code) + mark, str(code.sample_count), str(code.error_count)])
     return table(("label", "code", "count", "errors"), rows, text_columns=2) if rows else ""
 
@@ -112,16 +113,16 @@ def _failed_transactions(summary: RunSummary) -> str:
     return ", ".join(f"{cell(name)} {count}" for name, count in counts if count > 0)
 
 
-def _usage_place(process: str) -> Place | None:
+def _usage_part(process: str) -> Part | None:
     if process == HOST or process.startswith(f"{HOST} "):
-        return Place.HOST
-    return Place.GENERATOR if process == GENERATOR or process.startswith(GENERATOR_PREFIX) else None
+        return Part.HOST
+    return Part.GENERATOR if process == GENERATOR or process.startswith(GENERATOR_PREFIX) else None
 
 
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
     percent, megabytes = units.percent_text, units.mb_text
     name = "host, all processes" if usage.process == HOST else usage.process
-    place = _usage_place(usage.process)
+    place = _usage_part(usage.process)
     return [
         cell(name) + (notes.mark(place) if place else ""),
         percent(usage.cpu_cores_mean, 1),
@@ -177,7 +178,7 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
         return f"{counted} = {law.busy_users:.1f} users busy on average."
     return (
         f"{counted} = {law.busy_users:.1f} users busy; {law.active_users:.1f} were active on average, {law.peak_users} "
-        f"at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(Place.LAW)}"
+        f"at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(Part.LAW)}"
     )
 
 
@@ -197,9 +198,9 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         observed=observed,
         run=run,
         headline=cell(headline(summary.verdict)),
-        verdict_mark=footnotes.mark(Place.VERDICT),
+        verdict_mark=footnotes.mark(Part.VERDICT),
         setup=_setup_lines(summary, footnotes),
-        window_line=f"{describe(window)}{footnotes.mark(Place.WINDOW)}" if window.run_s else "",
+        window_line=f"{describe(window)}{footnotes.mark(Part.WINDOW)}" if window.run_s else "",
         change_line=_change_line(summary),
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",
@@ -207,7 +208,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         whole_table=group_table(whole, _load_columns(whole)) if whole else "",
         law_line=_law_line(summary, footnotes),
         generator_table=generator_table(summary.generators) if summary.generators else "",
-        generators_mark=footnotes.mark(Place.GENERATORS),
+        generators_mark=footnotes.mark(Part.GENERATORS),
         other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary) if summary.errors else "",

@@ -18,7 +18,7 @@ _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 
 
 def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
-    """Print a view's tables, the legend of their signs, what is left out, and its remarks and caveats."""
+    """Print a view's tables, the legend of their signs, what is left out, and its remarks and warnings."""
     console = Console(highlight=False)
     tables = [screen_table(group, columns, console.width, cell_len) for group in view.groups]
     if heading:
@@ -35,7 +35,7 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
         notes.append(f"no room for: {', '.join(left_out)}")
     for note in filter(None, notes):
         console.print(Text(note, style="dim"))
-    for text in (*view.remarks, *(caveat.text for caveat in view.summary.caveats)):
+    for text in (*view.remarks, *(warning.text for warning in view.summary.caveats)):
         console.print(Text(one_line(text)))
 
 

@@ -105,7 +105,7 @@ class Selection:
             if shown < there:
                 found.append(
                     f"TOTAL adds up {shown} of {units.plural(there, 'label')}: those in which --label "
-                    f"{self.pattern.pattern} is found. Caveats are of all."
+                    f"{self.pattern.pattern} is found. Warnings are of all."
                 )
         transactions = {label.label for group in groups for label in group.labels if label.is_transaction}
         apart = [group for group in groups if any(not label.is_transaction for label in group.labels)]

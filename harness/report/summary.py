@@ -18,8 +18,9 @@ from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import Pulse, Timeline
 from harness.metrics.window import Window, WindowSpec, find_window, parse_window
+from harness.report.evidence import Evidence, false_time
 from harness.report.verdict import Verdict, judge
-from harness.report.warnings import Caveat, Evidence, false_time, find_caveats, stalls_of
+from harness.report.warnings import RunWarning, find_warnings
 from harness.run.clock_steps import find_clock_step
 from harness.run.record import OPEN, RunRecord
 from harness.run.telemetry import Usage, UsageSeries
@@ -100,7 +101,7 @@ class RunSummary:
     timeline: Timeline | None
     littles_law: LittlesLaw | None
     observed: Observed
-    caveats: tuple[Caveat, ...]
+    caveats: tuple[RunWarning, ...]
     dropped_count: int
     dropped_first: tuple[tuple[int, str], ...]
     generators: tuple[GeneratorFigures, ...] = ()
@@ -206,7 +207,7 @@ def summarise(
             run, tally.whole_span_ms(), tally.back_ms, max((group.total.max_ms for group in groups), default=0)
         ),
     )
-    caveats = find_caveats(evidence)
+    warnings = find_warnings(evidence)
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,
@@ -218,7 +219,7 @@ def summarise(
             errors,
             load.total if load else None,
             load.labels if load else (),
-            caveats,
+            warnings,
             _peak_users(tally.pulse),
             false_time(evidence),
         ),
@@ -231,7 +232,7 @@ def summarise(
         timeline=_timeline(tally.pulse) if with_timeline else None,
         littles_law=law,
         observed=observed,
-        caveats=caveats,
+        caveats=warnings,
         dropped_count=dropped.count,
         dropped_first=tuple(dropped.first),
         generators=generators,
@@ -264,8 +265,7 @@ def _corrected(evidence: Evidence, total: LabelFigures) -> CorrectedTimes | None
     if evidence.is_open:
         return None
     think_time_s = evidence.run.load.think_time_s if evidence.run else 0.0
-    stalls = stalls_of(evidence.gaps, evidence.window)
-    return corrected_times(total.counts.histogram, stalls, think_time_s, tuple(total.percentiles_ms))
+    return corrected_times(total.counts.histogram, evidence.long_stalls, think_time_s, tuple(total.percentiles_ms))
 
 
 def _load_of(groups: Sequence[Group]) -> Group | None:

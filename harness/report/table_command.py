@@ -47,7 +47,7 @@ examples:
   ./aggregate.py table s3://bucket/prefix/…/samples.jtl.zst          out of S3, as a stream
 
 Times are milliseconds. Percentiles are exact, by the rule of JMeter's Aggregate Report. Labels of setUp and tearDown
-thread groups stand in tables of their own; the window cuts the load alone. Caveats stand below the table, or with csv,
+thread groups stand in tables of their own; the window cuts the load alone. Warnings are below the table, or with csv,
 json and jsonl on standard error. docs/format.md defines every column and key.
 
 exit codes: 0 fine; 2 wrong use or a file that cannot be understood (with --each the other files are shown still).
@@ -224,4 +224,4 @@ class _Printer:
 
 
 def _footnotes(view: View) -> Iterable[str]:
-    return [one_line(text) for text in (*view.remarks, *(caveat.text for caveat in view.summary.caveats))]
+    return [one_line(text) for text in (*view.remarks, *(warning.text for warning in view.summary.caveats))]

@@ -12,6 +12,7 @@ from harness.report.generators import generator_table
 from harness.report.summary import RunSummary
 from harness.report.tables import GROUP_TITLES, Rows, group_table, one_line, rows_of
 from harness.report.verdict import headline
+from harness.report.warnings import Severity
 
 # Signs, because colour alone says nothing to many eyes and to NO_COLOR.
 FAILED, SLOWEST = "!", "*"
@@ -28,7 +29,7 @@ GAP = 2
 
 
 def closing_text(summary: RunSummary, report_path: str) -> str:
-    """Return the last lines of a run: verdict, the load's figures, caveats but for the standing one, the report."""
+    """Return the last lines of a run: verdict, the load's figures, warnings without notes, the report."""
     load = summary.group(LOAD)
     lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
     if load:
@@ -36,9 +37,9 @@ def closing_text(summary: RunSummary, report_path: str) -> str:
         lines += [part.text for part in (summary.thirds, summary.corrected) if part]
     if summary.generators:
         lines += ["", generator_table(summary.generators)]
-    doubts = [caveat.text for caveat in summary.caveats if caveat.code != "closed-model"]
-    if doubts:
-        lines += ["", *(f"caveat: {text}" for text in doubts)]
+    warnings = [warning.text for warning in summary.caveats if warning.severity is not Severity.NOTE]
+    if warnings:
+        lines += ["", *(f"warning: {text}" for text in warnings)]
     return "\n".join([*lines, "", f"report: {report_path}"])
 
 

@@ -9,7 +9,7 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.plan.goal import Goal
-from harness.report.warnings import DOUBTS, Caveat
+from harness.report.warnings import RunWarning, Severity
 from harness.run.record import FINISHED, OPEN, RunRecord
 
 # Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
@@ -21,7 +21,7 @@ VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRU
 class Verdict:
     """VALID, DOUBTFUL, INVALID or INTERRUPTED, and why; of a VALID or DOUBTFUL run each goal, and whether it was met.
 
-    DOUBTFUL: the run did what was asked, but its numbers may not be the system's (`caveats.DOUBTS` lists the causes).
+    DOUBTFUL: the run did what was asked, but its numbers may not be the system's (a warning has that severity).
     INVALID: it did not do what was asked, or did not measure the system.
     """
 
@@ -60,13 +60,13 @@ def judge(
     errors: Sequence[ErrorKind] = (),
     counted: LabelFigures | None = None,
     labels: Sequence[LabelFigures] = (),
-    caveats: Sequence[Caveat] = (),
+    warnings: Sequence[RunWarning] = (),
     peak_users: int | None = None,
     false_time: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended.
 
-    `caveats` are those of the run; `peak_users` is the most users ever active at once, None where not known;
+    `warnings` are those of the run; `peak_users` is the most users ever active at once, None where not known;
     `false_time` says why its time stamps are wrong.
     Times are held against the goal in the window (`counted`, else `load`, and `labels`); errors always over all of the
     run.
@@ -78,9 +78,9 @@ def judge(
     reasons = reasons or _other_load(run, peak_users)  # a system that died kept users away
     if reasons or load is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
-    doubts = tuple(dict.fromkeys(DOUBTS[caveat.code] for caveat in caveats if caveat.is_doubt))
+    why = tuple(dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
     met, missed = _goals(load, counted or load, labels, run.goal if run else Goal(None, None))
-    return Verdict(DOUBTFUL if doubts else VALID, doubts, tuple(met), tuple(missed))
+    return Verdict(DOUBTFUL if why else VALID, why, tuple(met), tuple(missed))
 
 
 def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:

@@ -16,7 +16,7 @@ RUNS_BEFORE = 5
 
 
 def judged(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
-    """Return headline, caveats and, by label and metric, which figures became worse or better."""
+    """Return headline, warnings and, by label and metric, which figures became worse or better."""
     try:
         found = compare([base], [new], thresholds)
     except UsageError as error:

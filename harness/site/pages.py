@@ -161,7 +161,7 @@ class Site:
             "href": quote(page_path(entry.id)),
             "state": state_of(entry),
             "verdict": verdict_text(entry),
-            "doubt": _doubt(entry),
+            "doubtful_reason": _doubtful_reason(entry),
             "started": started,
             "started_at": entry.started_at,
             "users": users,
@@ -204,7 +204,7 @@ class Site:
         return prose(markdown, link_of, image_of), tuple(dict.fromkeys(shown))
 
 
-def _doubt(entry: Entry) -> str:
+def _doubtful_reason(entry: Entry) -> str:
     """Return why a run is DOUBTFUL, and empty of others: the row shows it, for its figures look like any others."""
     verdict = entry.result.verdict if entry.result else None
     return "; ".join(verdict.reasons) if verdict and verdict.state == DOUBTFUL else ""
@@ -244,7 +244,7 @@ def run_data(
         "users": users_text(run.load) if run else "",
         "setup": setup_lines(run) if run else [],
         "reasons": list(verdict.reasons) if verdict else [],
-        "caveats": [caveat.text for caveat in result.caveats],
+        "caveats": [warning.text for warning in result.warnings],
         "against": against or {},
         "end": window.run_s if window else 0,
         "band": [window.from_s, window.to_s] if window and is_cut else None,

@@ -136,7 +136,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
     if found.is_within is None or level.invalid:
         return found
     if level.doubtful:
-        reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubts)
+        reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubtful_reasons)
         runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
         is_are = "is" if len(level.doubtful) == 1 else "are"
         return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))

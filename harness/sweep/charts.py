@@ -29,7 +29,7 @@ _MARKERS = (
 )
 _CROSS = "m-4.5-4.5l9 9m0-9l-9 9"
 # A triangle that stands on the axis.
-_DOUBT = "m0-9l5 9h-10z"
+_DOUBTFUL = "m0-9l5 9h-10z"
 _CURVE_POINTS = 120
 _CAP_PX = 3
 # A goal farther above all figures than this would press them to the ground; the legend says where it is.
@@ -200,7 +200,7 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
         *(part for place, line in enumerate(lines) for part in _drawn(plot, line, place)),
         *_cliff(plot, marks.cliff, lines),
         *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
-        *(_shape(plot.x_px(users), plot.bottom, _DOUBT, f"bar c{svg.WARNING}") for users in marks.doubtful),
+        *(_shape(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
         *_knee(plot, marks.knee),
     ]
     about = f"{unit} over users. " + " ".join(_in_words(line) for line in lines)
@@ -229,7 +229,7 @@ def _mark_keys(
     if marks.invalid:
         keys.append(Key("INVALID", _cross_swatch))
     if marks.doubtful:
-        keys.append(Key("DOUBTFUL", _doubt_swatch))
+        keys.append(Key("DOUBTFUL", _doubtful_swatch))
     return keys
 
 
@@ -272,8 +272,8 @@ def _cross_swatch(x: float, y: float) -> str:
     return _shape(x + svg.SWATCH_PX / 2, y, _CROSS, f"line c{svg.WARNING}")
 
 
-def _doubt_swatch(x: float, y: float) -> str:
-    return _shape(x + svg.SWATCH_PX / 2, y, _DOUBT, f"bar c{svg.WARNING}")
+def _doubtful_swatch(x: float, y: float) -> str:
+    return _shape(x + svg.SWATCH_PX / 2, y, _DOUBTFUL, f"bar c{svg.WARNING}")
 
 
 def _shape(x: float, y: float, shape: str, style: str) -> str:

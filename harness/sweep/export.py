@@ -12,7 +12,7 @@ from harness.report.export import json_text
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import FIGURES, Level, Sweep
 from harness.sweep.pairs import SweepComparison
-from harness.sweep.text import answer_text, doubts
+from harness.sweep.text import answer_text, warnings_of
 
 FORMAT_VERSION = 1
 
@@ -51,7 +51,7 @@ def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
         "analysis": asdict(analysis),
         "levels": [_level(level) for level in sweep.levels],
         "missing_users": list(sweep.missing_users),
-        "caveats": doubts(sweep, analysis),
+        "caveats": warnings_of(sweep, analysis),
     }
 
 
@@ -63,7 +63,7 @@ def _level(level: Level) -> dict[str, Any]:
             {
                 "name": run.name,
                 "state": run.verdict.state if run.verdict else None,
-                "caveats": list(run.caveat_codes),
+                "caveats": list(run.warning_codes),
                 **asdict(run.figures),
             }
             for run in level.runs

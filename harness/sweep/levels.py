@@ -16,7 +16,7 @@ from harness.cloudwatch.points import CloudMetrics
 from harness.compare.result import LabelResult, RunResult
 from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.report.warnings import DOUBTS, TOO_FEW_SAMPLES
+from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, HARNESS, HOST, Usage
 from harness.sweep.record import SweepRecord
@@ -57,7 +57,7 @@ _COUNTS = ("sample_count", "error_count")
 
 @dataclass(frozen=True)
 class LevelRun:
-    """One run at a level; of published figures there is no verdict, no record, no caveat and no use of resources.
+    """One run at a level; of published figures there is no verdict, no record, no warning and no use of resources.
 
     `total` are the load's counts in the window, which intervals are made of.
     """
@@ -66,17 +66,17 @@ class LevelRun:
     figures: Figures
     verdict: Verdict | None = None
     record: RunRecord | None = None
-    caveat_codes: tuple[str, ...] = ()
+    warning_codes: tuple[str, ...] = ()
     usages: tuple[Usage, ...] = ()
     cloudwatch: CloudMetrics | None = None
     total: LabelResult | None = None
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def doubtful_reasons(self) -> tuple[str, ...]:
         """Why its figures may not be the system's, but for few samples; empty when it is not DOUBTFUL."""
         if self.verdict is None or self.verdict.state != DOUBTFUL:
             return ()
-        return tuple(reason for reason in self.verdict.reasons if reason != DOUBTS[TOO_FEW_SAMPLES])
+        return tuple(reason for reason in self.verdict.reasons if reason != WarningCode.TOO_FEW_SAMPLES.brief)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Level:
     @property
     def doubtful(self) -> tuple[LevelRun, ...]:
         """The runs that are DOUBTFUL for another reason than that they have few samples: intervals judge these."""
-        return tuple(run for run in self.counted if run.doubts)
+        return tuple(run for run in self.counted if run.doubtful_reasons)
 
     def range_of(self, figure: str) -> tuple[float, float] | None:
         """Return the least and the greatest of a figure over the runs that count; None with fewer than two."""
@@ -169,7 +169,7 @@ def level_run(result: RunResult) -> LevelRun:
             generator_cpu_cores=generator,
             system_cpu_cores=system,
         )
-    codes = tuple(caveat.code for caveat in result.caveats)
+    codes = tuple(warning.code for warning in result.warnings)
     return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages, result.cloudwatch, total)
 
 

@@ -15,7 +15,7 @@ from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Sweep
 from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
 from harness.sweep.render import HEADS, PRINTS, knows, set_up
-from harness.sweep.text import answer_text, doubts, findings, users_text
+from harness.sweep.text import answer_text, findings, users_text, warnings_of
 
 # A table each.
 _OVERLAID = ("rate_per_s", "average_ms", "p75_ms", "p90_ms", "p95_ms", "error_ratio")
@@ -74,15 +74,15 @@ def several_sweeps_report(
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
-        caveats=_caveats(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
+        warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
     )
 
 
-def _caveats(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
-    """Return every doubt once, with the sweeps that it is about."""
+def _warnings(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
+    """Return every warning once, with the sweeps that it concerns."""
     about: dict[str, list[str]] = {}
     for sweep, analysis in zip(sweeps, analyses, strict=True):
-        for text in doubts(sweep, analysis):
+        for text in warnings_of(sweep, analysis):
             about.setdefault(text, []).append(sweep.name)
     return [cell(f"{', '.join(names)}: {text}") for text, names in about.items()]
 

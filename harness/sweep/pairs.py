@@ -67,7 +67,7 @@ class SweepComparison:
     """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone.
 
     `verdicts` are there when the runs of the levels were compared, too, and then a `verdict` on all of them with its
-    `reason`, and in `caveats` the warnings of the runs.
+    `reason`, and in `caveats` (its key in JSON) the warnings of the runs.
     """
 
     base: str

@@ -15,13 +15,13 @@ from harness.report.setup import setup_lines
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.report.verdict import VALID
-from harness.report.warnings import LITTLES_LAW
+from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
-from harness.sweep.text import answer_text, counted_text, differing, doubts, findings, users_text
+from harness.sweep.text import answer_text, counted_text, differing, findings, users_text, warnings_of
 
 _Print = Callable[[float | None], str]
 
@@ -90,7 +90,7 @@ def sweep_report(
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
-        caveats=[cell(text) for text in doubts(sweep, analysis)],
+        warnings=[cell(text) for text in warnings_of(sweep, analysis)],
     )
 
 
@@ -159,7 +159,7 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     is_asked = {
         "success_rate_per_s": _has_errors(levels),
         "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
-        "cycle_ms": any(LITTLES_LAW in run.caveat_codes for run in sweep.runs),
+        "cycle_ms": any(WarningCode.LITTLES_LAW in run.warning_codes for run in sweep.runs),
     }
     columns = [
         (head, figure, show) for head, figure, show in COLUMNS if knows(levels, figure) and is_asked.get(figure, True)

@@ -1,38 +1,23 @@
-"""What a sweep shows, in words: the answer in one line, the findings, the doubts."""
+"""What a sweep shows, in words: the answer in one line, the findings, the warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
-from harness.report import warnings as caveats
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
+from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import RUNNING
 from harness.sweep.terminal import goal_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
 
-# Doubts of single runs that tell of the whole sweep; the reports of the runs have the others.
-_LEVEL_DOUBTS: Mapping[str, str] = {
-    caveats.GENERATOR_CPU: "the generator may be the bottleneck, not the system: its CPU was nearly used up",
-    caveats.SLOW_GENERATOR: "one generator was much slower than the others: it, not the system, may have been measured",
-    caveats.FAILING_GENERATOR: "one generator had many more errors than the others",
-    caveats.ABSENT_GENERATOR: "a generator came late or went early: it was not the load that was asked for",
-    caveats.UNWATCHED_GENERATOR: "the CPU of generators was not watched: they may have been the bottleneck",
-    caveats.CLOCKS_APART: "the clocks of generators were apart: users and rates are put together by them",
-    caveats.LITTLES_LAW: "Little's law is off: the generator, not the system, may have been measured",
-    caveats.HOST_CPU: "the machine was all but busy: response times include waiting for a core",
-    caveats.OTHER_CPU: "other processes used the machine",
-    caveats.OTHER_RUN: "another run was going on at the same time on the machine",
-    caveats.NOT_STEADY: "the run was not steady: its figures are of no one state",
-    caveats.DROPPED_ROWS: "records of the JTL could not be used",
-}
 _LEVELS_NAMED = 12
-# Doubts that the generator could ask as often as its users would have.
-_OF_THE_GENERATOR = (caveats.LITTLES_LAW, caveats.GENERATOR_CPU, caveats.SLOW_GENERATOR)
+# With one of these the generator may have sent fewer requests than its users would have.
+_OF_THE_GENERATOR = (WarningCode.LITTLES_LAW, WarningCode.GENERATOR_CPU, WarningCode.SLOW_GENERATOR)
 
 
 def users_text(levels: Iterable[int]) -> str:
@@ -52,7 +37,7 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
     starved = [
         level.users
         for level in sweep.levels
-        if any(code in run.caveat_codes for run in level.counted for code in _OF_THE_GENERATOR)
+        if any(code in run.warning_codes for run in level.counted for code in _OF_THE_GENERATOR)
     ]
     if starved:
         text += f" But at {users_text(starved)} the generator, not the system, may have been measured."
@@ -62,7 +47,9 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
 def counted_text(levels: Sequence[Level]) -> str:
     """Return which seconds the figures are of, and at which levels these are not steady."""
     text = "Times and rates are of the counted seconds of each run (without ramp-up, warm-up and tail)"
-    unsteady = [level.users for level in levels if any(caveats.NOT_STEADY in run.caveat_codes for run in level.counted)]
+    unsteady = [
+        level.users for level in levels if any(WarningCode.NOT_STEADY in run.warning_codes for run in level.counted)
+    ]
     if unsteady:
         text += f"; at {users_text(unsteady)} these are not steady"
     return f"{text}. Errors are of the whole run."
@@ -110,16 +97,16 @@ def _best(analysis: SweepAnalysis) -> str:
 
 def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
     """Return that the best throughput is of a DOUBTFUL run, where the answer names it; else nothing."""
-    doubts = {
+    reasons = {
         reason
         for level in sweep.levels
         if level.users == analysis.best_users
         for run in level.doubtful
-        for reason in run.doubts
+        for reason in run.doubtful_reasons
     }
-    if not doubts or analysis.answer.users is not None:
+    if not reasons or analysis.answer.users is not None:
         return ""
-    return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(doubts))}."
+    return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(reasons))}."
 
 
 def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
@@ -254,8 +241,8 @@ def _figure(value: float) -> str:
     return f"{value:.4g}"
 
 
-def doubts(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
-    """Return every doubt about a sweep as a sentence, the gravest first."""
+def warnings_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
+    """Return every warning about a sweep as a sentence, the most serious first."""
     return [
         *_of_plan(sweep),
         *_of_record(sweep),
@@ -301,10 +288,16 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
     stopped = [level.users for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {users_text(stopped)} are not counted."
-    for code, words in _LEVEL_DOUBTS.items():
-        hit = [level.users for level in levels if any(code in run.caveat_codes for run in level.counted)]
+    for code in WarningCode:
+        hit = [level.users for level in levels if any(_is_to_tell(code, run) for run in level.counted)]
         if hit:
-            yield f"At {users_text(hit)} {words} ({code})."
+            yield f"At {users_text(hit)} {code.brief} ({code})."
+
+
+def _is_to_tell(code: WarningCode, run: LevelRun) -> bool:
+    """Return whether a run has a warning that concerns its level, and that its verdict does not name."""
+    is_named = run.verdict is not None and code.brief in run.verdict.reasons
+    return bool(code.brief) and code in run.warning_codes and not is_named
 
 
 def _is_stopped(verdict: object) -> bool:
@@ -347,7 +340,4 @@ def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
             f"{analysis.answer.next_users} are not: repeat these levels."
         )
     if sweep.records:
-        yield (
-            "Closed model: a user waits for an answer before the next request, so a slow system is asked less often "
-            "and waiting is hidden. RATE=… drives at a fixed arrival rate."
-        )
+        yield WarningCode.CLOSED_MODEL.text

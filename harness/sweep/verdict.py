@@ -51,7 +51,7 @@ def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[
         return OK, "; ".join(_text(name, found) for name, found in known.items())
     if levels and all(level.verdict == OK for level in levels):
         return OK, "at every level"
-    return CANNOT_TELL, _doubt(regressed, known)
+    return CANNOT_TELL, _undecided(regressed, known)
 
 
 def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) -> tuple[float, float] | None:
@@ -86,7 +86,7 @@ def _users(levels: Sequence[int]) -> str:
     return ", ".join(str(users) for users in levels) + (" user" if list(levels) == [1] else " users")
 
 
-def _doubt(regressed: Sequence[LevelVerdict], known: dict[str, tuple[float, float]]) -> str:
+def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, tuple[float, float]]) -> str:
     if regressed:
         alone = _users([level.users for level in regressed])
         return f"worse at {alone} alone: one run a level does not tell, measure again with REPEAT=5"

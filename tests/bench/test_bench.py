@@ -108,7 +108,7 @@ RIGHT_TABLE = """\
 | b | 1 | 100 | 100 | 100 | 100 | 100 | 0.00 | 0 | 1.00 | 2.00 | ? |
 | TOTAL | 4 | 40 | 10 | 100 | 10 | 100 | 25.00 | 1 | 2.00 | 3.00 | ? |
 
-A caveat below the table.
+A warning below the table.
 """
 RIGHT_DASHBOARD = {
     "a": {"sampleCount": 3, "errorCount": 1, "meanResTime": 20.0, "minResTime": 10.0, "maxResTime": 40.0},

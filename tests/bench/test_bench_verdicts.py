@@ -9,7 +9,7 @@ def verdicts(valid_count: int, doubtful_count: int) -> list[Verdict]:
     return [Verdict(VALID, (), (), ())] * valid_count + [doubtful] * doubtful_count
 
 
-def test_a_plan_with_more_than_one_false_doubt_in_ten_misses_the_aim():
+def test_a_plan_with_more_than_one_false_alarm_in_ten_misses_the_aim():
     found = verdict_aims({"good": verdicts(9, 1), "bad": verdicts(8, 2)})
     assert [(aim.what, aim.measured, aim.is_met) for aim in found] == [
         ("good", "9 of 10 VALID", True),

@@ -19,7 +19,7 @@ from harness.cloudwatch.queries import (
     whole_periods,
 )
 from harness.metrics.window import STEADY, Window
-from harness.report.charts.cloudwatch import cloud_charts, cloud_doubts, cloud_level_tables, cloud_notes, cloud_table
+from harness.report.charts.cloudwatch import cloud_charts, cloud_level_tables, cloud_notes, cloud_table, cloud_warnings
 from harness.sweep.levels import Figures, LevelRun, levels_of
 
 OKAPI = Resource("ecs", "perf/okapi")
@@ -221,7 +221,7 @@ def test_missing_values_are_none_and_those_at_the_end_are_counted():
 def test_an_answer_that_cloudwatch_did_not_finish_is_named():
     lines = [HEAD, *rows("average", ("0.4",)), *rows("maximum", ("0.4",), "PartialData")]
     found = read_cloudwatch(lines, 6000, window(0, 60, 60))
-    assert cloud_doubts(found, "x") == ["CloudWatch did not call its answer complete for ECS perf/okapi."]
+    assert cloud_warnings(found, "x") == ["CloudWatch did not call its answer complete for ECS perf/okapi."]
 
 
 def test_torn_rows_are_as_good_as_missing_and_an_empty_file_says_nothing():
@@ -283,12 +283,12 @@ def test_a_table_has_average_and_range_and_na_for_what_is_not_there():
 
 def test_of_a_machine_without_agent_the_memory_is_named_as_not_known_and_not_the_machine():
     found = metrics(metric(MACHINE), metric(MACHINE, "memory_ratio", **NOTHING))
-    assert cloud_doubts(found, "tiny/run-01_1") == ["n/a: CloudWatch had nothing (EC2 i-0123456789abcdef0 memory %)."]
+    assert cloud_warnings(found, "tiny/run-01_1") == ["n/a: CloudWatch had nothing (EC2 i-0123456789abcdef0 memory %)."]
 
 
 def test_what_may_come_late_is_named_with_the_command_that_fetches_it():
     found = metrics(metric(points=2, missing_last=2), metric(DATABASE))
-    assert cloud_doubts(found, "tiny/run-01_1") == [
+    assert cloud_warnings(found, "tiny/run-01_1") == [
         "At the end up to 2 periods had no value (ECS perf/okapi): CloudWatch is minutes late, or got nothing any "
         "more; `./aggregate.py metrics tiny/run-01_1` fetches again."
     ]

@@ -27,19 +27,7 @@ from harness.metrics.window import ALL, STEADY, Window
 from harness.plan.goal import Goal
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, Verdict
-from harness.report.warnings import (
-    ABSENT_GENERATOR,
-    CLOSED_MODEL,
-    DOUBTS,
-    FAILING_GENERATOR,
-    FAST_WARM_UP,
-    HOST_CPU,
-    LITTLES_LAW,
-    NOT_STEADY,
-    PLAN,
-    SLOW_GENERATOR,
-    Caveat,
-)
+from harness.report.warnings import RunWarning, WarningCode
 from harness.run.record import RUNNING
 from tests.support.factories import closed_load, record
 from tests.support.results import batched, label_result, run_result
@@ -332,7 +320,7 @@ def test_labels_of_one_side_change_what_total_is_made_of():
     rare = run_result("C", label_result("Pay", sample_count=99), label_result("Odd", sample_count=1),
                       total=total(sample_count=100))  # fmt: skip
     found = compare([rare], [run_result("B", pay, total=total(sample_count=60))], LIMITS)
-    assert not any(caveat.startswith("TOTAL is not") for caveat in found.caveats)
+    assert not any(warning.startswith("TOTAL is not") for warning in found.caveats)
 
 
 def test_a_markdown_report_against_runs_is_shown_and_not_judged():
@@ -401,11 +389,15 @@ def test_a_run_is_not_compared_with_itself_nor_counted_twice():
         compare([one], [], LIMITS)
 
 
-def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
+def test_warnings_about_single_runs_and_about_their_order_are_passed_on():
     base = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("A", QUIET))]
     new = [replace(one, origin_s=200 + place) for place, one in enumerate(runs("B", QUIET))]
     new[0] = replace(
-        new[0], caveats=(Caveat(NOT_STEADY, "Not steady: it fell apart"), Caveat(CLOSED_MODEL, "Closed model"))
+        new[0],
+        warnings=(
+            RunWarning(WarningCode.NOT_STEADY, "Not steady: it fell apart"),
+            RunWarning(WarningCode.CLOSED_MODEL, "Closed model"),
+        ),
     )
     found = compare(base, new, LIMITS)
     assert found.caveats[0].startswith("All runs of one side were made before those of the other")
@@ -416,13 +408,17 @@ def test_doubts_about_single_runs_and_about_their_order_are_passed_on():
 
 def test_what_the_plan_says_of_its_figures_is_passed_on_once():
     note = "A stand-in takes the place of FOLIO: times say nothing about FOLIO."
-    base, new = ([replace(one, caveats=(Caveat(PLAN, note),)) for one in runs(name, QUIET)] for name in "AB")
+    base, new = (
+        [replace(one, warnings=(RunWarning(WarningCode.PLAN, note),)) for one in runs(name, QUIET)] for name in "AB"
+    )
     assert compare(base, new, LIMITS).caveats == (note,)
 
 
-@pytest.mark.parametrize("code", [ABSENT_GENERATOR, SLOW_GENERATOR, FAILING_GENERATOR])
-def test_a_generator_that_was_unlike_the_others_is_a_doubt_about_a_comparison(code):
-    base, new = ([run_result(name, total=total(), caveats=(Caveat(code, "one was unlike"),))] for name in "AB")
+@pytest.mark.parametrize(
+    "code", [WarningCode.ABSENT_GENERATOR, WarningCode.SLOW_GENERATOR, WarningCode.FAILING_GENERATOR]
+)
+def test_a_generator_that_was_unlike_the_others_is_a_warning_about_a_comparison(code):
+    base, new = ([run_result(name, total=total(), warnings=(RunWarning(code, "one was unlike"),))] for name in "AB")
     assert compare(base, new, LIMITS).caveats[1:] == ("A, B: one was unlike",)
 
 
@@ -457,12 +453,15 @@ def test_whatever_the_figures_are_there_is_a_finite_answer_and_a_reason():
             assert judged.low_ratio is None or judged.low_ratio <= (judged.high_ratio or 0.0)
 
 
-STEADY_NOT, LITTLE = Caveat(NOT_STEADY, "Not steady: it rises by 30 %."), Caveat(LITTLES_LAW, "The law is off.")
+STEADY_NOT, LITTLE = (
+    RunWarning(WarningCode.NOT_STEADY, "Not steady: it rises by 30 %."),
+    RunWarning(WarningCode.LITTLES_LAW, "The law is off."),
+)
 
 
-def doubtful(run: RunResult, *caveats: Caveat) -> RunResult:
-    reasons = tuple(DOUBTS[caveat.code] for caveat in caveats)
-    return replace(run, caveats=caveats, verdict=Verdict(DOUBTFUL, reasons, (), ()))
+def doubtful(run: RunResult, *warnings: RunWarning) -> RunResult:
+    reasons = tuple(warning.brief for warning in warnings)
+    return replace(run, warnings=warnings, verdict=Verdict(DOUBTFUL, reasons, (), ()))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5])
@@ -480,7 +479,7 @@ def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_figures_are_shown(fa
     assert compare(new, base, LIMITS).verdict == CANNOT_TELL
 
 
-def test_with_anyway_doubtful_runs_are_judged_and_the_doubts_are_caveats():
+def test_with_anyway_doubtful_runs_are_judged_and_a_warning_says_so():
     base, new = runs("A", QUIET), runs("B", [ms * 1.5 for ms in QUIET])
     base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
     found = compare(base, new, LIMITS, anyway=True)
@@ -495,12 +494,22 @@ def test_an_invalid_run_counts_for_more_than_a_doubtful_one():
     assert found.verdict == INVALID
 
 
-def test_every_warning_of_both_sides_is_a_caveat_and_runs_that_share_one_share_a_line():
-    stand_in = Caveat(PLAN, "Times of a stand-in say nothing about FOLIO.")
+def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_line():
+    stand_in = RunWarning(WarningCode.PLAN, "Times of a stand-in say nothing about FOLIO.")
     base, new = runs("A", QUIET), runs("B", QUIET)
-    base = [replace(one, caveats=(Caveat(CLOSED_MODEL, "Closed."), stand_in, Caveat(PLAN, "Other."))) for one in base]
+    base = [
+        replace(
+            one,
+            warnings=(
+                RunWarning(WarningCode.CLOSED_MODEL, "Closed."),
+                stand_in,
+                RunWarning(WarningCode.PLAN, "Other."),
+            ),
+        )
+        for one in base
+    ]
     new = [
-        replace(one, caveats=(stand_in, Caveat(HOST_CPU, f"The cores were {91 + place} % busy.")))
+        replace(one, warnings=(stand_in, RunWarning(WarningCode.HOST_CPU, f"The cores were {91 + place} % busy.")))
         for place, one in enumerate(new)
     ]
     assert compare(base, new, LIMITS).caveats == (
@@ -510,7 +519,10 @@ def test_every_warning_of_both_sides_is_a_caveat_and_runs_that_share_one_share_a
     )
 
 
-def test_the_doubts_come_before_the_other_warnings():
-    one = replace(run_result("A", total=total()), caveats=(Caveat(HOST_CPU, "Busy."), Caveat(FAST_WARM_UP, "Slower.")))
+def test_warnings_that_make_a_run_doubtful_come_first():
+    one = replace(
+        run_result("A", total=total()),
+        warnings=(RunWarning(WarningCode.HOST_CPU, "Busy."), RunWarning(WarningCode.FAST_WARM_UP, "Slower.")),
+    )
     warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).caveats if text[:2] == "A:"]
     assert warned == ["A: Slower.", "A: Busy."]

@@ -12,7 +12,7 @@ from harness.base.errors import EXIT_REGRESSED, UsageError
 from harness.cli import main
 from harness.report.files import summary_of_run
 from harness.report.notes import notes_of
-from harness.report.warnings import DOUBTS, LITTLES_LAW
+from harness.report.warnings import WarningCode
 from harness.run.directory import json_text
 from harness.sweep.record import SweepRun
 from tests.conftest import ROOT
@@ -26,7 +26,7 @@ CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwid
 """
 
 
-LAW = DOUBTS[LITTLES_LAW]
+LAW = WarningCode.LITTLES_LAW.brief
 START_MS = 1_700_000_000_000
 # Without allThreads nobody can tell that so few samples are not those of busy users, which would be a doubt.
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
@@ -198,7 +198,7 @@ def test_runs_of_other_users_are_refused_and_compared_anyway(compare, reports, c
     assert compare("run-07_1", "run-08_1", "--anyway") == 0
     text = capsys.readouterr().out
     assert "| load: users | 2 | 5 |" in text
-    assert "users 2 against 5" in text.split("## Caveats")[1]
+    assert "users 2 against 5" in text.split("## Warnings")[1]
 
 
 def test_labels_of_one_side_are_listed(compare, reports, capsys):
@@ -269,7 +269,7 @@ def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare,
     assert "8 users" in text
 
 
-def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_caveats(compare, reports, capsys):
+def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_listed(compare, reports, capsys):
     make_sweep(reports, "11", {1: 50, 2: 50})
     make_sweep(reports, "12", {1: 50, 2: 50})
     make_run(reports, "tiny/run-12_2", least_ms=50, users=2, is_doubtful=True)

@@ -156,10 +156,10 @@ def test_a_metric_that_neither_side_knows_has_no_row():
     assert len(rows(section(report(compared(label("TOTAL", unknown, metric())), ""), "The load"))) == 2
 
 
-def test_notes_and_caveats_stand_in_the_report():
+def test_notes_and_warnings_stand_in_the_report():
     text = report(compared(caveats=("Run-to-run noise is unseen.",)), "why: *pool*")
     assert "why: *pool*" in section(text, "Notes")
-    assert "- Run-to-run noise is unseen." in section(text, "Caveats")
+    assert "- Run-to-run noise is unseen." in section(text, "Warnings")
 
 
 def test_a_group_of_runs_is_titled_by_its_first():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.compare.comparable import caveats
+from harness.compare.comparable import comparison_warnings
 from harness.compare.setup_diff import setup_differences
 from harness.plan.spec import load_profile
 from harness.report.setup import setup_lines
@@ -84,13 +84,13 @@ def test_a_comparison_says_that_credentials_were_hashed_more_often():
     assert (difference.name, difference.base, difference.new) == ("tiny: shiro_hash_iterations", "1", "200000")
 
 
-def test_a_target_against_a_system_that_was_started_here_is_a_caveat_of_the_comparison():
+def test_a_target_against_a_system_that_was_started_here_is_a_warning_of_the_comparison():
     started = run_result("A", run=record(name="A"))
     target = run_result("B", run=record(name="B", target="http://127.0.0.1:8080", system_settings={}))
     text = "B drove a TARGET, whose settings are not known here, and A a system that was started here"
-    assert [said for said in caveats([started], [target], 0.05) if said.startswith(text)] != []
+    assert [said for said in comparison_warnings([started], [target], 0.05) if said.startswith(text)] != []
     for same in (started, target):
-        assert [said for said in caveats([same], [same], 0.05) if "TARGET" in said] == []
+        assert [said for said in comparison_warnings([same], [same], 0.05) if "TARGET" in said] == []
 
 
 def test_the_report_of_a_target_says_that_its_settings_are_not_known():

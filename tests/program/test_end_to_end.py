@@ -53,7 +53,7 @@ def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
     figures = dict(summary["run"]["dump_figures"])
     assert int(figures["live threads in KillBill after the load"]) > 20
     report = directory.with_suffix(".md").read_text()
-    for heading in ("Set-up", "Results", "Response codes", "CPU and memory", "Caveats", "Notes"):
+    for heading in ("Set-up", "Results", "Response codes", "CPU and memory", "Warnings", "Notes"):
         assert f"\n## {heading}\n" in report
     assert "Stripe's place is taken by a stand-in" in report
     assert str(tmp_path) not in report

@@ -83,7 +83,7 @@ def in_a_terminal(columns: int, *arguments: object, **environment: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
-def test_in_a_pipe_it_is_plain_markdown_with_the_caveats_below(samples):
+def test_in_a_pipe_it_is_plain_markdown_with_the_warnings_below(samples):
     done = table(samples)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -123,7 +123,7 @@ def test_with_each_a_bad_file_ends_with_code_2_and_the_others_are_shown_still(sa
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl"])
-def test_machine_formats_hold_nothing_else_and_caveats_go_to_standard_error(samples, form):
+def test_machine_formats_hold_nothing_else_and_warnings_go_to_standard_error(samples, form):
     done = table(samples, "--format", form)
     assert done.returncode == 0
     assert done.stderr.startswith(

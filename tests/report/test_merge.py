@@ -12,7 +12,7 @@ from harness.plan.goal import Goal
 from harness.report.files import summary_of_run, write_report
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.merge_files import merge
-from harness.report.warnings import ABSENT_GENERATOR, SEPARATE_CLOCKS
+from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory, json_text
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
 from harness.storage.layout import kept_names
@@ -94,7 +94,7 @@ def figures(summary, without=()):
         del generator["name"]
     data["generators"].sort(key=str)  # by address in the one, in the order given in the other
     data["codes"].sort(key=lambda code: (code["label"], code["code"]))
-    data["caveats"] = [caveat["code"] for caveat in data["caveats"] if caveat["code"] not in without]
+    data["caveats"] = [warning["code"] for warning in data["caveats"] if warning["code"] not in without]
     left_out = {"run", "source", "observed", "dropped_count", "dropped_first"}
     return {key: value for key, value in data.items() if key not in left_out}
 
@@ -123,7 +123,7 @@ def test_two_merged_runs_have_the_figures_of_one_distributed_run(tmp_path, two_r
     whole = summary_of_run(RunDirectory(folder))
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     assert directory.path == tmp_path / "reports" / "tiny" / "run-01_1"
-    without = (SEPARATE_CLOCKS, "dropped-rows", "generator-cpu", "host-cpu")
+    without = (WarningCode.SEPARATE_CLOCKS, "dropped-rows", "generator-cpu", "host-cpu")
     assert whole.verdict.state == "VALID"
     assert merged.verdict == replace(
         whole.verdict, state="DOUBTFUL", reasons=("the load generator used nearly all of the CPU",)
@@ -166,9 +166,9 @@ def test_the_bottleneck_on_one_generators_machine_is_told_with_its_name(tmp_path
         "host gen2",
         "generator gen2",
     ]
-    told = [caveat.text for caveat in merged.caveats if caveat.code == "generator-cpu"]
+    told = [warning.text for warning in merged.caveats if warning.code == "generator-cpu"]
     assert len(told) == 1
-    assert told[0].startswith("The generator used 95 % of the 2 cores of gen2 in the seconds that are counted")
+    assert told[0].startswith("The generator used 95 % of the 2 cores of gen2 in the measurement window")
     assert "generator gen2 [^" in directory.report.read_text()
 
 
@@ -223,9 +223,9 @@ def test_generators_that_hardly_overlapped_are_told(tmp_path):
         rows = [row("h:1", second, 1, 1) for second in range(first, first + 70)]
         run_folder(tmp_path / folder / "run-01_1", run_of(1, properties={"run_id": folder}), rows)
     _, merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None)
-    texts = {caveat.code: caveat.text for caveat in merged.caveats}
-    assert "By them all generators drove together for 10 of 130 s" in texts[SEPARATE_CLOCKS]
-    assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts[ABSENT_GENERATOR]
+    texts = {warning.code: warning.text for warning in merged.caveats}
+    assert "By these clocks all generators drove together for 10 of 130 s" in texts[WarningCode.SEPARATE_CLOCKS]
+    assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts[WarningCode.ABSENT_GENERATOR]
 
 
 @pytest.mark.parametrize(

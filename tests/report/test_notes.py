@@ -20,7 +20,7 @@ WORD = "the pool was 30 that day"
 
 def page(notes, count=1):
     rows = "\n".join(f"| run {number} | {number * 7} |" for number in range(count))
-    return f"# Report\n\n{rows}\n\n## Notes\n\n{NOTES_BEGIN}\n{notes}\n{NOTES_END}\n\n## Caveats\n\nNone.\n"
+    return f"# Report\n\n{rows}\n\n## Notes\n\n{NOTES_BEGIN}\n{notes}\n{NOTES_END}\n\n## Warnings\n\nNone.\n"
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_notes_survive_a_damaged_block(noted, damage):
     write_report(noted)
     again = noted.report.read_text(encoding="utf-8")
     assert WORD in notes_of(again)
-    assert again.count("## Caveats") == 1
+    assert again.count("## Warnings") == 1
     assert not list(noted.path.parent.glob("*.old*"))
     write_report(noted)
     assert noted.report.read_text(encoding="utf-8") == again
@@ -132,7 +132,9 @@ def test_a_file_that_is_no_utf8_is_refused_with_its_line(tmp_path):
 
 
 LINE = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
-WORDS = st.lists(st.one_of(LINE, st.sampled_from(("None.", "## Caveats", NOTES_BEGIN, NOTES_END, "", "| run 1 | 7 |"))))
+WORDS = st.lists(
+    st.one_of(LINE, st.sampled_from(("None.", "## Warnings", NOTES_BEGIN, NOTES_END, "", "| run 1 | 7 |")))
+)
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -12,7 +12,7 @@ from harness.jtl.csv import Dropped
 from harness.report.files import write_report
 from harness.report.schema import generate
 from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
-from harness.report.warnings import CODES
+from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory, json_text
 from tests.conftest import ROOT
 from tests.support.factories import closed_load, failed, record, sample, tally_of
@@ -119,7 +119,7 @@ def test_the_sections_stand_in_the_order_in_which_they_are_read(text):
     found = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert found == [
         "Set-up", "Results", "Response codes", "Errors by cause", "Over time", "Distribution of response times",
-        "CPU and memory", "JVM heap", "Exceptions", "Notes", "Caveats",
+        "CPU and memory", "JVM heap", "Exceptions", "Notes", "Warnings",
     ]  # fmt: skip
     assert text.index("**DOUBTFUL: ") < text.index("## Set-up")
 
@@ -182,14 +182,14 @@ def test_a_log_without_exceptions_is_none_and_a_system_without_logs_has_no_secti
 
 
 def test_every_footnote_is_pointed_at_and_they_are_numbered_in_the_order_of_the_page(text):
-    body, notes = text.split("## Caveats")
+    body, notes = text.split("## Warnings")
     numbers = [int(number) for number in re.findall(r"^\[\^(\d+)\]: ", notes, re.M)]
     assert numbers == list(range(1, len(numbers) + 1))
     first_seen = list(dict.fromkeys(int(number) for number in re.findall(r"\[\^(\d+)\]", body)))
     assert first_seen == numbers
 
 
-def test_caveats_stand_at_the_figures_that_they_concern(text):
+def test_warnings_stand_at_the_figures_that_they_concern(text):
     notes = {words.split(":")[0]: number for number, words in re.findall(r"^\[\^(\d+)\]: (.+)$", text, re.M)}
 
     def mark(start):
@@ -210,7 +210,7 @@ def test_caveats_stand_at_the_figures_that_they_concern(text):
     assert mark("176 samples") not in headline
 
 
-def test_a_doubt_that_is_text_of_the_system_cannot_break_the_page(tmp_path):
+def test_a_warning_with_text_of_the_system_cannot_break_the_page(tmp_path):
     made = run_directory(tmp_path, record(plan_notes=("*bold* [^1]: <b> | x",)))
     write_report(made)
     assert r"\*bold\* \[^1\]: \<b\> \| x" in made.report.read_text()
@@ -341,8 +341,9 @@ def test_every_key_of_the_schema_stands_in_the_format_page():
     assert sorted(name for name in names if f"`{name}`" not in text) == []
 
 
-def test_the_codes_of_caveats_in_the_schema_are_those_that_there_are():
-    assert tuple(SCHEMA["properties"]["caveats"]["items"]["properties"]["code"]["enum"]) == CODES
+def test_the_codes_of_warnings_in_the_schema_are_those_that_there_are():
+    codes = SCHEMA["properties"]["caveats"]["items"]["properties"]["code"]["enum"]
+    assert sorted(codes) == sorted(WarningCode)
 
 
 def test_a_course_is_a_line_of_the_json_so_that_it_stays_short(directory):

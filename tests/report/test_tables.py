@@ -192,7 +192,7 @@ def test_with_a_filter_total_adds_up_the_labels_shown_and_a_remark_says_so():
     assert (view.groups[0].total.sample_count, view.groups[0].total.average_ms) == (3, 50.0)
     assert view.remarks[0].startswith("DOUBTFUL: ")
     assert view.remarks[1:] == (
-        "TOTAL adds up 2 of 3 labels: those in which --label ^[AB]$ is found. Caveats are of all.",
+        "TOTAL adds up 2 of 3 labels: those in which --label ^[AB]$ is found. Warnings are of all.",
     )
 
 

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from harness.report.verdict import DOUBTFUL
-from harness.report.warnings import OTHER_RUN
+from harness.report.warnings import WarningCode
 from harness.run.other_runs import OtherRuns, registered
 from tests.conftest import ROOT
-from tests.report.test_caveats import caveats_of, summary_of
+from tests.report.test_warnings import summary_of, warnings_of
 from tests.run.test_run import run_json, samples_under_way
 from tests.support.factories import record, two_users
 
@@ -95,10 +95,10 @@ def test_the_folder_is_for_all_users_of_the_machine(folder):
         assert file.stat().st_mode & 0o044 == 0o044
 
 
-def test_a_run_beside_another_has_a_caveat_that_names_it():
-    text = caveats_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))[OTHER_RUN]
+def test_a_run_beside_another_has_a_warning_that_names_it():
+    text = warnings_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))[WarningCode.OTHER_RUN]
     assert text.startswith("Another run's load was on at the same time on this machine: lb/run-02_1, pid 7 of ann.")
-    assert OTHER_RUN not in caveats_of(two_users(), record())
+    assert WarningCode.OTHER_RUN not in warnings_of(two_users(), record())
     verdict = summary_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",))).verdict
     assert verdict.state == DOUBTFUL
     assert "another run was going on" in verdict.reasons

@@ -8,7 +8,7 @@ from harness.compare.result import RUN, LabelResult, RunResult
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
-from harness.report.warnings import CLOSED_MODEL, DOUBTS, TOO_FEW_SAMPLES, Caveat
+from harness.report.warnings import RunWarning, WarningCode
 from harness.run.telemetry import Usage
 from harness.sweep.analysis import Answer, analyse, answer, outcome
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
@@ -226,7 +226,7 @@ def test_a_run_gives_the_figures_of_its_window_and_the_errors_of_all_of_it():
         total=label("TOTAL", 100.0),
         labels=(label("a", 80.0), label("b", 120.0)),
         usages=(usage("jmeter", 0.5), usage("harness", 0.1), usage("web", 1.5), usage("db", 0.25), usage("host", 2.4)),
-        caveats=(Caveat(CLOSED_MODEL, "…"),),
+        warnings=(RunWarning(WarningCode.CLOSED_MODEL, "…"),),
         whole=label("TOTAL", 130.0, (7, 0.035)),
     )
     run = level_run(result)
@@ -234,7 +234,7 @@ def test_a_run_gives_the_figures_of_its_window_and_the_errors_of_all_of_it():
     assert (figures.average_ms, figures.p75_ms, figures.slowest_label_ms) == (100.0, 110.0, 120.0)
     assert (figures.error_count, figures.error_ratio) == (7, 0.035)
     assert (figures.generator_cpu_cores, figures.system_cpu_cores) == (0.5, 1.75)
-    assert run.caveat_codes == ("closed-model",)
+    assert run.warning_codes == ("closed-model",)
 
 
 def test_a_run_without_samples_or_telemetry_knows_nothing():
@@ -315,6 +315,6 @@ def test_a_doubtful_level_below_one_that_is_within_is_named():
 
 
 def test_a_run_doubtful_for_its_few_samples_alone_is_judged_by_its_interval():
-    few = Verdict(DOUBTFUL, (DOUBTS[TOO_FEW_SAMPLES],), (), ())
+    few = Verdict(DOUBTFUL, (WarningCode.TOO_FEW_SAMPLES.brief,), (), ())
     [level] = levels_of([measured(1, spread(100, 80), verdict=few)])
     assert outcome(level, P90).is_within is True

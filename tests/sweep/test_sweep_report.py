@@ -28,7 +28,7 @@ from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import CAPACITY, RUNNING, SweepRecord, SweepRun
 from harness.sweep.sources import find_sweeps, write_sweep_report
-from harness.sweep.text import answer_text, counted_text, doubts, findings
+from harness.sweep.text import answer_text, counted_text, findings, warnings_of
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 from tests.support.sweeps import DIRECT, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels
 
@@ -185,7 +185,8 @@ def test_a_level_on_which_one_of_the_generators_was_slow_is_told_with_the_answer
     summary = summarise(tally_of(samples), Dropped(), run.id, run)
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
     text = written(reports)
-    assert "- At 2 users one generator was much slower than the others" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("- DOUBTFUL at 2 users: "))
+    assert "one load generator was much slower than the others" in line
     assert "But at 2 users the generator, not the system, may have been measured.**" in text
 
 
@@ -247,7 +248,7 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     found = Sweep("x", doubted)
     [chart] = [one.svg for one in sweep_pictures(found, analyse(doubted, None)) if one.name == "throughput.svg"]
     assert "DOUBTFUL" in chart
-    assert "DOUBTFUL at 2 users: not steady." in doubts(found, analyse(doubted, None))
+    assert "DOUBTFUL at 2 users: not steady." in warnings_of(found, analyse(doubted, None))
     assert answer_text(found, analyse(doubted, None)).endswith("DOUBTFUL at 2 users: not steady.")
 
 

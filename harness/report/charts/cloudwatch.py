@@ -102,10 +102,10 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     lines.append(f"Averages are those of the periods' averages, ranges are of {readings}.")
     if ECS in kinds:
         lines.append("Of a service 100 % is what it reserves.")
-    return lines + cloud_doubts(found, source)
+    return lines + cloud_warnings(found, source)
 
 
-def cloud_doubts(found: CloudMetrics, source: str) -> list[str]:
+def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing of what was asked for, a sentence a line; nothing when all of it is there."""
     lines = []
     absent = [text for resource in found.resources if (text := _absent(found, resource))]

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.base.records import plain_types
 from harness.report.summary import FORMAT_VERSION, RunSummary
-from harness.report.warnings import CODES
+from harness.report.warnings import WarningCode
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
 
 FIELDS = Path(__file__).with_name("fields.toml")
@@ -29,7 +29,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "RunSummary.format_version": {"const": FORMAT_VERSION},
     "RunRecord.format_version": {"const": RUN_VERSION},
     "LoadRecord.is_auto": {"enum": [True, None]},
-    "Caveat.code": {"enum": list(CODES)},
+    "RunWarning.code": {"enum": [str(code) for code in WarningCode]},
 }
 
 

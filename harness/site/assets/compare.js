@@ -106,8 +106,8 @@ function setupOf(base, new_) {
   const names = [...new Set([...before.keys(), ...after.keys()])];
   const different = names.filter((name) => before.get(name) !== after.get(name) && !["started", "took"].includes(name));
   if (!different.length) {
-    const hasDoubts = [base, new_].some((run) => run.state !== "valid" && run.state !== "goal missed");
-    const words = hasDoubts ? "What was recorded is the same; the runs themselves are not beyond doubt." : "Nothing differs.";
+    const isDoubtful = [base, new_].some((run) => run.state !== "valid" && run.state !== "goal missed");
+    const words = isDoubtful ? "What was recorded is the same, but not every run is VALID." : "Nothing differs.";
     return section("Set-up", element("p", { textContent: words }));
   }
   const lines = different.map((name) => [cell(name, true), ...[before, after].map((one) => {
@@ -167,8 +167,8 @@ function chartsOf(base, new_) {
   return [...wanted.values()];
 }
 
-function caveatsOf(title, texts) {
-  const items = texts.map((caveat) => element("li", { textContent: caveat }));
+function warningsOf(title, texts) {
+  const items = texts.map((text) => element("li", { textContent: text }));
   return [element("h3", { textContent: title }), items.length ? element("ul", {}, ...items) : element("p", { textContent: "None." })];
 }
 
@@ -186,16 +186,16 @@ async function render() {
     const extent = extents(charts, [base.end, new_.end]);
     const figures = charts.map(() => element("figure", { className: "chart" }));
     const judged = judgementOf(base, new_);
-    const caveats = judged.caveats.length
-      ? caveatsOf("of both runs", judged.caveats)
-      : [...caveatsOf(base.id, base.caveats), ...caveatsOf(new_.id, new_.caveats)];
+    const warnings = judged.caveats.length
+      ? warningsOf("of both runs", judged.caveats)
+      : [...warningsOf(base.id, base.caveats), ...warningsOf(new_.id, new_.caveats)];
     place.replaceChildren(
       element("ul", {}, headOf(base, "base"), headOf(new_, "new")),
       verdictOf(base, new_, judged),
       setupOf(base, new_),
       figuresOf(base, new_, judged.marks),
       section("Courses", element("div", { className: "pair" }, ...figures)),
-      section("Caveats", ...caveats),
+      section("Warnings", ...warnings),
     );
     charts.forEach((chart, at) => drawChart(figures[at], { ...chart, extent: extent(chart), band: null }));
   } catch (error) {

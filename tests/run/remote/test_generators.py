@@ -19,7 +19,7 @@ from harness.plan.plan import effective_jmx
 from harness.plan.spec import ClosedLoad, OpenLoad, parse_target
 from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
-from harness.report.warnings import SEPARATE_CLOCKS
+from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
 from harness.run.remote.load import (
     Remote,
@@ -251,7 +251,7 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
     whole = summary_of_run(RunDirectory(directory))
     _, merged = merge(split(RunDirectory(directory), tmp_path), tmp_path / "merged", None)
     assert {one.name: one.most_users for one in whole.generators} == {first: 3, second: 2}
-    without = (SEPARATE_CLOCKS, "host-cpu", "generator-cpu", "other-cpu")
+    without = (WarningCode.SEPARATE_CLOCKS, "host-cpu", "generator-cpu", "other-cpu")
     # Only how busy the machine was may differ: of runs by themselves nobody adds up what they used.
     assert merged.verdict.state != "INVALID"
     assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)

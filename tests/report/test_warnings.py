@@ -1,4 +1,6 @@
-"""Doubts: when each is raised, when it is not, and that it says what to do."""
+"""Warnings: when each is raised, when it is not, and that it says what to do."""
+
+import re
 
 import pytest
 
@@ -7,7 +9,7 @@ from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
 from harness.report.summary import Observed, summarise
-from harness.report.warnings import CODES
+from harness.report.warnings import Part, RunWarning, Severity, WarningCode
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import Usage
 from tests.conftest import ROOT
@@ -19,30 +21,44 @@ def summary_of(samples, run=None, usage=(), dropped=None, **options):
     return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, Observed(usages=tuple(usage)), **options)
 
 
-def caveats_of(*arguments, **options):
-    return {caveat.code: caveat.text for caveat in summary_of(*arguments, **options).caveats}
+def warnings_of(*arguments, **options):
+    return {warning.code: warning.text for warning in summary_of(*arguments, **options).caveats}
 
 
 def usage(process, cores):
     return Usage(process, 10, cores, cores, cores, 10**9, 10**9, 10**9, 40)
 
 
-def test_every_code_stands_in_the_format_page():
+def test_the_format_page_lists_every_warning_and_no_other():
+    """Compare both ways: codes, and which of them make a run DOUBTFUL or are notes."""
     text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
-    assert [code for code in CODES if f"| `{code}` |" not in text] == []
+    section = text.split("\n### Warnings\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (?:\*\*(\w+)\*\*: )?", section, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(
+        (str(code), "" if code.severity is Severity.WARNING else code.severity.value) for code in WarningCode
+    )
+
+
+def test_a_warning_that_makes_a_run_doubtful_has_words_for_the_verdict():
+    assert [code for code in WarningCode if code.severity is Severity.DOUBTFUL and not code.brief] == []
+
+
+def test_a_code_of_another_version_is_a_plain_warning_at_the_verdict():
+    old = RunWarning("bad-weather", "It rains.")
+    assert (old.severity, old.concerns, old.brief) == (Severity.WARNING, (Part.VERDICT,), "")
 
 
 def test_busy_users_satisfy_littles_law():
     summary = summary_of(two_users(), record())
     assert summary.littles_law.ratio == pytest.approx(1.0, abs=0.03)
-    assert "littles-law" not in {caveat.code for caveat in summary.caveats}
+    assert "littles-law" not in {warning.code for warning in summary.caveats}
 
 
 def test_a_starved_client_breaks_littles_law_and_the_report_says_what_to_look_at():
     # The samples last 10 ms of every second: where were the two users for the rest?
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
-    text = caveats_of(samples, record())["littles-law"]
-    assert "in the seconds that are counted: 2.0 users were active on average, the samples account for 0.0" in text
+    text = warnings_of(samples, record())["littles-law"]
+    assert "in the measurement window: 2.0 users were active on average, the samples account for 0.0" in text
     # 50 samples of two users in 49.01 s: each came round every 2 · 49.01 / 50 s.
     assert "Users ÷ throughput is 1960 ms, mean response and think time 10 ms" in text
     assert "Look at its CPU" in text
@@ -50,23 +66,23 @@ def test_a_starved_client_breaks_littles_law_and_the_report_says_what_to_look_at
 
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
-    text = caveats_of(samples, record())["littles-law"]
+    text = warnings_of(samples, record())["littles-law"]
     assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
 
 
 def test_a_think_time_that_the_plan_tells_of_is_no_breach_of_littles_law():
     samples = [sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * turn, all_threads=1) for turn in range(50)]
     thinking = closed_load(users=1, think_time_s=0.9)
-    assert "littles-law" not in caveats_of(samples, record(load=thinking))
-    assert "littles-law" in caveats_of(samples, record(load=closed_load(users=1)))
+    assert "littles-law" not in warnings_of(samples, record(load=thinking))
+    assert "littles-law" in warnings_of(samples, record(load=closed_load(users=1)))
 
 
 def test_below_ten_seconds_littles_law_raises_an_alarm_only_when_it_is_off_by_half():
     # Two users of whom 1.6 are busy over 5 s; and 0.01.
     fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * turn, all_threads=2) for turn in range(10)]
-    assert "littles-law" not in caveats_of(fair, record())
+    assert "littles-law" not in warnings_of(fair, record())
     starved = [one._replace(elapsed_ms=5) for one in fair]
-    assert "littles-law" in caveats_of(starved, record())
+    assert "littles-law" in warnings_of(starved, record())
 
 
 def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
@@ -89,94 +105,94 @@ def test_users_who_were_all_there_outside_of_the_window_are_enough():
     assert summary.verdict.state != "INVALID"
 
 
-def test_a_202_that_counts_as_success_is_a_caveat():
-    text = caveats_of([sample(code="202")])["unexpected-success-code"]
-    assert text.startswith("Code 202 counts as success (Pay: 1 sample): what it began may not have been done")
+def test_a_202_that_counts_as_success_is_a_warning():
+    text = warnings_of([sample(code="202")])["unexpected-success-code"]
+    assert text.startswith("Code 202 counts as success (Pay: 1 sample): the work may not be complete")
 
 
-def test_labels_of_one_odd_code_share_a_caveat_and_the_usual_codes_and_failures_raise_none():
+def test_labels_of_one_odd_code_share_a_warning_and_the_usual_codes_and_failures_raise_none():
     samples = [sample(code="302"), sample("Visit", code="302"), sample(code="200"), sample(code="204"), failed()]
-    found = [caveat for caveat in summary_of(samples).caveats if caveat.code == "unexpected-success-code"]
-    assert [(caveat.subject, caveat.text.split(":")[0]) for caveat in found] == [
+    found = [warning for warning in summary_of(samples).caveats if warning.code == "unexpected-success-code"]
+    assert [(warning.subject, warning.text.split(":")[0]) for warning in found] == [
         ("302", "Code 302 counts as success (Pay")
     ]
     assert "Pay: 1 sample, Visit: 1 sample" in found[0].text
     assert "Assert on the code" in found[0].text
 
 
-def test_a_generator_that_eats_the_machine_is_a_caveat():
-    found = caveats_of(two_users(), record(), usage=(usage("jmeter", 1.7), usage("host", 1.9)))
-    assert "85 % of the 2 cores in the seconds that are counted" in found["generator-cpu"]
+def test_a_generator_that_eats_the_machine_is_a_warning():
+    found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.7), usage("host", 1.9)))
+    assert "85 % of the 2 cores in the measurement window" in found["generator-cpu"]
     assert "95 % busy" in found["host-cpu"]
     assert "a machine of its own" in found["host-cpu"]
 
 
 def test_of_a_system_elsewhere_the_hosts_cpu_is_the_generators_alone():
-    found = caveats_of(two_users(), record(target="http://shop"), usage=(usage("host", 1.9),))
+    found = warnings_of(two_users(), record(target="http://shop"), usage=(usage("host", 1.9),))
     assert "share" not in found["host-cpu"]
     assert "a larger machine" in found["host-cpu"]
 
 
 @pytest.mark.parametrize(("host_cores", "is_doubted"), [(1.29, False), (1.31, True)])
-def test_a_machine_that_others_work_on_is_a_caveat(host_cores, is_doubted):
+def test_a_machine_that_others_work_on_is_a_warning(host_cores, is_doubted):
     # Of two cores the run accounts for 1.1: what is over that by 10 % of both, 0.2, is doubted.
     run = (usage("jmeter", 0.3), usage("shop", 0.8))
-    found = caveats_of(two_users(), record(), usage=(usage("host", host_cores), *run))
+    found = warnings_of(two_users(), record(), usage=(usage("host", host_cores), *run))
     assert ("other-cpu" in found) is is_doubted
     if is_doubted:
         assert "are not listed used 10 % of the 2 cores" in found["other-cpu"]
-    assert "other-cpu" not in caveats_of(two_users(), record(), usage=run)  # the host is not known
+    assert "other-cpu" not in warnings_of(two_users(), record(), usage=run)  # the host is not known
 
 
-def test_an_idle_generator_is_no_caveat():
-    found = caveats_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
+def test_an_idle_generator_is_no_warning():
+    found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
     assert not {"generator-cpu", "host-cpu"} & set(found)
 
 
 def test_the_closed_model_is_said_and_the_open_one_is_not():
-    assert "RATE=" in caveats_of(two_users(), record())["closed-model"]
+    assert "RATE=" in warnings_of(two_users(), record())["closed-model"]
     open_load = closed_load(users=None, model="open", rate_per_s=2.0)
-    assert "closed-model" not in caveats_of(two_users(), record(load=open_load))
+    assert "closed-model" not in warnings_of(two_users(), record(load=open_load))
 
 
 @pytest.mark.parametrize(
     ("count", "words"),
     [
-        (999, "999 samples: too few for a 95 % line (1000) or a 99 % line (5000)."),
-        (1000, "1000 samples: too few for a 99 % line (5000)."),
-        (4999, "4999 samples: too few for a 99 % line (5000)."),
+        (999, "999 samples: too few for a p95 (1000) or p99 (5000)."),
+        (1000, "1000 samples: too few for a p99 (5000)."),
+        (4999, "4999 samples: too few for a p99 (5000)."),
     ],
 )
-def test_too_few_samples_for_the_last_percentiles_are_a_caveat(count, words):
-    assert caveats_of([sample()] * count)["few-samples"].startswith(words)
+def test_too_few_samples_for_the_last_percentiles_are_a_warning(count, words):
+    assert warnings_of([sample()] * count)["few-samples"].startswith(words)
 
 
-def test_enough_samples_are_no_caveat():
-    assert "few-samples" not in caveats_of([sample()] * 5000)
+def test_enough_samples_are_no_warning():
+    assert "few-samples" not in warnings_of([sample()] * 5000)
 
 
 @pytest.mark.parametrize(("elapsed_ms", "is_coarse"), [(4, True), (5, False)])
-def test_a_median_of_a_few_steps_of_the_clock_is_a_caveat(elapsed_ms, is_coarse):
-    assert ("coarse-clock" in caveats_of([sample(elapsed_ms=elapsed_ms)])) is is_coarse
+def test_a_median_of_a_few_steps_of_the_clock_is_a_warning(elapsed_ms, is_coarse):
+    assert ("coarse-clock" in warnings_of([sample(elapsed_ms=elapsed_ms)])) is is_coarse
 
 
-def test_failed_samples_among_those_counted_are_a_caveat():
-    assert "include 2 failed samples" in caveats_of([sample(), failed(), failed()])["errors-in-figures"]
+def test_failed_samples_among_those_counted_are_a_warning():
+    assert "include 2 failed samples" in warnings_of([sample(), failed(), failed()])["errors-in-figures"]
 
 
-def test_dropped_rows_are_a_caveat_with_their_first_line_numbers():
+def test_dropped_rows_are_a_warning_with_their_first_line_numbers():
     dropped = Dropped()
     for line in range(1, 9):
         dropped.note(line, "torn record")
-    text = caveats_of([sample()], dropped=dropped)["dropped-rows"]
-    assert "8 records could not be used (line 1: torn record; line 2: torn record; " in text
+    text = warnings_of([sample()], dropped=dropped)["dropped-rows"]
+    assert "8 records of the JTL could not be used (line 1: torn record; line 2: torn record; " in text
     assert " and more)" in text
     assert "Look at these lines" in text
 
 
 def test_a_run_that_is_not_steady_says_what_to_do():
     window = Window("steady", 0, 50, 50, 50, is_steady=False, reason="response times did not settle")
-    text = caveats_of(two_users(), window=window)["not-steady"]
+    text = warnings_of(two_users(), window=window)["not-steady"]
     assert text.startswith("Not steady: response times did not settle. ")
     assert "--window FROM..TO" in text
 
@@ -190,32 +206,32 @@ def seconds_of(averages_ms):
 
 
 @pytest.mark.parametrize(("warm_up_ms", "is_doubted"), [(79, True), (80, False), (300, False)])
-def test_a_warm_up_faster_than_what_is_counted_is_a_caveat(warm_up_ms, is_doubted):
+def test_a_warm_up_faster_than_what_is_counted_is_a_warning(warm_up_ms, is_doubted):
     samples = seconds_of([10] * 10 + [warm_up_ms] * 20 + [100] * 70)  # ramp, warm-up, what is counted
     counted = tally_of(samples[30:])
     window = Window("steady", 30, 100, 70, 100, ramp_cut_s=10, warm_up_cut_s=20, is_steady=True)
-    found = caveats_of(samples, window=window, counted=counted)
+    found = warnings_of(samples, window=window, counted=counted)
     assert ("fast-warm-up" in found) is is_doubted
     if is_doubted:
-        assert "The 20 s left out as warm-up were faster, 79 ms on average against 100 ms" in found["fast-warm-up"]
+        assert "The excluded warm-up of 20 s was faster than the measurement window, 79 ms on average against 100 ms" in found["fast-warm-up"]
 
 
-def test_a_file_over_more_than_a_month_is_a_caveat_and_has_no_course_over_time():
+def test_a_file_over_more_than_a_month_is_a_warning_and_has_no_course_over_time():
     samples = [sample(start_ms=0), sample(start_ms=40 * 24 * 3600 * 1000)]
     summary = summary_of(samples, record())
     assert summary.timeline is None
-    assert "more than 31 days" in next(caveat.text for caveat in summary.caveats if caveat.code == "long-span")
+    assert "more than 31 days" in next(warning.text for warning in summary.caveats if warning.code == "long-span")
 
 
-def test_a_bare_jtl_has_no_caveat_about_a_run():
-    assert set(caveats_of(two_users(), usage=(usage("host", 2.0),))) == {"few-samples"}
+def test_a_bare_jtl_has_no_warning_about_a_run():
+    assert set(warnings_of(two_users(), usage=(usage("host", 2.0),))) == {"few-samples"}
 
 
-def test_the_parts_of_a_sample_that_jmeter_writes_beside_it_are_a_caveat():
+def test_the_parts_of_a_sample_that_jmeter_writes_beside_it_are_a_warning():
     samples = [sample("Cart"), sample("Cart-0"), sample("Cart-1"), sample("Pay-0")]
-    text = caveats_of(samples)["sub-samples"]
-    assert "the request that they are part of (Cart): TOTAL counts both" in text
-    assert "sub-samples" not in caveats_of([sample("Cart"), sample("Cart-1"), sample("Pay-0")])
+    text = warnings_of(samples)["sub-samples"]
+    assert "beside their request (Cart): TOTAL counts both" in text
+    assert "sub-samples" not in warnings_of([sample("Cart"), sample("Cart-1"), sample("Pay-0")])
 
 
 @pytest.mark.parametrize(("elapsed_ms", "is_off"), [(100, True), (2000, False)])
@@ -229,7 +245,7 @@ def test_what_samples_in_flight_at_the_ends_of_a_window_can_do_is_no_breach_of_l
     samples = sorted([*first, *second], key=lambda one: one.end_ms)
     summary = summary_of(samples, record())
     assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
-    assert ("littles-law" in {caveat.code for caveat in summary.caveats}) is is_off
+    assert ("littles-law" in {warning.code for warning in summary.caveats}) is is_off
 
 
 def driven(name, ahead_ms, is_local):
@@ -239,7 +255,7 @@ def driven(name, ahead_ms, is_local):
 def test_generators_elsewhere_are_not_watched_and_their_clocks_may_be_apart():
     here = driven("127.0.0.1:1099", 499, True)
     there = driven("10.0.0.7:1099", -500, False)
-    found = caveats_of(two_users(), record(generators=(here, there)))
+    found = warnings_of(two_users(), record(generators=(here, there)))
     assert found["unwatched-generator"].startswith("The CPU and memory of 10.0.0.7:1099 were not watched")
-    assert "(behind it where negative): 10.0.0.7:1099 -500 ms." in found["clocks-apart"]
-    assert not {"unwatched-generator", "clocks-apart"} & set(caveats_of(two_users(), record(generators=(here,))))
+    assert "(negative: behind it): 10.0.0.7:1099 -500 ms." in found["clocks-apart"]
+    assert not {"unwatched-generator", "clocks-apart"} & set(warnings_of(two_users(), record(generators=(here,))))

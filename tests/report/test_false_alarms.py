@@ -1,12 +1,9 @@
-"""How often a run that nothing is wrong with is called DOUBTFUL, and that docs/format.md marks the doubts."""
+"""How often a run that nothing is wrong with is called DOUBTFUL."""
 
-import re
 from random import Random
 
 import pytest
 
-from harness.report.warnings import CODES, DOUBTS
-from tests.conftest import ROOT
 from tests.support.good_runs import good_run
 
 # At most 3 in 100 good runs may be DOUBTFUL.
@@ -28,11 +25,3 @@ def test_of_300_good_runs_few_are_doubtful_and_none_is_invalid():
     verdicts = states(300)
     assert {verdict.state for verdict in verdicts} <= {"VALID", "DOUBTFUL"}
     assert sum(verdict.state == "DOUBTFUL" for verdict in verdicts) <= MOST_RATIO * len(verdicts)
-
-
-def test_the_table_of_caveats_in_the_docs_has_every_code_and_marks_the_doubts():
-    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
-    section = text.split("\n### Caveats\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", section, flags=re.MULTILINE)
-    assert sorted(code for code, _ in rows) == sorted(CODES)
-    assert {code for code, when in rows if when.startswith("**doubt**: ")} == set(DOUBTS)

@@ -1,0 +1,311 @@
+"""The evidence for warnings: what a run's samples, seconds and records show, and the values for a warning's text.
+
+Each function below the dataclass yields the values for one text per case found, and nothing where all is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.base import units
+from harness.jtl.csv import Dropped
+from harness.metrics.figures import CodeCount, LabelFigures
+from harness.metrics.gaps import Gap
+from harness.metrics.generators import GeneratorFigures
+from harness.metrics.littles_law import LittlesLaw
+from harness.metrics.timeline import SPAN_MAX_S
+from harness.metrics.window import Window
+from harness.run.clock_steps import ClockStep
+from harness.run.record import OPEN, RunRecord
+from harness.run.telemetry import Usage
+
+LITTLES_LAW_TOLERANCE = 0.10
+# Users are counted per second: over a shorter time the first and last second alone make the difference.
+LITTLES_LAW_LEAST_S = 10.0
+# Off by this factor it is a finding over any time; below a second users are not counted.
+LITTLES_LAW_FACTOR = 1.5
+LITTLES_LAW_FACTOR_LEAST_S = 1.0
+# A closed load that stood still for so long, or for this share of the window, has too few slow samples.
+STALL_LEAST_S = 3.0
+STALL_RATIO = 0.05
+# The throughput is false when more than this share of the run has no sample that ended or waited.
+GAP_INVALID_RATIO = 0.10
+# Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
+COARSE_CLOCK_MS = 5
+# The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
+P95_LEAST_SAMPLES = 1_000
+P99_LEAST_SAMPLES = 5_000
+# With fewer samples the 95 % interval of a p90 reaches from the p84 to beyond the p95 (order statistics, binomial).
+LEAST_SAMPLES = 100
+# Without a goal for errors: above this share, times of failures are too much of every figure.
+MANY_ERRORS_RATIO = 0.10
+EXPECTED_SUCCESS_CODES = ("200", "201", "204")
+ACCEPTED_CODE = "202"
+# A warm-up is slower than what follows. One that was this much faster is the good time before a system slowed down.
+FAST_WARM_UP_RATIO = 0.8
+_LABELS_NAMED = 5
+_GAPS_NAMED = 3
+# How JMeter names the first part of a sample: GET /-0 beside GET /.
+_FIRST_SUB_SAMPLE = "-0"
+
+# The values for the places of a warning's text; `subject` is the response code that the warning concerns.
+Values = Mapping[str, str]
+# No values are needed: the text is complete.
+FOUND: Values = {}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What warnings are found in: of a run, or of a bare JTL (`run` is None).
+
+    `load` is the TOTAL of the load in the window, and `law` and `usages` are of the window; `codes` are those of the
+    labels that were driven, over all of the run. `warm_up_ms` is the average of the warm-up that was left out, and of
+    the window. `is_span_known` is False where a clock was set. `longest_ms` is the load's slowest sample in all of the
+    run, and so are `gaps` and `clock_step`.
+    """
+
+    run: RunRecord | None
+    load: LabelFigures | None
+    codes: tuple[CodeCount, ...]
+    law: LittlesLaw | None
+    usages: tuple[Usage, ...]
+    dropped: Dropped
+    window: Window
+    warm_up_ms: tuple[float, float] | None
+    is_span_known: bool
+    generators: tuple[GeneratorFigures, ...] = ()
+    longest_ms: int | None = None
+    gaps: tuple[Gap, ...] = ()
+    clock_step: ClockStep | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are sent at their time, however slow the answers are."""
+        return self.run is not None and self.run.load.model == OPEN
+
+    @property
+    def holes(self) -> tuple[Gap, ...]:
+        """The gaps that no waiting explains."""
+        return tuple(gap for gap in self.gaps if not gap.is_waited)
+
+    @property
+    def stalls(self) -> tuple[Gap, ...]:
+        """The gaps in which the system stood still."""
+        return tuple(gap for gap in self.gaps if gap.is_waited)
+
+    @property
+    def long_stalls(self) -> tuple[Gap, ...]:
+        """The stalls that overlap the window; none where they are too short to make the run DOUBTFUL."""
+        window = self.window
+        stalls = tuple(gap for gap in self.stalls if gap.from_s < window.to_s and gap.to_s > window.from_s)
+        total_s = sum(gap.length_s for gap in stalls)
+        longest_s = max((gap.length_s for gap in stalls), default=0.0)
+        return stalls if longest_s >= STALL_LEAST_S or total_s > STALL_RATIO * window.length_s else ()
+
+
+def false_time(evidence: Evidence) -> list[str]:
+    """Return why the run is INVALID: its time stamps do not cover the time that it took, or rows are missing."""
+    if evidence.run is None:
+        return []
+    step, holes = evidence.clock_step, evidence.holes
+    if step and step.is_large:
+        return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are false"]
+    hole_s = sum(gap.length_s for gap in holes)
+    if holes and evidence.dropped.count:
+        return [f"samples of about {units.duration_text(hole_s)} are missing from the JTL: {_gaps_text(holes)}"]
+    if holes and hole_s > GAP_INVALID_RATIO * evidence.window.run_s:
+        what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
+        return [f"{what}, and no sample waited: rows are missing, or a clock was set"]
+    return []
+
+
+def _signed(seconds: float) -> str:
+    return f"{'+' if seconds > 0 else '−'}{units.duration_text(abs(seconds))}"
+
+
+def _gaps_text(gaps: Sequence[Gap]) -> str:
+    named = ", ".join(f"{gap.from_s} s to {gap.to_s} s" for gap in gaps[:_GAPS_NAMED])
+    return f"{named} and {units.plural(len(gaps) - _GAPS_NAMED, 'more')}" if len(gaps) > _GAPS_NAMED else named
+
+
+def clock_step(evidence: Evidence) -> Iterator[Values]:
+    """Yield where a clock was set, as the record or the rows show it, and what to do."""
+    step = evidence.clock_step
+    if step and evidence.run:
+        yield {
+            "where": f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}. Throughput, "
+            "seconds and Little's law are wrong by that",
+            "advice": "Have NTP slew the clock instead of setting it, and run again.",
+        }
+    elif step:
+        yield {
+            "where": f"In the JTL {step.evidence}: a clock was set, or several files were put together. Throughput may "
+            "be wrong",
+            "advice": "Give the files one by one: ./aggregate.py table FILE FILE adds them up.",
+        }
+
+
+def hole(evidence: Evidence) -> Iterator[Values]:
+    """Yield how long the gaps are that no waiting explains, where they are, and the throughput without them."""
+    holes, load, rest = evidence.holes, evidence.load, ""
+    if not holes:
+        return
+    hole_s = sum(gap.length_s for gap in holes)
+    if load and load.rate_per_s and evidence.window.length_s == evidence.window.run_s:
+        rest_s = load.sample_count / load.rate_per_s - hole_s
+        rest = f" Without it the throughput is {load.sample_count / rest_s:.1f} req/s." if rest_s >= 1 else ""
+    yield {"length": units.duration_text(hole_s), "gaps": _gaps_text(holes), "rest": rest}
+
+
+def appended(evidence: Evidence) -> Iterator[Values]:
+    """Yield the lines of further headers."""
+    if evidence.dropped.header_lines:
+        yield {"lines": ", ".join(map(str, evidence.dropped.header_lines))}
+
+
+def _stall_values(evidence: Evidence) -> Values:
+    longest = max(evidence.stalls, key=lambda gap: gap.length_s)
+    users = "" if longest.user_count is None else f" while {units.plural(longest.user_count, 'user')} were active"
+    return {"length": units.duration_text(longest.length_s), "users": users, "gaps": _gaps_text(evidence.stalls)}
+
+
+def stall(evidence: Evidence) -> Iterator[Values]:
+    """Yield the stalls of a closed load that are long enough to hide slow samples."""
+    if evidence.long_stalls and not evidence.is_open:
+        yield _stall_values(evidence)
+
+
+def pause(evidence: Evidence) -> Iterator[Values]:
+    """Yield all other stalls."""
+    if evidence.stalls and (evidence.is_open or not evidence.long_stalls):
+        yield _stall_values(evidence)
+
+
+def long_span(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many days the samples of one run may span, where they span more."""
+    if not evidence.is_span_known:
+        yield {"days": str(SPAN_MAX_S // (24 * 3600))}
+
+
+def unsteady(evidence: Evidence) -> Iterator[Values]:
+    """Yield why the window is not steady."""
+    if evidence.is_span_known and evidence.window.reason:
+        yield {"why": evidence.window.reason}
+
+
+def fast_warm_up(evidence: Evidence) -> Iterator[Values]:
+    """Yield the averages of the warm-up and of the window, where the warm-up was the faster one."""
+    if evidence.warm_up_ms and evidence.warm_up_ms[0] < FAST_WARM_UP_RATIO * evidence.warm_up_ms[1]:
+        before, counted = (units.average_text(average) for average in evidence.warm_up_ms)
+        yield {"seconds": str(evidence.window.warm_up_cut_s), "before": before, "counted": counted}
+
+
+def dropped_rows(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many records could not be used, and the first of them."""
+    dropped = evidence.dropped
+    if dropped.count:
+        more = " and more" if dropped.count > len(dropped.first) else ""
+        yield {"records": units.plural(dropped.count, "record"), "first": f"{dropped.first_text}{more}"}
+
+
+def sub_samples(evidence: Evidence) -> Iterator[Values]:
+    """Yield the labels whose parts have rows of their own."""
+    labels = dict.fromkeys(code.label for code in evidence.codes)
+    doubled = [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]
+    if doubled:
+        yield {"labels": ", ".join(doubled[:_LABELS_NAMED]) + (", …" if len(doubled) > _LABELS_NAMED else "")}
+
+
+def failed_samples(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many samples of the window failed."""
+    if evidence.load and evidence.load.error_count:
+        yield {"samples": units.plural(evidence.load.error_count, "failed sample")}
+
+
+def many_errors(evidence: Evidence) -> Iterator[Values]:
+    """Yield the share of failed samples where it is large and no goal limits it."""
+    load, goal = evidence.load, evidence.run.goal.error_ratio if evidence.run else None
+    if load and goal is None and load.error_ratio > MANY_ERRORS_RATIO:
+        yield {"percent": units.percent_text(load.error_ratio)}
+
+
+def too_few_samples(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many samples there are where any average depends on chance."""
+    if evidence.load and evidence.load.sample_count < LEAST_SAMPLES:
+        yield {"samples": units.plural(evidence.load.sample_count, "sample"), "least": str(LEAST_SAMPLES)}
+
+
+def few_samples(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many samples there are, and the percentiles that need more."""
+    if evidence.load and evidence.load.sample_count < P99_LEAST_SAMPLES:
+        count, least = evidence.load.sample_count, f"p99 ({P99_LEAST_SAMPLES})"
+        if count < P95_LEAST_SAMPLES:
+            least = f"p95 ({P95_LEAST_SAMPLES}) or {least}"
+        yield {"samples": units.plural(count, "sample"), "least": least}
+
+
+def coarse_clock(evidence: Evidence) -> Iterator[Values]:
+    """Yield the median where a step of the clock is much of it."""
+    if evidence.load and evidence.load.median_ms < COARSE_CLOCK_MS:
+        yield {"median": f"{evidence.load.median_ms}"}
+
+
+def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
+    """Yield each unusual response code that counts as success, and the labels that were answered with it."""
+    by_code: dict[str, list[CodeCount]] = {}
+    for code in evidence.codes:
+        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
+            by_code.setdefault(code.code, []).append(code)
+    for name, codes in by_code.items():
+        named = ", ".join(
+            f"{code.label}: {units.plural(code.sample_count - code.error_count, 'sample')}"
+            for code in codes[:_LABELS_NAMED]
+        )
+        more = f" and {units.plural(len(codes) - _LABELS_NAMED, 'more label')}" if len(codes) > _LABELS_NAMED else ""
+        advice = (
+            "the work may not be complete when the answer comes. Let the plan wait for its end, or assert on it."
+            if name == ACCEPTED_CODE
+            else "nothing checked that it is the expected answer. Assert on the code in the plan."
+        )
+        what = f"Code {name}" if name else "No code"
+        yield {"what": what, "labels": f"{named}{more}", "advice": advice, "subject": name}
+
+
+def plan_notes(evidence: Evidence) -> Iterator[Values]:
+    """Yield what the plan says of its own figures."""
+    yield from ({"note": note} for note in (evidence.run.plan_notes if evidence.run else ()))
+
+
+def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
+    """Return whether the law is off by more than the two ends of the window can cause.
+
+    A sample counts where it ends: one in flight at the window's beginning counts whole, one at its end not at all.
+    """
+    at_the_ends = load.average_ms / units.MS_PER_S / law.over_s
+    if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends:
+        return True
+    if law.over_s < LITTLES_LAW_FACTOR_LEAST_S:
+        return False
+    return law.ratio + at_the_ends < 1 / LITTLES_LAW_FACTOR or law.ratio - at_the_ends > LITTLES_LAW_FACTOR
+
+
+def broken_law(evidence: Evidence) -> Iterator[Values]:
+    """Yield both sides of Little's law of a closed load where they differ; not where the time itself is wrong."""
+    run, law, load = evidence.run, evidence.law, evidence.load
+    # Users of an open load come and go within a second: the samples do not show how many were active.
+    if run is None or evidence.is_open or evidence.clock_step or evidence.holes:
+        return
+    if law and load and _is_off(law, load):
+        yield {
+            "active": f"{law.active_users:.1f}",
+            "busy": f"{law.busy_users:.1f}",
+            "round_ms": units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S),
+            "accounted_ms": units.average_text(load.average_ms + run.load.think_time_s * units.MS_PER_S),
+        }
+
+
+def closed_model(evidence: Evidence) -> Iterator[Values]:
+    """Yield that users wait for their answers."""
+    if evidence.run and not evidence.is_open:
+        yield FOUND

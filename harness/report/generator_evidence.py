@@ -1,0 +1,197 @@
+"""Evidence of load generators and of the machines of a run: the values for the texts of warnings about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from harness.base import units
+from harness.metrics.generators import GeneratorFigures
+from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
+from harness.run.record import GeneratorRecord
+from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, process_at
+
+GENERATOR_CPU_RATIO = 0.80
+HOST_CPU_RATIO = 0.90
+# A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
+OTHER_CPU_RATIO = 0.10
+# Generators of one load differ by chance: an average of 200 samples as scattered as response times are by a seventh.
+SLOW_GENERATOR_RATIO = 1.5
+SLOW_GENERATOR_LEAST_SAMPLES = 200
+# One sample of half a minute raises an average, but not a p90.
+SLOW_GENERATOR_P90_RATIO = 1.1
+FAILING_GENERATOR_RATIO = 2.0
+FAILING_GENERATOR_LEAST_RATIO = 0.01
+FAILING_GENERATOR_LEAST_ERRORS = 10
+# Generators start within a second or two of each other. One that is absent for longer than this changes the load.
+ABSENT_LEAST_S = 5.0
+ABSENT_RATIO = 0.02
+# Charts over time have whole seconds: half of one puts every second sample into another second.
+CLOCKS_APART_MS = 500
+
+
+def separate_clocks(evidence: Evidence) -> Iterator[Values]:
+    """Yield of a merged run how long all generators drove together, by their own clocks."""
+    generators = evidence.generators
+    if generators and evidence.run and evidence.run.is_merged:
+        first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
+        together_s = min(one.last_s for one in generators) - max(one.first_s for one in generators)
+        yield {
+            "count": str(len(generators)),
+            "together": f"{max(0.0, together_s):.0f}",
+            "whole": f"{last_s - first_s:.0f}",
+        }
+
+
+def absent_generators(evidence: Evidence) -> Iterator[Values]:
+    """Yield the generators that began late or ended early."""
+    generators = evidence.generators
+    if not generators:
+        return
+    first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
+    least_s = max(ABSENT_LEAST_S, ABSENT_RATIO * (last_s - first_s))
+    longest_s = (evidence.longest_ms or 0) / units.MS_PER_S
+    late = [f"{one.name} {one.first_s:.0f} s" for one in generators if one.first_s - first_s > least_s]
+    # A sample that takes long ends late: without one a generator may seem to have stopped before the others.
+    early = [f"{one.name} {one.last_s:.0f} s" for one in generators if last_s - one.last_s > least_s + longest_s]
+    if late or early:
+        when = [f"began late ({', '.join(late)})"] * bool(late) + [f"ended early ({', '.join(early)})"] * bool(early)
+        yield {"when": " or ".join(when), "first": f"{first_s:.0f}", "last": f"{last_s:.0f}"}
+
+
+def slow_generators(evidence: Evidence) -> Iterator[Values]:
+    """Yield the generators whose samples took much longer than those of the others."""
+    slow = [one.name for one in evidence.generators if _is_slow(one, evidence.generators)]
+    if slow:
+        yield {"names": ", ".join(slow), "factor": f"{SLOW_GENERATOR_RATIO:g}"}
+
+
+def failing_generators(evidence: Evidence) -> Iterator[Values]:
+    """Yield the generators of whose samples many more failed than of the others'."""
+    failing = [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]
+    if failing:
+        yield {"names": ", ".join(failing), "factor": f"{FAILING_GENERATOR_RATIO:g}"}
+
+
+@dataclass(frozen=True)
+class _Others:
+    sample_count: int
+    average_ms: float
+    error_ratio: float
+
+
+def _others(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> _Others:
+    """Return the samples of all generators but one together."""
+    others = [one for one in generators if one is not generator]
+    sample_count = sum(one.sample_count for one in others)
+    elapsed_sum_ms = sum((one.average_ms or 0.0) * one.sample_count for one in others)
+    error_count = sum(one.error_count for one in others)
+    return _Others(sample_count, elapsed_sum_ms / max(1, sample_count), error_count / max(1, sample_count))
+
+
+def _is_slow(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
+    others = _others(generator, generators)
+    return (
+        generator.average_ms is not None
+        and min(generator.sample_count, others.sample_count) >= SLOW_GENERATOR_LEAST_SAMPLES
+        and generator.average_ms >= max(SLOW_GENERATOR_RATIO * others.average_ms, others.average_ms + COARSE_CLOCK_MS)
+        and (generator.p90_ms or 0)
+        >= SLOW_GENERATOR_P90_RATIO * max((one.p90_ms or 0) for one in generators if one is not generator)
+    )
+
+
+def _is_failing(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
+    ratio = _others(generator, generators).error_ratio
+    return (
+        generator.error_ratio is not None
+        and generator.error_count >= FAILING_GENERATOR_LEAST_ERRORS
+        and generator.error_ratio >= max(FAILING_GENERATOR_RATIO * ratio, ratio + FAILING_GENERATOR_LEAST_RATIO)
+    )
+
+
+def _driven(evidence: Evidence) -> list[GeneratorRecord]:
+    """Return the generators that this machine's JMeter controlled."""
+    return [one for one in evidence.run.generators if one.host is None] if evidence.run else []
+
+
+def unwatched_generators(evidence: Evidence) -> Iterator[Values]:
+    """Yield the generators on other machines."""
+    unwatched = [one.name for one in _driven(evidence) if not one.is_local]
+    if unwatched:
+        yield {"names": ", ".join(unwatched)}
+
+
+def clocks_apart(evidence: Evidence) -> Iterator[Values]:
+    """Yield the generators whose clocks differ from the controller's."""
+    apart = [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]
+    if apart:
+        yield {"clocks": ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)}
+
+
+def other_runs(evidence: Evidence) -> Iterator[Values]:
+    """Yield the runs whose load was on at the same time."""
+    if evidence.run and evidence.run.other_runs:
+        yield {"runs": "; ".join(evidence.run.other_runs)}
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A machine with telemetry: its cores in words and as a number, and the cores used by process."""
+
+    cores: str
+    core_count: int
+    used: Mapping[str, float]
+
+    @property
+    def host_ratio(self) -> float:
+        """The share of the cores that was busy."""
+        return self.used.get(HOST, 0.0) / self.core_count
+
+
+def _machines(evidence: Evidence) -> Iterator[_Machine]:
+    run = evidence.run
+    if run is None:
+        return
+    by_process = {usage.process: usage.cpu_cores_mean for usage in evidence.usages}
+    if not run.is_merged:
+        yield _Machine(units.plural(run.host.cpu_count, "core"), run.host.cpu_count, by_process)
+    for generator in run.generators:
+        if generator.host:
+            names = {process_at(process, generator.name): process for process in (GENERATOR, HARNESS, HOST)}
+            used = {names[process]: cores for process, cores in by_process.items() if process in names}
+            core_count = generator.host.cpu_count
+            yield _Machine(f"{units.plural(core_count, 'core')} of {generator.name}", core_count, used)
+
+
+def busy_generators(evidence: Evidence) -> Iterator[Values]:
+    """Yield the machines on which the generator used nearly all cores."""
+    for machine in _machines(evidence):
+        # Remote generators on this machine count together with the controller that takes their samples.
+        driving = [
+            cores for name, cores in machine.used.items() if name == GENERATOR or name.startswith(GENERATOR_PREFIX)
+        ]
+        ratio = sum(driving) / machine.core_count
+        if ratio > GENERATOR_CPU_RATIO:
+            plural = "s" if len(driving) > 1 else ""
+            yield {"plural": plural, "percent": units.percent_text(ratio, 0), "cores": machine.cores}
+
+
+def busy_machines(evidence: Evidence) -> Iterator[Values]:
+    """Yield the machines whose cores were nearly all busy."""
+    for machine in _machines(evidence):
+        if evidence.run and machine.host_ratio > HOST_CPU_RATIO:
+            shared, advice = (
+                (" that generator and system share", "Give the system a machine of its own (TARGET=…), or fewer users.")
+                if evidence.run.is_embedded
+                else ("", "Drive fewer users, or from a larger machine.")
+            )
+            cores, percent = f"{machine.cores}{shared}", units.percent_text(machine.host_ratio, 0)
+            yield {"cores": cores, "percent": percent, "advice": advice}
+
+
+def shared_machines(evidence: Evidence) -> Iterator[Values]:
+    """Yield the machines of whose cores processes outside of the run used much."""
+    for machine in _machines(evidence):
+        other_ratio = (2 * machine.used.get(HOST, 0.0) - sum(machine.used.values())) / machine.core_count
+        if other_ratio > OTHER_CPU_RATIO:
+            yield {"percent": units.percent_text(other_ratio, 0), "cores": machine.cores}
