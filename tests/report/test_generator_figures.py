@@ -100,7 +100,9 @@ def test_generators_that_are_alike_raise_no_doubt():
 
 def test_a_generator_that_is_half_as_slow_again_as_the_others_is_told():
     summary = summary_of(*(samples(one) for one in GENERATORS[:2]), samples(GENERATORS[2], elapsed_ms=150))
-    assert "The samples of 10.0.0.9:1099 took at least 1.5 times as long" in text_of(summary, WarningCode.SLOW_GENERATOR)
+    assert "The samples of 10.0.0.9:1099 took at least 1.5 times as long" in text_of(
+        summary, WarningCode.SLOW_GENERATOR
+    )
     assert codes_of(summary_of(samples(GENERATORS[0], 199), samples(GENERATORS[1], 199, 300))) == set()  # too few
     assert codes_of(summary_of(samples(GENERATORS[0], 300, 4), samples(GENERATORS[1], 300, 8))) == set()  # 4 ms
 

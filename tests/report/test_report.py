@@ -199,8 +199,8 @@ def test_warnings_stand_at_the_figures_that_they_concern(text):
         return next(line for line in text.splitlines() if line.startswith(start))
 
     headline = line("**DOUBTFUL")
-    for doubt in ("The generator used", "The 2 cores", "Of the JTL"):
-        assert mark(doubt) in headline, doubt
+    for start in ("The generator used", "The 2 cores", "1 record of the JTL"):
+        assert mark(start) in headline, start
     assert mark("Closed model") in line("- load:")
     assert mark("A stand-in") in line("- system:")
     assert mark("The generator used") in line("| jmeter ")

@@ -213,7 +213,10 @@ def test_a_warm_up_faster_than_what_is_counted_is_a_warning(warm_up_ms, is_doubt
     found = warnings_of(samples, window=window, counted=counted)
     assert ("fast-warm-up" in found) is is_doubted
     if is_doubted:
-        assert "The excluded warm-up of 20 s was faster than the measurement window, 79 ms on average against 100 ms" in found["fast-warm-up"]
+        assert (
+            "The excluded warm-up of 20 s was faster than the measurement window, 79 ms on average against 100 ms"
+            in found["fast-warm-up"]
+        )
 
 
 def test_a_file_over_more_than_a_month_is_a_warning_and_has_no_course_over_time():

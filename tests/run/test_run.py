@@ -172,7 +172,7 @@ def test_a_doubtful_run_ends_with_0_and_with_sure_with_3(run, target, sure, code
 
 def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
     run("--target", target, "--duration", "1", mode="torn")
-    assert "Of the JTL 1 record could not be used" in report(tmp_path / "reports")
+    assert "1 record of the JTL could not be used" in report(tmp_path / "reports")
 
 
 @pytest.mark.real
