@@ -15,12 +15,12 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, run_or_fail
 from harness.base.units import plural
-from harness.compare.comparison import AVERAGE
 from harness.history.catalogue import runs_of
 from harness.history.change_points import LEAST_RATIO, P_MOST, WINDOW, change_points
 from harness.history.export import otava_csv
 from harness.history.files import read_catalogue
 from harness.history.series import Line, history
+from harness.metrics.batches import AVERAGE
 from harness.metrics.figures import TOTAL
 from harness.report.tables import cell, table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-from harness.base.errors import EXIT_OK, HarnessError
+from harness.base.errors import EXIT_OK
 from harness.compare.sources import find_paths, in_plan
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
@@ -59,21 +59,3 @@ def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], lis
         else:
             runs += find_paths([name], reports)
     return [RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweeps
-
-
-def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
-    """Fetch the figures of runs that have just come to their end; what fails, or Ctrl-C, loses nothing of them.
-
-    `name` is that of the run or sweep that they are.
-    """
-    say("CloudWatch: fetching what it knows")
-    for directory in directories:
-        try:
-            add_cloudwatch(directory, say)
-        except NothingToFetchError:
-            continue  # an INVALID run without a load: its report says so
-        except (HarnessError, OSError, KeyboardInterrupt) as error:
-            what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            say(f"CloudWatch's figures are not there: {what}")
-            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
-            return

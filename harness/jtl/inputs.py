@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.s3_address import SCHEME
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import SAMPLES_NAME, samples_number
 from harness.jtl.kind import kind_of
@@ -28,10 +29,9 @@ from harness.jtl.streams import (
     unzstd,
     utf_8,
 )
-from harness.storage.layout import SCHEME
 
 if TYPE_CHECKING:
-    from harness.storage.stream import ObjectStream
+    from harness.base.s3_stream import ObjectStream
 
 STANDARD_INPUT = "-"
 _PACKED = ("", ".gz", ".zst")
@@ -238,7 +238,7 @@ def opened(source: Input) -> Iterator[Opened]:
 def raw(source: Input) -> Iterator[io.FileIO | ObjectStream]:
     """Give the bytes of an input as they are, and close it at the end; UsageError when it cannot be read."""
     if source.url:
-        from harness.storage.stream import open_object  # here, because files do without boto3, which takes time to load
+        from harness.base.s3_stream import open_object  # here, because files do without boto3, which takes time to load
 
         with open_object(source.url, source.endpoint_url) as stored:
             yield stored

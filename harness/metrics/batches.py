@@ -13,6 +13,8 @@ from itertools import accumulate
 
 from harness.metrics.histogram import Histogram
 
+# What can be estimated of a single run, beside its percentiles.
+AVERAGE, THROUGHPUT, ERRORS = "average", "throughput", "errors"
 BATCH_COUNT = 20
 # Shorter ones would be about as long as a slow request and the next one are alike.
 _BATCH_LEAST_S = 2

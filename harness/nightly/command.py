@@ -11,17 +11,17 @@ from harness.base import toolchain, units
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.nightly.files import locked
 from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, Night
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
-from harness.plan import spec as specs
+from harness.plan.load import LoadArguments, load_record, resolve_load
 from harness.run.arguments import add_sure, asked_of, goal_of, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_asked
-from harness.storage.layout import parse_location
 
 REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
@@ -100,7 +100,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
     try:
         asked = asked_of(options.home, options.build, run.plan, run.profile, given.get("target"), None)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
-        load = specs.resolve_load(specs.LoadArguments(**length), asked.plan.load)
+        load = resolve_load(LoadArguments(**length), asked.plan.load)
         goal = argparse.Namespace(**{name: given.get(name) for name in ("p90", "average", "errors")})
         goal_of(goal, asked.plan.goal)
         thresholds = asked.plan.thresholds.with_table(run.thresholds, "thresholds")
@@ -118,7 +118,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         profile=run.profile,
         title=suite.title_of(run),
         arguments=run.arguments,
-        load=specs.load_record(load, asked.plan.load.think_time_s),
+        load=load_record(load, asked.plan.load.think_time_s),
         target=asked.target.url if asked.target else None,
         repeats=run.repeats,
         planned_s=planned_s,

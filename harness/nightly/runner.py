@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.base import toolchain, units
+from harness.base import git, toolchain, units
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -37,7 +37,6 @@ from harness.nightly.step_summary import LIMIT_BYTES, step_summary
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite
 from harness.report.files import write_report
-from harness.run import machine
 from harness.run.arguments import make_command
 from harness.run.directory import RunDirectory
 from harness.run.measure import shown
@@ -185,7 +184,7 @@ class Night:
 def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
     """Return a new night of today's date."""
     now = datetime.now(UTC)
-    commit, changed = machine.git_facts(toolchain.ROOT)
+    commit, changed = git.git_facts(toolchain.ROOT)
     last = _last_commit(options.reports)
     files = reserve_night(options.reports, now.strftime("%Y-%m-%d"))
     suite_path, home = options.suite.resolve(), options.home.resolve()
@@ -208,7 +207,7 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
         storage_problems=(),
         git_commit=commit,
         git_changed=changed,
-        commits=machine.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
+        commits=git.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
     )
     _say(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.page)}")
     return files, record

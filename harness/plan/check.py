@@ -8,10 +8,11 @@ from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import Plan, effective_jmx
+from harness.plan.properties import load_properties, target_properties
 from harness.plan.reach import Finding, Reach
-from harness.plan.spec import ClosedLoad, OpenLoad, Target
-from harness.run.jmeter_command import load_properties, target_properties
+from harness.plan.spec import Target
 
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")

@@ -13,9 +13,11 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.secrets import mask_secrets
-from harness.cloudwatch.fetch_command import metrics_after
+from harness.history.summary_files import update_overview
 from harness.plan import spec as specs
-from harness.plan.spec import ClosedLoad, RunSpec
+from harness.plan.load import ClosedLoad, LoadArguments, load_record, resolve_load
+from harness.plan.spec import RunSpec
+from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.setup import load_text
 from harness.report.terminal import closing_text
@@ -33,18 +35,7 @@ from harness.run.arguments import (
     refuse_empty,
 )
 from harness.run.directory import RunDirectory, reserve
-from harness.run.measure import (
-    Workplace,
-    begin,
-    generators_of,
-    measure,
-    ready_jmeter,
-    shown,
-    start,
-    system_of,
-    update_overview,
-    warn_of,
-)
+from harness.run.measure import Workplace, begin, generators_of, measure, ready_jmeter, shown, start, system_of, warn_of
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_asked, say_warnings
 from harness.run.remote.load import check_users
@@ -93,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
 
 def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
     """Return the validated spec of the options; UsageError when they make no sense together."""
-    arguments = specs.LoadArguments(
+    arguments = LoadArguments(
         options.users,
         options.ramp,
         options.duration,
@@ -104,7 +95,7 @@ def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
     names = ("plan", *length, "p90", "average", "errors", "target", "remotes", "env")
-    load = specs.resolve_load(arguments, asked.plan.load)
+    load = resolve_load(arguments, asked.plan.load)
     check_users(load, asked.remotes)
     return RunSpec(
         plan=replace(asked.plan, goal=goal_of(options, asked.plan.goal)),
@@ -157,9 +148,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workplace) -> None:
     """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
-    place.say(
-        f"{asked.plan.name}/{directory.name}: {load_text(specs.load_record(spec.load, asked.plan.load.think_time_s))}"
-    )
+    place.say(f"{asked.plan.name}/{directory.name}: {load_text(load_record(spec.load, asked.plan.load.think_time_s))}")
     with ExitStack() as stack:
         # From the start on: the system logs into the directory, and the plan in it is not masked before the end.
         stack.enter_context(place.guardian.masking(directory.path, spec.hidden))

@@ -1,4 +1,4 @@
-"""How JMeter is called: its -J properties, arguments and environment, decided here and run elsewhere.
+"""How JMeter is called: its arguments and environment, decided here and run elsewhere.
 
 JMeter works inside the run directory, so that every path in its command but those of the tool itself is relative.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.base import units
 from harness.jtl.csv import SAMPLES_NAME
-from harness.plan.spec import ClosedLoad, OpenLoad, Profile, Target
+from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.spec import Profile
 
 LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
@@ -19,28 +19,6 @@ DUMP_DIR = "."
 # JMeter 5.6 warns here that a Cookie Manager "superseded" itself, whenever a plan loops: harmless, and one line a
 # request (https://github.com/apache/jmeter/issues/6235).
 _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
-
-
-def target_properties(target: Target) -> dict[str, str]:
-    """Return the -J properties that say where the system listens."""
-    return {
-        "scheme": target.scheme,
-        "host": target.host,
-        "port": str(target.port),
-        "base_path": target.base_path,
-    }
-
-
-def load_properties(load: ClosedLoad | OpenLoad) -> dict[str, str]:
-    """Return the -J properties of the load; a duration of 0 means that only the loops end the run."""
-    if isinstance(load, OpenLoad):
-        return {}  # the schedule stands in effective.jmx
-    return {
-        "users": str(load.users),
-        "ramp_s": units.number_text(load.ramp_s),
-        "duration_s": "0" if load.duration_s is None else units.number_text(load.duration_s),
-        "loops": "-1" if load.loops is None else str(load.loops),
-    }
 
 
 def stop_word(load: ClosedLoad | OpenLoad) -> str:

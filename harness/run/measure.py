@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from harness.base import toolchain, units
+from harness.base import git, toolchain, units
 from harness.base.errors import InvalidRunError, StartError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -24,8 +24,10 @@ from harness.base.secrecy import masked, masked_table
 from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
 from harness.plan import spec as specs
+from harness.plan.load import ClosedLoad, load_record
 from harness.plan.plan import Plan, effective_jmx
-from harness.plan.spec import ClosedLoad, RunSpec
+from harness.plan.properties import load_properties, target_properties
+from harness.plan.spec import RunSpec
 from harness.run import machine
 from harness.run.arguments import Asked
 from harness.run.connections import (
@@ -48,15 +50,7 @@ from harness.run.jmeter import (
     signal_of,
     words_of_plan,
 )
-from harness.run.jmeter_command import (
-    DUMP_DIR,
-    LOG_NAME,
-    environment,
-    jmeter_command,
-    load_properties,
-    stop_word,
-    target_properties,
-)
+from harness.run.jmeter_command import DUMP_DIR, LOG_NAME, environment, jmeter_command, stop_word
 from harness.run.other_runs import OtherRun, OtherRuns, registered
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, FORMAT_VERSION, RUNNING, RunRecord
@@ -215,19 +209,6 @@ def measure(
     return record
 
 
-def update_overview(reports: Path, say: Callable[[str], None]) -> None:
-    """Write the reports folder's SUMMARY.md again; no run fails because that cannot be done."""
-    from harness.history.summary_files import (  # here, because no run waits for its templates
-        SUMMARY_NAME,
-        write_overview,
-    )
-
-    try:
-        write_overview(reports)
-    except Exception as error:  # noqa: BLE001 - whatever else lies in the folder, the run itself is fine
-        say(f"{SUMMARY_NAME} could not be written again: {error}; make summary does it")
-
-
 def shown(path: Path) -> str:
     """Return a path as the user would type it from here."""
     return os.path.relpath(path)
@@ -242,7 +223,7 @@ def _record(
     start_facts: tuple[tuple[str, str], ...],
 ) -> RunRecord:
     plan, profile = spec.plan, spec.profile
-    commit, changed = machine.git_facts(toolchain.ROOT)
+    commit, changed = git.git_facts(toolchain.ROOT)
     embedded = plan.embedded_properties if system else {}
     secret = [name for name in plan.secret_properties if name not in embedded]
     properties = {
@@ -262,7 +243,7 @@ def _record(
         profile_title=profile.title,
         command=spec.command,
         state=RUNNING,
-        load=specs.load_record(spec.load, plan.load.think_time_s),
+        load=load_record(spec.load, plan.load.think_time_s),
         goal=plan.goal,
         once_labels=plan.once_labels,
         plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),

@@ -9,7 +9,8 @@ from harness.base.errors import UsageError
 from harness.plan import spec as specs
 from harness.plan.check import check_plan
 from harness.plan.lint import lint
-from harness.plan.spec import ClosedLoad, OpenLoad, Target
+from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.spec import Target
 from harness.run.arguments import Asked
 
 # Stands for the port of a system that is not started yet: no plan has it by chance.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from harness.base.s3_address import parse_endpoint_url
 from harness.base.toolchain import ROOT
-from harness.storage.layout import parse_endpoint_url
 
 PUSH, PULL, LS = "push", "pull", "ls"
 _EPILOG = """\

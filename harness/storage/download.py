@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError
-from harness.storage.layout import StoredFile, parse_location
-from harness.storage.stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
+from harness.base.s3_address import parse_location
+from harness.base.s3_stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
+from harness.storage.layout import StoredFile
 
 
 class DamagedError(ServiceError):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -15,7 +14,6 @@ from harness.base.strict_json import parse_object
 from harness.jtl.csv import samples_number
 from harness.run.record import FINISHED, RunRecord
 
-SCHEME = "s3://"
 MANIFEST_NAME = "manifest.json"
 RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 # Enough for histories and comparisons; the samples are a thousand times as large.
@@ -29,65 +27,12 @@ PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _NAME = r"[A-Za-z0-9][\w.-]*"
 _RUN_ID = r"(?P<name>run-\d+_\d+)-[0-9a-f]+"
 _FOLDER = re.compile(
     rf"runs/plan=(?P<plan>{_NAME})/env=(?P<profile>{_NAME})/date=(?P<date>\d{{4}}-\d\d-\d\d)/run=(?P<run_id>{_RUN_ID})"
 )
 _FILE = re.compile(rf"(?:{LOG_FOLDER})?{_NAME}")
-_TODO = "give s3://bucket/prefix"
-
-
-@dataclass(frozen=True)
-class Location:
-    """A bucket and what all keys in it begin with; of an object its whole key."""
-
-    bucket: str
-    prefix: str
-
-    @property
-    def url(self) -> str:
-        """The address as people give it."""
-        return f"{SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
-
-    def key(self, path: str) -> str:
-        """Return the key of what lies at a path below it."""
-        return f"{self.prefix}/{path}" if self.prefix else path
-
-
-def parse_location(text: str) -> Location:
-    """Return what s3://bucket/prefix names; UsageError when it is no such address, and no credentials repeated."""
-    if not text.startswith(SCHEME):
-        raise UsageError(f"{text}: not an address in S3", _TODO)
-    bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
-    if "@" in bucket or ":" in bucket:
-        raise UsageError(
-            "an address in S3 has no credentials and no port in it",
-            "give s3://bucket/prefix; credentials come from the environment or ~/.aws, a server from --endpoint-url",
-        )
-    if not _BUCKET.fullmatch(bucket):
-        raise UsageError(f"{text}: {bucket or 'nothing'} is no name of a bucket", _TODO)
-    if re.search(r"[?#\x00-\x1f]", prefix):
-        raise UsageError(f"{text}: a prefix without ?, # and control characters is needed", _TODO)
-    return Location(bucket, prefix.strip("/"))
-
-
-def parse_endpoint_url(text: str) -> str:
-    """Return the address of a server that speaks S3; UsageError when it is none, and no credentials repeated."""
-    todo = "give http://host:9000"
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError as error:
-        raise UsageError(f"--endpoint-url: {error}", todo) from None
-    if parts.username or parts.password:
-        raise UsageError(
-            "--endpoint-url has no credentials in it", "they come from the environment or ~/.aws: docs/storage.md"
-        )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--endpoint-url {text}: not an http or https address", todo)
-    return text
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.base.aws import client, errors_told
 from harness.base.errors import UsageError
+from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
@@ -24,7 +25,6 @@ from harness.storage.layout import (
     REPORT_FILE,
     RUN_FILE,
     SUMMARY_FILE,
-    Location,
     Manifest,
     ManifestError,
     RunKey,
@@ -32,8 +32,6 @@ from harness.storage.layout import (
     StoredRun,
     Wanted,
     kept_names,
-    parse_endpoint_url,
-    parse_location,
     stored_runs,
 )
 from harness.storage.upload import upload

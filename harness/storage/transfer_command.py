@@ -10,14 +10,15 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.s3_address import SCHEME
 from harness.compare.sources import find_paths
 from harness.history.files import read_catalogue
+from harness.history.summary_files import update_overview
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
-from harness.run.measure import update_overview
 from harness.storage.command import LS, PUSH, endpoint_of
-from harness.storage.layout import SCHEME, ManifestError, RunKey, StoredRun, Wanted
+from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
 from harness.storage.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
 
 ALL = "all"

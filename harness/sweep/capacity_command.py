@@ -9,10 +9,21 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
+from harness.history.summary_files import update_overview
 from harness.plan.goal import Goal
 from harness.plan.plan import USERS_MAX
 from harness.run.arguments import Asked, add_goal, goal_of
-from harness.sweep.driver import SETTINGS, SoFar, Step, add_sweep_options, new_record, run_sweep, sweep_command
+from harness.sweep.driver import (
+    SETTINGS,
+    MostUsers,
+    SoFar,
+    Step,
+    SweepKind,
+    add_sweep_options,
+    new_record,
+    run_sweep,
+    sweep_command,
+)
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord
@@ -76,13 +87,14 @@ def main(arguments: Sequence[str]) -> int:
             level_load(asked, record, users)
         return record
 
-    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Search, _most_users)
+    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Search, _most_users, update_overview)
+    return run_sweep(options, kind)
 
 
-def _most_users(record: SweepRecord) -> tuple[int, int]:
+def _most_users(record: SweepRecord) -> MostUsers:
     """Return the most users there can be, and those of the warm-up: some, and no more than asked for."""
     first, most = _bounds(record)
-    return most, min(max(first, _WARM_UP_USERS), most)
+    return MostUsers(most, min(max(first, _WARM_UP_USERS), most))
 
 
 def _bounds(record: SweepRecord) -> tuple[int, int]:

@@ -9,10 +9,21 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
+from harness.history.summary_files import update_overview
+from harness.plan.load import OpenLoad
 from harness.plan.plan import USERS_MAX
-from harness.plan.spec import OpenLoad
 from harness.run.arguments import Asked, add_remotes
-from harness.sweep.driver import SETTINGS, SoFar, Step, add_sweep_options, new_record, run_sweep, sweep_command
+from harness.sweep.driver import (
+    SETTINGS,
+    MostUsers,
+    SoFar,
+    Step,
+    SweepKind,
+    add_sweep_options,
+    new_record,
+    run_sweep,
+    sweep_command,
+)
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, SweepRecord
 from harness.sweep.terminal import run_line
@@ -79,12 +90,13 @@ def main(arguments: Sequence[str]) -> int:
             level_load(asked, record, users)
         return record
 
-    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Levels, _most_users)
+    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Levels, _most_users, update_overview)
+    return run_sweep(options, kind)
 
 
-def _most_users(record: SweepRecord) -> tuple[int, int]:
+def _most_users(record: SweepRecord) -> MostUsers:
     """Return the users of the greatest level, and of the middle one, which warms up: not idle, and seldom too many."""
-    return max(record.users), sorted(record.users)[len(record.users) // 2]
+    return MostUsers(max(record.users), sorted(record.users)[len(record.users) // 2])
 
 
 class _Levels:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from harness.base import toolchain, units
+from harness.base import git, toolchain, units
 from harness.base.errors import (
     EXIT_INTERRUPTED,
     EXIT_INVALID,
@@ -28,13 +28,12 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.secrecy import masked
-from harness.cloudwatch.fetch_command import metrics_after
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.plan.load import AUTO
 from harness.plan.plan import LOOPS_MAX, REQUESTS_MAX
-from harness.plan.spec import AUTO
+from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
-from harness.run import machine
 from harness.run.arguments import (
     DEFAULT_PROFILE,
     Asked,
@@ -46,7 +45,7 @@ from harness.run.arguments import (
     make_command,
     refuse_empty,
 )
-from harness.run.measure import Workplace, generators_of, ready_jmeter, shown, update_overview, warn_of
+from harness.run.measure import Workplace, generators_of, ready_jmeter, shown, warn_of
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_asked, say_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
@@ -128,7 +127,7 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         runs=(),
         under_way=None,
         broken_off=(),
-        git_commit=machine.git_facts(toolchain.ROOT)[0],
+        git_commit=git.git_facts(toolchain.ROOT)[0],
         requests=_whole_number(options.requests, "REQUESTS", REQUESTS_MAX),
         remotes=options.remotes,
     )
@@ -158,21 +157,35 @@ def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) 
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})
 
 
-def run_sweep(
-    options: argparse.Namespace,
-    given: Sequence[str],
-    record_of: Callable[[Asked], SweepRecord],
-    course_of: Callable[[SweepRecord, Asked], Course],
-    most_users_of: Callable[[SweepRecord], tuple[int, int]],
-) -> int:
-    """Begin the sweep that the options ask for, or go on with it, to its end or to an interrupt; return the exit code.
+@dataclass(frozen=True)
+class MostUsers:
+    """The most users that a level of a sweep can have, and the users of the warm-up."""
 
-    `given` are the options that RESUME excludes; `most_users_of` says how many users there are at most, and in the
-    warm-up.
+    levels: int
+    warm_up: int
+
+
+@dataclass(frozen=True)
+class SweepKind:
+    """What distinguishes a sweep from a search for the capacity.
+
+    `settings` are the options that RESUME excludes. `after_report` is called with the reports folder and `say`.
     """
+
+    settings: Sequence[str]
+    record_of: Callable[[Asked], SweepRecord]
+    course_of: Callable[[SweepRecord, Asked], Course]
+    most_users_of: Callable[[SweepRecord], MostUsers]
+    after_report: Callable[[Path, Callable[[str], None]], None]
+
+
+def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
+    """Begin the sweep that the options ask for, or go on with it, until it ends or is interrupted; return the code.
+
+    UsageError when the options make no sense."""
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        resumed = _resumed(options, given)
+        resumed = _resumed(options, kind.settings)
         if resumed:
             record = resumed.read()
             names = (record.plan, record.profile, record.target, options.port, record.remotes)
@@ -180,14 +193,14 @@ def run_sweep(
         else:
             names = (options.plan, options.env, options.target, options.port, options.remotes)
             asked = asked_of(options.home, options.build, *names)
-            record = record_of(asked)
+            record = kind.record_of(asked)
         if record.goal:
             asked = replace(asked, plan=replace(asked.plan, goal=record.goal))
-        most, warm_up_users = most_users_of(record)
-        for users in (most, warm_up_users):
+        most_users = kind.most_users_of(record)
+        for users in (most_users.levels, most_users.warm_up):
             check_asked(asked, level_load(asked, record, users))
-        course = course_of(record, asked)
-        allow_open_files(most)
+        course = kind.course_of(record, asked)
+        allow_open_files(most_users.levels)
         jmeter = ready_jmeter(asked, options.reports)
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
         place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
@@ -204,10 +217,10 @@ def run_sweep(
             record = replace(record, name=files.name)
         folder = stack.enter_context(_temporary(place.guardian))
         sweep = _Sweep(record, asked, files, place, course)
-        failure = sweep.carry_out(folder, warm_up_users)
+        failure = sweep.carry_out(folder, most_users.warm_up)
         sweep.fetch_metrics()
         with interrupts.held():
-            code = sweep.close(sure=options.sure)
+            code = sweep.close(sure=options.sure, after_report=kind.after_report)
         if failure:
             raise failure
         if code is None:
@@ -249,7 +262,7 @@ class _Sweep:
         if self._asked.profile.cloudwatch and record.runs:
             metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._place.say)
 
-    def close(self, *, sure: bool) -> int | None:
+    def close(self, *, sure: bool, after_report: Callable[[Path, Callable[[str], None]], None]) -> int | None:
         """Write the report, say how it ended and return the exit code; None when nothing was measured.
 
         With `sure` a DOUBTFUL run counts as one that measured nothing.
@@ -263,7 +276,7 @@ class _Sweep:
             from harness.sweep.text import answer_text
 
             found, analysis = write_sweep_report(self._files.record)
-            update_overview(self._files.record.parent.parent, say)
+            after_report(self._files.record.parent.parent, say)
             say("\n" + self._course.closing(self._so_far))
             if record.kind == SWEEP:
                 say(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
@@ -360,7 +373,7 @@ def _taken_up(files: SweepFiles, place: Workplace) -> SweepRecord:
         return record
     measured = units.plural(len(record.runs), "run")
     place.say(f"{record.id}: begun before with these settings; goes on after {measured} (NEW=1 begins another one)")
-    commit = machine.git_facts(toolchain.ROOT)[0]
+    commit = git.git_facts(toolchain.ROOT)[0]
     if commit != record.git_commit:
         place.say(f"{record.id}: began at commit {(record.git_commit or '?')[:10]}, now it is {(commit or '?')[:10]}")
     return record

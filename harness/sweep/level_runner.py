@@ -11,8 +11,8 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import StartError
 from harness.base.secrets import mask_secrets
-from harness.plan import spec as specs
-from harness.plan.spec import ClosedLoad, LoadArguments, OpenLoad, RunSpec
+from harness.plan.load import ClosedLoad, LoadArguments, OpenLoad, load_record, resolve_load
+from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
 from harness.run.arguments import Asked, make_command
 from harness.run.directory import RunDirectory, reserve
@@ -29,7 +29,7 @@ from harness.system.supervisor import Supervisor
 
 def level_load(asked: Asked, sweep: SweepRecord, users: int) -> ClosedLoad | OpenLoad:
     """Return the load of a level; UsageError when the sweep's ramp, duration and loops make no sense for it."""
-    load = specs.resolve_load(
+    load = resolve_load(
         LoadArguments(
             users=str(users),
             ramp=None if sweep.ramp_s is None else units.number_text(sweep.ramp_s),
@@ -135,10 +135,10 @@ class Levels:
         if not sweep.warm_up_s:
             return
         duration = units.number_text(sweep.warm_up_s)
-        load = specs.resolve_load(LoadArguments(str(self._warm_up_users), duration=duration), self._asked.plan.load)
+        load = resolve_load(LoadArguments(str(self._warm_up_users), duration=duration), self._asked.plan.load)
         spec, directory = self._spec(load, "", ""), self._warm_up_directory
         think_time_s = self._asked.plan.load.think_time_s
-        self._place.say(f"warm-up, not counted: {load_text(specs.load_record(load, think_time_s))}")
+        self._place.say(f"warm-up, not counted: {load_text(load_record(load, think_time_s))}")
         shutil.rmtree(directory.path, ignore_errors=True)
         directory.path.mkdir(parents=True)
         record = begin(spec, directory, self._system, self._place)

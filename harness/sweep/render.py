@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.plan.goal import Goal
-from harness.report.charts.cloudwatch import cloud_level_tables
 from harness.report.charts.gallery import Picture
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -17,6 +16,7 @@ from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import LITTLES_LAW
 from harness.sweep.analysis import SweepAnalysis, outcome
+from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.record import CAPACITY

@@ -19,7 +19,8 @@ from harness.cloudwatch.queries import (
     whole_periods,
 )
 from harness.metrics.window import STEADY, Window
-from harness.report.charts.cloudwatch import cloud_charts, cloud_doubts, cloud_level_tables, cloud_notes, cloud_table
+from harness.report.charts.cloudwatch import cloud_charts, cloud_doubts, cloud_notes, cloud_table
+from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, LevelRun, levels_of
 
 OKAPI = Resource("ecs", "perf/okapi")

@@ -11,9 +11,9 @@ from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import SecondFigures, parse_window
+from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
 from harness.report.summary import RunSummary, summarise, window_of
-from harness.run.record import OPEN
 from tests.support.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000

@@ -7,8 +7,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.nightly.suite import load_suite
+from harness.plan.load import LoadArguments, resolve_load
 from harness.plan.plan import load_plan
-from harness.plan.spec import LoadArguments, load_profile, resolve_load
+from harness.plan.spec import load_profile
 from tests.conftest import ROOT
 
 DEEP = "[" * 5000 + "]" * 5000

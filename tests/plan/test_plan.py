@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
-from harness.plan.spec import ClosedLoad, OpenLoad
 
 ROOT = Path(__file__).resolve().parents[2]
 

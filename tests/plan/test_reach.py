@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan import spec as specs
+from harness.plan.load import LoadArguments, resolve_load
 from harness.plan.script_text import is_simple
 from harness.run.arguments import asked_of
 from harness.run.preflight import check_asked
@@ -39,7 +39,7 @@ def check(home: Path):
         plan: str,
         target: str | None = TARGET,
         allow: str = "",
-        load: specs.LoadArguments | None = None,
+        load: LoadArguments | None = None,
         profile: str = "",
     ) -> None:
         (home / "plans" / "tiny.jmx").write_text(plan, encoding="utf-8")
@@ -50,7 +50,7 @@ def check(home: Path):
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text())
         asked = asked_of(home, home, "tiny", "local", target, None)
-        check_asked(asked, specs.resolve_load(load or specs.LoadArguments(), asked.plan.load))
+        check_asked(asked, resolve_load(load or LoadArguments(), asked.plan.load))
 
     return checked
 
@@ -244,13 +244,13 @@ def test_a_plan_whose_groups_start_more_users_than_asked_is_refused(check):
     start = plan.index("<ThreadGroup ")
     end = plan.index("</hashTree>\n</hashTree>")
     second = plan[start:end].replace("Users", "Others").replace(">5<", ">3<")
-    told = refusal(check, plan[:end] + second + plan[end:], load=specs.LoadArguments(users="1"))
+    told = refusal(check, plan[:end] + second + plan[end:], load=LoadArguments(users="1"))
     assert "its thread groups (Users, Others) start 8 users where the run has 1" in told
-    check(plan[:end] + second + plan[end:], load=specs.LoadArguments(users="8"))
+    check(plan[:end] + second + plan[end:], load=LoadArguments(users="8"))
 
 
 def test_loops_need_a_plan_that_reads_them(check):
-    load = specs.LoadArguments(loops="4")
+    load = LoadArguments(loops="4")
     check(jmx(request()), load=load)
     told = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
     assert "Users: its scheduler is on, and loops alone end this run" in told
@@ -260,7 +260,7 @@ def test_loops_need_a_plan_that_reads_them(check):
 
 
 def test_an_open_load_needs_a_group_named_users(check):
-    load = specs.LoadArguments(rate="5", duration="60")
+    load = LoadArguments(rate="5", duration="60")
     check(jmx(request()), load=load)
     told = refusal(check, jmx(request()).replace('testname="Users"', 'testname="Load"'), load=load)
     assert "0 Thread Groups are named Users" in told
@@ -294,12 +294,12 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
     for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
         asked = asked_of(ROOT, ROOT / "build", name, "local", target, None)
         for arguments in (
-            specs.LoadArguments(),
-            specs.LoadArguments(users="1", loops="2"),
-            specs.LoadArguments(duration="60"),
-            specs.LoadArguments(rate="5", duration="60"),
+            LoadArguments(),
+            LoadArguments(users="1", loops="2"),
+            LoadArguments(duration="60"),
+            LoadArguments(rate="5", duration="60"),
         ):
-            check_asked(asked, specs.resolve_load(arguments, asked.plan.load))
+            check_asked(asked, resolve_load(arguments, asked.plan.load))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, LoadArguments, load_record, resolve_load
 from harness.plan.plan import PlanLoad
-from harness.plan.spec import ClosedLoad, LoadArguments, load_record, resolve_load
 from harness.report.setup import load_text, setup_lines
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
 from harness.run.record import AutoEndRecord

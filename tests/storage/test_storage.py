@@ -5,18 +5,16 @@ import json
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.run.record import RUNNING
 from harness.storage.layout import (
     FIGURES,
-    Location,
     Manifest,
     RunKey,
     StoredFile,
     Wanted,
     kept_names,
-    parse_endpoint_url,
     parse_folder,
-    parse_location,
     stored_runs,
 )
 from tests.support.factories import record

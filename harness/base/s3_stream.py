@@ -1,4 +1,4 @@
-"""Reads an object of S3 from its beginning to its end; where the connection breaks it goes on from there."""
+"""Reads an object of S3 from start to end; a broken connection is resumed where it broke."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from harness.base.aws import client, errors_told
 from harness.base.errors import UsageError
-from harness.storage.layout import Location, parse_location
+from harness.base.s3_address import Location, parse_location
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -30,7 +30,7 @@ class NoObjectError(UsageError):
 
 
 class ObjectStream(io.RawIOBase):
-    """The bytes of an object; `size_bytes` is how many there are. Errors are those of harness.errors."""
+    """The bytes of an object; `size_bytes` is how many there are. Errors are those of `harness.base.errors`."""
 
     def __init__(self, client: Any, location: Location) -> None:
         self._client = client
