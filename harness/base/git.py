@@ -18,12 +18,20 @@ class Commits:
     subjects: tuple[str, ...]
 
 
-def git_facts(root: Path) -> tuple[str | None, bool | None]:
-    """Return the commit of the checkout and whether tracked files were changed; (None, None) outside git."""
+@dataclass(frozen=True)
+class Checkout:
+    """The commit of a checkout, and whether tracked files were changed; None outside git."""
+
+    commit: str | None
+    is_changed: bool | None
+
+
+def facts(root: Path) -> Checkout:
+    """Return the facts of the checkout in `root`."""
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:
-        return None, None
-    return commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
+        return Checkout(None, None)
+    return Checkout(commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no")))
 
 
 def commits_since(root: Path, commit: str, most: int) -> Commits | None:

@@ -18,10 +18,12 @@ from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, Night
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
-from harness.plan.load import LoadArguments, load_record, resolve_load
-from harness.run.arguments import add_sure, asked_of, goal_of, refuse_empty
+from harness.plan.goal import GoalArguments, resolve_goal
+from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
+from harness.run.arguments import add_sure, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_asked
+from harness.run.request import Names, resolve_request
 
 REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
@@ -98,19 +100,19 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
-        asked = asked_of(options.home, options.build, run.plan, run.profile, given.get("target"), None)
+        request = resolve_request(Names(run.plan, run.profile, given.get("target")), options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
-        load = resolve_load(LoadArguments(**length), asked.plan.load)
-        goal = argparse.Namespace(**{name: given.get(name) for name in ("p90", "average", "errors")})
-        goal_of(goal, asked.plan.goal)
-        thresholds = asked.plan.thresholds.with_table(run.thresholds, "thresholds")
+        load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
+        goal = GoalArguments(**{name: given.get(name) for name in ("p90", "average", "errors")})
+        resolve_goal(goal, request.plan.goal)
+        thresholds = request.plan.thresholds.with_table(run.thresholds, "thresholds")
     except HarnessError as error:
         raise UsageError(f"{where}: {error.what}", error.todo) from None
     planned_s = run.at_most_s if load.duration_s is None else load.duration_s
     if planned_s is None:
         raise UsageError(f"{where}: loops end it, and how long that takes is not known", 'give at_most = "5m", too')
     try:
-        check_asked(asked, load)
+        check_asked(request, load)
     except UsageError as error:
         raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
     return Load(
@@ -118,11 +120,11 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         profile=run.profile,
         title=suite.title_of(run),
         arguments=run.arguments,
-        load=load_record(load, asked.plan.load.think_time_s),
-        target=asked.target.url if asked.target else None,
+        load=load_record(load, request.plan.load.think_time_s),
+        target=request.target.url if request.target else None,
         repeats=run.repeats,
         planned_s=planned_s,
-        limit_s=planned_s + asked.profile.overrun_s + suite.slack_s,
+        limit_s=planned_s + request.profile.overrun_s + suite.slack_s,
         thresholds=thresholds,
     )
 

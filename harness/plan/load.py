@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -73,43 +74,68 @@ class LoadArguments:
     most: str | None = None
 
 
-def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | OpenLoad:
-    """Return the load to drive: the arguments where given, else the plan's defaults; UsageError on nonsense.
+@dataclass(frozen=True)
+class LoadRequest:
+    """The load that a command asks for, None where it says nothing; `most_s` limits a load that `is_auto`."""
 
-    A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
-    duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
-    """
-    if arguments.loops and arguments.duration:
-        raise UsageError(f"LOOPS={arguments.loops} and DURATION={arguments.duration} exclude each other", "give one")
-    ramp_s = None if not arguments.ramp else units.parse_duration_s(arguments.ramp, "RAMP")
-    duration_s = _auto_most_s(arguments, default)
-    is_auto = duration_s is not None
+    users: int | None = None
+    ramp_s: float | None = None
+    duration_s: float | None = None
+    loops: int | None = None
+    rate_per_s: float | None = None
+    requests: int | None = None
+    is_auto: bool = False
+    most_s: float | None = None
+
+
+def parse_load(arguments: LoadArguments) -> LoadRequest:
+    """Return the load that the texts ask for, as numbers; UsageError when one is none, or too small or too large."""
+    is_auto = (arguments.duration or "").lower() == AUTO
+    duration_s = None
     if arguments.duration and not is_auto:
         duration_s = units.parse_duration_s(arguments.duration, "DURATION")
         if not 1 <= duration_s <= DURATION_MAX_S:
             raise UsageError(f"DURATION={arguments.duration}: must be from 1 s to 7 days")
-    if arguments.rate:
-        open_s = default.duration_s if is_auto else duration_s or default.duration_s
-        if open_s is None:
-            raise UsageError(f"RATE={arguments.rate}: the plan has loops and no duration", "give a DURATION, too")
-        return _open_load(arguments, arguments.rate, ramp_s or 0.0, open_s)
-    users = default.users
-    if arguments.users:
-        users = units.parse_whole_number(arguments.users, "USERS", 1, USERS_MAX)
-    requests = default.requests
-    if arguments.requests:
-        requests = units.parse_whole_number(arguments.requests, "REQUESTS", 1, REQUESTS_MAX)
-    loops = None
-    if arguments.loops:
-        loops = units.parse_whole_number(arguments.loops, "LOOPS", 1, LOOPS_MAX)
-    elif duration_s is None:
-        loops = default.loops
+    return LoadRequest(
+        users=_whole_number(arguments.users, "USERS", USERS_MAX),
+        ramp_s=units.parse_duration_s(arguments.ramp, "RAMP") if arguments.ramp else None,
+        duration_s=duration_s,
+        loops=_whole_number(arguments.loops, "LOOPS", LOOPS_MAX),
+        rate_per_s=units.parse_number(arguments.rate, "RATE", 0.0, RATE_MAX_PER_S) if arguments.rate else None,
+        requests=_whole_number(arguments.requests, "REQUESTS", REQUESTS_MAX),
+        is_auto=is_auto,
+        most_s=units.parse_duration_s(arguments.most, "MAX") if arguments.most else None,
+    )
+
+
+def _whole_number(text: str | None, name: str, most: int) -> int | None:
+    return units.parse_whole_number(text, name, 1, most) if text else None
+
+
+def resolve_load(request: LoadRequest, default: PlanLoad) -> ClosedLoad | OpenLoad:
+    """Return the load to drive: what was asked for, else the plan's defaults; UsageError on nonsense.
+
+    A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
+    duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
+    """
+    if request.loops and _duration_text(request):
+        _refuse_both(f"LOOPS={request.loops}", f"DURATION={_duration_text(request)}", "give one")
+    duration_s = _auto_most_s(request, default)
+    is_auto = duration_s is not None
+    if not is_auto:
+        duration_s = request.duration_s
+    if request.rate_per_s is not None:
+        return _open_load(request, default.duration_s if is_auto else duration_s or default.duration_s)
+    users = request.users or default.users
+    requests = request.requests or default.requests
+    loops = request.loops or (default.loops if duration_s is None else None)
+    ramp_s = request.ramp_s
     if loops:
         return _whole_seconds(users, default.ramp_s(users) if ramp_s is None else ramp_s, None, loops, requests)
     default_s = default.duration_s or 0.0  # 0 where the plan has loops: then a DURATION was given
     if ramp_s is not None:
         duration_s = duration_s or default_s
-        _check_ramp(arguments, ramp_s, duration_s)
+        _check_ramp(request, ramp_s, duration_s)
     elif duration_s is not None:
         ramp_s = min(default.ramp_s(users), duration_s / SHARE_OF_RAMP)
     else:
@@ -118,24 +144,32 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
     return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
 
 
-def _auto_most_s(arguments: LoadArguments, default: PlanLoad) -> float | None:
+def _refuse_both(one: str, other: str, todo: str) -> NoReturn:
+    raise UsageError(f"{one} and {other} exclude each other", todo)
+
+
+def _duration_text(request: LoadRequest) -> str:
+    """Return the DURATION that was asked for, as messages name it; empty without one."""
+    return AUTO if request.is_auto else "" if request.duration_s is None else units.number_text(request.duration_s)
+
+
+def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
     """Return how long a load of the length `auto` may last, s; None where it has another length."""
-    is_asked = (arguments.duration or "").lower() == AUTO
-    if is_asked and arguments.rate:
-        what = f"RATE={arguments.rate} and DURATION={arguments.duration} exclude each other"
-        raise UsageError(what, "JMeter cannot end an open load gracefully: give a DURATION such as 5m")
-    is_default = default.auto_most_s is not None and not (arguments.duration or arguments.loops or arguments.rate)
-    if not is_asked and not is_default:
-        if arguments.most:
-            raise UsageError(f"MAX={arguments.most}: only DURATION=auto has one", "leave it out, or give DURATION=auto")
+    if request.is_auto and request.rate_per_s is not None:
+        todo = "JMeter cannot end an open load gracefully: give a DURATION such as 5m"
+        _refuse_both(f"RATE={units.number_text(request.rate_per_s)}", f"DURATION={AUTO}", todo)
+    has_length = any(value is not None for value in (request.duration_s, request.loops, request.rate_per_s))
+    is_default = default.auto_most_s is not None and not has_length
+    most_s, told = request.most_s, f"MAX={units.number_text(request.most_s or 0.0)}"
+    if not request.is_auto and not is_default:
+        if most_s is not None:
+            raise UsageError(f"{told}: only DURATION=auto has one", "leave it out, or give DURATION=auto")
         return None
-    most_s = default.auto_most_s or AUTO_MOST_S
-    if arguments.most:
-        most_s = units.parse_duration_s(arguments.most, "MAX")
-        if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
-            least = f"it takes {AUTO_LEAST_S:.0f} s and more to see that a load is steady; at most 7 days"
-            short = "too short" if most_s < AUTO_LEAST_S else "too long"
-            raise UsageError(f"MAX={arguments.most}: {short} for DURATION=auto", least)
+    if most_s is None:
+        return default.auto_most_s or AUTO_MOST_S
+    if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
+        least = f"it takes {AUTO_LEAST_S:.0f} s and more to see that a load is steady; at most 7 days"
+        raise UsageError(f"{told}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for DURATION=auto", least)
     return most_s
 
 
@@ -147,24 +181,25 @@ def _whole_seconds(
     return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests)
 
 
-def _open_load(arguments: LoadArguments, rate: str, ramp_s: float, duration_s: float) -> OpenLoad:
-    for name, value in (("USERS", arguments.users), ("LOOPS", arguments.loops), ("REQUESTS", arguments.requests)):
+def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
+    assert request.rate_per_s is not None
+    rate = f"RATE={units.number_text(request.rate_per_s)}"
+    if duration_s is None:
+        raise UsageError(f"{rate}: the plan has loops and no duration", "give a DURATION, too")
+    for name, value in (("USERS", request.users), ("LOOPS", request.loops), ("REQUESTS", request.requests)):
         if value:
-            raise UsageError(
-                f"RATE={rate} and {name}={value} exclude each other",
-                "with RATE the number of users follows from the response time, and that of requests from the "
-                f"duration; leave {name} out",
-            )
-    rate_per_s = units.parse_number(rate, "RATE", 0.0, RATE_MAX_PER_S)
-    _check_ramp(arguments, ramp_s, duration_s)
-    return OpenLoad(rate_per_s, ramp_s, duration_s)
+            todo = "with RATE the number of users follows from the response time, and that of requests from the "
+            _refuse_both(rate, f"{name}={value}", f"{todo}duration; leave {name} out")
+    ramp_s = request.ramp_s or 0.0
+    _check_ramp(request, ramp_s, duration_s)
+    return OpenLoad(request.rate_per_s, ramp_s, duration_s)
 
 
-def _check_ramp(arguments: LoadArguments, ramp_s: float, duration_s: float) -> None:
+def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
     if ramp_s >= duration_s:
-        limit = f"DURATION={arguments.duration}" if arguments.duration else "the plan's duration"
+        limit = f"DURATION={_duration_text(request)}" if _duration_text(request) else "the plan's duration"
         raise UsageError(
-            f"RAMP={arguments.ramp} is not shorter than {limit} ({units.number_text(duration_s)} s)",
+            f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)",
             "the ramp is part of the duration: give a longer DURATION or a shorter RAMP",
         )
 

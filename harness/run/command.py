@@ -6,40 +6,46 @@ import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
+from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
 from harness.history.summary_files import update_overview
 from harness.plan import spec as specs
-from harness.plan.load import ClosedLoad, LoadArguments, load_record, resolve_load
+from harness.plan.goal import resolve_goal
+from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.setup import load_text
 from harness.report.terminal import closing_text
 from harness.run.arguments import (
-    Asked,
     add_goal,
     add_length,
     add_places,
     add_remotes,
     add_sure,
     add_traffic,
-    asked_of,
-    goal_of,
+    goal_arguments,
     make_command,
+    names_of,
     refuse_empty,
 )
+from harness.run.context import RunContext, ready_jmeter, start, system_of, warn_of, with_generators
 from harness.run.directory import RunDirectory, reserve
-from harness.run.measure import Workplace, begin, generators_of, measure, ready_jmeter, shown, start, system_of, warn_of
+from harness.run.measure import measure
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_asked, say_warnings
+from harness.run.prepare import prepare
 from harness.run.remote.load import check_users
-from harness.storage.after_run import keep, place_to_keep
+from harness.run.request import Request, resolve_request
+from harness.run.result import ResultFile
+from harness.storage.after_run import Kept, keep, place_to_keep
 from harness.system.jfr import write_heap
 
 _EPILOG = """\
@@ -79,89 +85,94 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--s3", help="s3://bucket/prefix to push the run to at its end (the profile's [storage])")
     add_sure(result)
     add_places(result)
+    # For a parent process: where the result file is written.
+    result.add_argument("--result", type=Path, help=argparse.SUPPRESS)
     return result
 
 
-def resolve(options: argparse.Namespace, asked: Asked) -> RunSpec:
+def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
     """Return the validated spec of the options; UsageError when they make no sense together."""
     arguments = LoadArguments(
-        options.users,
-        options.ramp,
-        options.duration,
-        options.loops,
-        options.rate,
-        options.requests,
-        options.max,
+        users=options.users,
+        ramp=options.ramp,
+        duration=options.duration,
+        loops=options.loops,
+        rate=options.rate,
+        requests=options.requests,
+        most=options.max,
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
     names = ("plan", *length, "p90", "average", "errors", "target", "remotes", "env")
-    load = resolve_load(arguments, asked.plan.load)
-    check_users(load, asked.remotes)
-    return RunSpec(
-        plan=replace(asked.plan, goal=goal_of(options, asked.plan.goal)),
-        profile=asked.profile,
-        load=load,
-        target=asked.target,
-        series=specs.parse_series(options.series) if options.series else None,
+    load = resolve_load(parse_load(arguments), request.plan.load)
+    check_users(load, request.remotes)
+    return request.run_spec(
+        load,
         note=options.note,
-        port=asked.port,
-        secrets=asked.secrets,
-        hidden=asked.hidden,
         command=make_command("run", {name: getattr(options, name) for name in names}),
+        series=specs.parse_series(options.series) if options.series else None,
     )
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run what the arguments ask for; return the exit code."""
     options = parser().parse_args(arguments)
+    with ResultFile(options.result) as result:
+        return _run(options, result)
+
+
+def _run(options: argparse.Namespace, result: ResultFile) -> int:
     refuse_empty(options)
-    asked = asked_of(
-        options.home, options.build, options.plan, options.env, options.target, options.port, options.remotes
-    )
-    spec = resolve(options, asked)
-    check_asked(asked, spec.load)
+    request = resolve_request(names_of(options), options.home, options.build)
+    goal = resolve_goal(goal_arguments(options), request.plan.goal)
+    request = replace(request, plan=replace(request.plan, goal=goal))
+    spec = resolve(options, request)
+    check_asked(request, spec.load)
     if isinstance(spec.load, ClosedLoad):
         allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
-        jmeter = ready_jmeter(asked, options.reports)
-        kept_in = place_to_keep(options.s3, asked.profile)
-        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
-        warn_of(OtherRuns().new(), place.say)
-        place = stack.enter_context(generators_of(asked, options.keys, place))
-        say_warnings(asked, place.say)
+        jmeter = ready_jmeter(request, options.reports)
+        kept_in = place_to_keep(options.s3, request.profile)
+        context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        warn_of(OtherRuns().new(), context.log)
+        context = stack.enter_context(with_generators(request, options.keys, context))
+        say_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
+        result.begin(directory)
         try:
-            _measure(spec, asked, directory, place)
+            _measure(spec, request, directory, context)
         finally:
             if not directory.run_json.is_file():
                 directory.discard()  # nothing was measured: an empty run directory would only mislead
         with interrupts.held():
             stack.close()
             summary = write_report(directory)
-            update_overview(options.reports, place.say)
+            update_overview(options.reports, context.log)
         if spec.profile.cloudwatch:
-            metrics_after(f"{directory.plan}/{directory.name}", [directory], place.say)
-        place.say(closing_text(summary, shown(directory.report)))
+            metrics_after(f"{directory.plan}/{directory.name}", [directory], context.log)
+        context.log(closing_text(summary, shown(directory.report)))
         code = summary.verdict.exit_code_if(sure=options.sure)
-        return keep(directory, kept_in, code, place.say) if kept_in else code
+        kept = keep(directory, kept_in, code, context.log) if kept_in else Kept(code)
+        result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
+        return kept.exit_code
 
 
-def _measure(spec: RunSpec, asked: Asked, directory: RunDirectory, place: Workplace) -> None:
+def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:
     """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
-    place.say(f"{asked.plan.name}/{directory.name}: {load_text(load_record(spec.load, asked.plan.load.think_time_s))}")
+    load = load_record(spec.load, spec.plan.load.think_time_s)
+    context.log(f"{spec.plan.name}/{directory.name}: {load_text(load)}")
     with ExitStack() as stack:
         # From the start on: the system logs into the directory, and the plan in it is not masked before the end.
-        stack.enter_context(place.guardian.masking(directory.path, spec.hidden))
+        stack.enter_context(context.guardian.masking(directory.path, spec.hidden))
         system = None
-        if asked.target is None:
-            system = stack.enter_context(system_of(asked, directory.system_logs, place))
-            start(system, directory.system_logs, asked, place.say)
-        record = begin(spec, directory, system, place)
-        with place.interrupts.held():
-            record = measure(spec, directory, record, system, place)
+        if spec.target is None:
+            system = stack.enter_context(system_of(request, directory.system_logs, context))
+            start(system, directory.system_logs, request, context)
+        prepared = prepare(spec, directory, system, context)
+        with context.interrupts.held():
+            record = measure(prepared, context)
             if system:
                 recordings = system.recordings
                 system.stop()  # a JVM writes its recording when it ends
                 mask_secrets(directory.system_logs, spec.hidden)
-                heap_unknown = write_heap(directory.heap, recordings, place.guardian.environment)
+                heap_unknown = write_heap(directory.heap, recordings, context.guardian.environment)
                 directory.write_run(replace(record, heap_unknown=heap_unknown).to_json())

@@ -6,6 +6,7 @@ JMeter works inside the run directory, so that every path in its command but tho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.jtl.csv import SAMPLES_NAME
@@ -21,6 +22,21 @@ DUMP_DIR = "."
 _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 
 
+@dataclass(frozen=True)
+class JMeterCommand:
+    """How JMeter is called for one run; `properties` are what the plan reads, and all secrets are in the clear.
+
+    JMeter listens at the UDP port `stop_port` for `stop_word`; its agent reports what is not in `allowed_connections`.
+    """
+
+    arguments: tuple[str, ...] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    properties: Mapping[str, str] = field(repr=False)
+    stop_port: int
+    stop_word: str
+    allowed_connections: tuple[str, ...]
+
+
 def stop_word(load: ClosedLoad | OpenLoad) -> str:
     """Return the word that ends JMeter gracefully when it is sent to its UDP port.
 
@@ -30,7 +46,7 @@ def stop_word(load: ClosedLoad | OpenLoad) -> str:
     return "StopTestNow" if isinstance(load, OpenLoad) else "Shutdown"
 
 
-def jmeter_command(
+def jmeter_arguments(
     home: Path, settings: Path, properties: Mapping[str, str], stop_port: int, more: Sequence[str] = ()
 ) -> list[str]:
     """Return the command that runs the plan in the working directory; `settings` is jmeter/jmeter.properties.

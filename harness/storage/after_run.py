@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
+from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
-from harness.run.measure import shown
 from harness.storage.s3 import Place, check_writable, open_place, push
 
 
@@ -23,26 +24,35 @@ def place_to_keep(url: str | None, profile: Profile) -> Place | None:
     return place
 
 
-def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> int:
-    """Push a run that has its report; return its exit code, or, where that is 0 and the push failed, a code for that.
+@dataclass(frozen=True)
+class Kept:
+    """The exit code of a run after its push, and why it is not in S3; empty when it is."""
+
+    exit_code: int
+    problem: str = ""
+
+
+def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
+    """Push a run that has its report; where the push fails and the run's exit code is 0, it becomes one for that.
 
     Nothing is lost by a push that failed: it is said how to repeat it.
     """
     failed = EXIT_OK
     if code == EXIT_INTERRUPTED:
-        say("interrupted, and therefore not pushed")
+        problem = "interrupted, and therefore not pushed"
     else:
         try:
             push(directory, place, say)
-            return code
+            return Kept(code)
         except KeyboardInterrupt:
-            say("the push was interrupted")
+            problem = "the push was interrupted"
             failed = EXIT_INTERRUPTED
         except HarnessError as error:
-            say(f"not pushed: {error}")
+            problem = f"not pushed: {error}"
             failed = EXIT_INVALID
+    say(problem)
     say(f"the run is here, whole; to push it: {push_command(directory, place)}")
-    return code or failed
+    return Kept(code or failed, problem)
 
 
 def push_command(directory: RunDirectory, place: Place) -> str:

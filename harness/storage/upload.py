@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError, UsageError
+from harness.base.s3_stream import chunks
 from harness.base.units import BYTES_PER_MB
 from harness.storage.layout import StoredFile
-from harness.storage.stream import chunks
 
 # S3 takes 5 MB and more but for the last part, and 10,000 of them.
 _PART_BYTES = 8 * BYTES_PER_MB

@@ -10,9 +10,10 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_overview
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, resolve_goal
 from harness.plan.plan import USERS_MAX
-from harness.run.arguments import Asked, add_goal, goal_of
+from harness.run.arguments import add_goal, goal_arguments
+from harness.run.request import Request
 from harness.sweep.driver import (
     SETTINGS,
     MostUsers,
@@ -72,8 +73,8 @@ def main(arguments: Sequence[str]) -> int:
     """Search what the arguments ask for; return the exit code."""
     options = parser().parse_args(arguments)
 
-    def record_of(asked: Asked) -> SweepRecord:
-        goal = goal_of(options, asked.plan.goal)
+    def record_of(request: Request) -> SweepRecord:
+        goal = resolve_goal(goal_arguments(options), request.plan.goal)
         if goal == Goal(None, None):
             raise UsageError(f"PLAN={options.plan} has no goal to search within", "give P90=1000 or AVERAGE=500")
         first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
@@ -81,10 +82,10 @@ def main(arguments: Sequence[str]) -> int:
         if first > most:
             raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
         command = sweep_command(CAPACITY, options, ("plan", *_SETTINGS, "env"))
-        record = new_record(options, asked, CAPACITY, command)
+        record = new_record(options, request, CAPACITY, command)
         record = replace(record, goal=goal, first_users=first, most_users=most)
         for users in (first, most):
-            level_load(asked, record, users)
+            level_load(request, record, users)
         return record
 
     kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Search, _most_users, update_overview)
@@ -106,9 +107,9 @@ def _bounds(record: SweepRecord) -> tuple[int, int]:
 class _Search:
     """Levels that follow from the runs before them."""
 
-    def __init__(self, record: SweepRecord, asked: Asked) -> None:
+    def __init__(self, record: SweepRecord, request: Request) -> None:
         self._first, self._most = _bounds(record)
-        self._goal = asked.plan.goal
+        self._goal = request.plan.goal
 
     def next_step(self, so_far: SoFar) -> Step | None:
         """Return the level that narrows the bracket, or confirms it."""

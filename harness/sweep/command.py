@@ -12,7 +12,8 @@ from harness.compare.result import RunResult
 from harness.history.summary_files import update_overview
 from harness.plan.load import OpenLoad
 from harness.plan.plan import USERS_MAX
-from harness.run.arguments import Asked, add_remotes
+from harness.run.arguments import add_remotes
+from harness.run.request import Request
 from harness.sweep.driver import (
     SETTINGS,
     MostUsers,
@@ -79,15 +80,15 @@ def main(arguments: Sequence[str]) -> int:
     """Measure what the arguments ask for; return the exit code."""
     options = parser().parse_args(arguments)
 
-    def record_of(asked: Asked) -> SweepRecord:
+    def record_of(request: Request) -> SweepRecord:
         if not options.users:
             raise UsageError("USERS is missing", "give the levels: USERS=1,5,10,25,50")
         command = sweep_command(SWEEP, options, ("plan", *_SETTINGS, "env"))
-        record = new_record(options, asked, SWEEP, command)
+        record = new_record(options, request, SWEEP, command)
         repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
         record = replace(record, users=parse_levels(options.users), repeat=repeat)
         for users in record.users:
-            level_load(asked, record, users)
+            level_load(request, record, users)
         return record
 
     kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Levels, _most_users, update_overview)
@@ -102,8 +103,8 @@ def _most_users(record: SweepRecord) -> MostUsers:
 class _Levels:
     """The levels of a list, in rounds."""
 
-    def __init__(self, record: SweepRecord, asked: Asked) -> None:
-        loads = {users: level_load(asked, record, users) for users in record.users}
+    def __init__(self, record: SweepRecord, request: Request) -> None:
+        loads = {users: level_load(request, record, users) for users in record.users}
         # A load that requests end takes as long as those before it did, though users differ.
         self._planned_s = {
             users: load.duration_s if isinstance(load, OpenLoad) or load.requests is None else None

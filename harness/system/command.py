@@ -12,7 +12,7 @@ from harness.base.errors import EXIT_OK, StartError
 from harness.base.interrupts import Interrupts
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
-from harness.run.arguments import configured_system
+from harness.run.request import configured_system
 from harness.system.supervisor import Supervisor
 
 _PERIOD_S = 0.5

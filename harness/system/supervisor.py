@@ -59,7 +59,6 @@ class Supervisor:
         log_dir: Path,
         fixed_ports: Mapping[str, int] | None = None,
         guardian: Guardian | None = None,
-        say: Callable[[str], None] = print,
     ) -> None:
         self.manifest = manifest
         self.settings = settings
@@ -68,7 +67,6 @@ class Supervisor:
         self._fixed_ports = dict(fixed_ports or {})
         self._given_guardian = guardian
         self._guardian = guardian
-        self._say = say
         self._work: Path | None = None
         self._running: list[_Running] = []
         self._ready: set[str] = set()
@@ -116,10 +114,10 @@ class Supervisor:
         """The lines of the report's set-up; empty until the system is started."""
         return self._facts
 
-    def prepare(self) -> None:
+    def prepare(self, say: Callable[[str], None] = print) -> None:
         """Do what is to be done once per machine; milliseconds when it was done before."""
         environment = self._guard().environment
-        prepare.prepare(self.manifest, self._context, environment, self._artifacts, self._say)
+        prepare.prepare(self.manifest, self._context, environment, self._artifacts, say)
 
     def start(self) -> None:
         """Start every process and wait until all are ready; StartError otherwise, with everything stopped again."""

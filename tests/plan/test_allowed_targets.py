@@ -8,7 +8,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import check_allowed, is_loopback, parse_allowed
 from harness.plan.spec import load_profile, parse_target
-from harness.run.arguments import asked_of
+from harness.run.request import Names, resolve_request
 from tests.conftest import PROFILES, ROOT
 
 LOCAL = load_profile(ROOT / "env", "local")
@@ -90,7 +90,7 @@ def test_the_refusal_says_what_to_write_into_which_file():
 
 def test_what_the_refusal_says_to_write_is_enough(home: Path):
     def asked():
-        return asked_of(home, home, "tiny", "local", "http://[fd00::5]:8080/app", None)
+        return resolve_request(Names("tiny", "local", "http://[fd00::5]:8080/app"), home, home)
 
     with pytest.raises(UsageError) as error:
         asked()
@@ -111,7 +111,7 @@ def test_a_list_of_texts_is_wanted(home: Path, text):
     profile = home / "env" / "local.toml"
     profile.write_text(f"allowed_targets = {text}\n{profile.read_text()}")
     with pytest.raises(UsageError, match=r"env/local\.toml.*allowed_targets"):
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
 
 
 @pytest.mark.parametrize(

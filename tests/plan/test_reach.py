@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import LoadArguments, resolve_load
+from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.script_text import is_simple
-from harness.run.arguments import asked_of
 from harness.run.preflight import check_asked
+from harness.run.request import Names, resolve_request
 from tests.conftest import ROOT
 from tests.support.off_host import (
     ALIAS,
@@ -49,8 +49,8 @@ def check(home: Path):
         toml.write_text(toml.read_text().partition("\n[allow]")[0] + (f"\n[allow]\n{allow}\n" if allow else ""))
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text())
-        asked = asked_of(home, home, "tiny", "local", target, None)
-        check_asked(asked, resolve_load(load or LoadArguments(), asked.plan.load))
+        asked = resolve_request(Names("tiny", "local", target), home, home)
+        check_asked(asked, resolve_load(parse_load(load or LoadArguments()), asked.plan.load))
 
     return checked
 
@@ -292,14 +292,14 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
     for secret in ("FOLIO_TENANT", "FOLIO_USERNAME", "FOLIO_PASSWORD"):
         monkeypatch.setenv(secret, "opensesame")
     for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
-        asked = asked_of(ROOT, ROOT / "build", name, "local", target, None)
+        asked = resolve_request(Names(name, "local", target), ROOT, ROOT / "build")
         for arguments in (
             LoadArguments(),
             LoadArguments(users="1", loops="2"),
             LoadArguments(duration="60"),
             LoadArguments(rate="5", duration="60"),
         ):
-            check_asked(asked, resolve_load(arguments, asked.plan.load))
+            check_asked(asked, resolve_load(parse_load(arguments), asked.plan.load))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import ClosedLoad, LoadArguments, OpenLoad, resolve_load
+from harness.plan.load import ClosedLoad, LoadArguments, OpenLoad, parse_load, resolve_load
 from harness.plan.plan import PlanLoad
 from harness.plan.spec import load_profile, parse_series, parse_target
 from tests.conftest import PROFILES, ROOT
@@ -12,7 +12,7 @@ DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0
 
 
 def load(**given):
-    return resolve_load(LoadArguments(**given), DEFAULT)
+    return resolve_load(parse_load(LoadArguments(**given)), DEFAULT)
 
 
 def test_without_arguments_the_plan_decides():
@@ -39,25 +39,25 @@ LOOPED = PlanLoad(users=25, ramp_per_user_s=1, duration_s=None, think_time_s=0, 
 
 
 def test_a_plan_of_loops_is_ended_by_them_unless_a_duration_is_given():
-    assert resolve_load(LoadArguments(), LOOPED) == ClosedLoad(25, 25, None, 5)
-    assert resolve_load(LoadArguments(users="4", loops="2"), LOOPED) == ClosedLoad(4, 4, None, 2)
-    assert resolve_load(LoadArguments(duration="60"), LOOPED) == ClosedLoad(25, 15, 60, None)
+    assert resolve_load(parse_load(LoadArguments()), LOOPED) == ClosedLoad(25, 25, None, 5)
+    assert resolve_load(parse_load(LoadArguments(users="4", loops="2")), LOOPED) == ClosedLoad(4, 4, None, 2)
+    assert resolve_load(parse_load(LoadArguments(duration="60")), LOOPED) == ClosedLoad(25, 15, 60, None)
     with pytest.raises(UsageError, match="RATE=5: the plan has loops and no duration; give a DURATION, too"):
-        resolve_load(LoadArguments(rate="5"), LOOPED)
+        resolve_load(parse_load(LoadArguments(rate="5")), LOOPED)
 
 
 def test_requests_end_a_load_that_is_closed():
     default = replace(DEFAULT, requests=1_000_000)
-    assert resolve_load(LoadArguments(), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
-    assert resolve_load(LoadArguments(requests="500"), default).requests == 500
-    assert resolve_load(LoadArguments(rate="5"), default) == OpenLoad(5, 0, 100)
+    assert resolve_load(parse_load(LoadArguments()), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
+    assert resolve_load(parse_load(LoadArguments(requests="500")), default).requests == 500
+    assert resolve_load(parse_load(LoadArguments(rate="5")), default) == OpenLoad(5, 0, 100)
     with pytest.raises(UsageError, match="RATE=5 and REQUESTS=9 exclude each other"):
         load(rate="5", requests="9")
 
 
 def test_one_user_alone_may_have_a_ramp_of_its_own():
     default = replace(DEFAULT, ramp_per_user_s=10, ramp_single_user_s=1)
-    assert [resolve_load(LoadArguments(users=users), default).ramp_s for users in ("1", "2")] == [1, 20]
+    assert [resolve_load(parse_load(LoadArguments(users=users)), default).ramp_s for users in ("1", "2")] == [1, 20]
 
 
 def test_seconds_are_whole_because_jmeter_takes_a_fraction_for_nothing():

@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.run import command as run
-from harness.run.arguments import asked_of
+from harness.run.request import Names, resolve_request
 from harness.sweep import command as sweep
 
 
@@ -22,7 +22,7 @@ def test_the_settings_of_plan_and_profile_are_the_systems(home: Path) -> None:
     change(home / "systems" / "tiny" / "system.toml", "[settings]\n", '[settings]\ncache = "off"\nsize = 1\n')
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { cache = "on" }\n')
     (home / "env" / "local.toml").open("a").write("[system.tiny]\nsize = 2\n")
-    asked = asked_of(home, home, "tiny", "local", None, None)
+    asked = resolve_request(Names("tiny", "local"), home, home)
     assert asked.settings == {"cache": "on", "size": 2, "python": "python3"}
 
 
@@ -30,7 +30,7 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { python = "python3" }\n')
     (home / "env" / "local.toml").open("a").write('[system.tiny]\npython = "pypy"\n')
     with pytest.raises(UsageError) as error:
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
     assert str(error.value) == (
         "env/local.toml [system.tiny]: python = 'pypy', and the plan has 'python3'; "
         "remove it from the profile, or choose another plan"
@@ -40,15 +40,15 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
 def test_a_setting_that_the_system_does_not_have_is_refused(home: Path) -> None:
     (home / "plans" / "tiny.toml").open("a").write("[embedded]\nsettings = { pyton = 1 }\n")
     with pytest.raises(UsageError, match=r"system tiny: unknown setting 'pyton'; did you mean python\?"):
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
 
 
 def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
     change(home / "plans" / "tiny.toml", 'system = "tiny"\n', "")
     with pytest.raises(UsageError) as error:
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
     assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
-    asked = asked_of(home, home, "tiny", "local", "http://localhost:8290/stocks", None)
+    asked = resolve_request(Names("tiny", "local", "http://localhost:8290/stocks"), home, home)
     assert asked.target is not None
     assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
 

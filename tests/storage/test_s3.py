@@ -451,7 +451,7 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
 @pytest.mark.parametrize("code", [1, EXIT_INVALID])
 def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(place, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
-    assert keep(a_run(tmp_path), place, code, said) == code
+    assert keep(a_run(tmp_path), place, code, said).exit_code == code
 
 
 def test_the_command_that_is_printed_is_one_for_a_shell(place, tmp_path, monkeypatch):
@@ -468,7 +468,7 @@ def test_a_run_without_samples_is_pushed_and_that_is_said(place, tmp_path, capsy
 
 
 def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(place, tmp_path, capsys):
-    assert keep(a_run(tmp_path), place, EXIT_INTERRUPTED, said) == EXIT_INTERRUPTED
+    assert keep(a_run(tmp_path), place, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
     assert runs_there(place) == ()
     assert (
         "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out

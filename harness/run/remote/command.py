@@ -19,6 +19,7 @@ from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
+from harness.base.paths import shown
 from harness.base.ports import LOOPBACK, check_port
 from harness.base.secrets import FILE_NAME as SECRETS_NAME
 from harness.base.units import parse_whole_number
@@ -27,7 +28,6 @@ from harness.plan.allowed_targets import is_loopback
 from harness.run.arguments import DEFAULT_PROFILE, add_keys
 from harness.run.connections import agent_argument
 from harness.run.jmeter_command import environment
-from harness.run.measure import shown
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys, make_keys
 from harness.run.remote.load import DEFAULT_PORT, KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote

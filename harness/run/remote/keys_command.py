@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
+from harness.base.paths import shown
 from harness.run.arguments import add_keys
-from harness.run.measure import shown
 from harness.run.remote.keys import make_keys
 
 
