@@ -203,6 +203,20 @@ def test_kill_9_of_a_night_leaves_nothing_running_and_loses_nothing(start, finis
 
 
 @pytest.mark.real
+def test_a_run_that_something_else_kills_is_reported_by_the_nightly(start, tmp_path):
+    process = start(suite=SUITE.replace("duration = 2", "duration = 8"))
+    under_way(tmp_path, 1)
+    (child,) = [one for one in psutil.Process(process.pid).children() if "scripts/run" in " ".join(one.cmdline())]
+    child.kill()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, out
+    assert "scripts/run ended with code -9: it wrote no result" in page_of(tmp_path)
+    assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["1"]
+    assert list(nights(tmp_path).glob("20*/*.result.json")) == []
+    wait_for(lambda: nothing_is_left(tmp_path), 30)
+
+
+@pytest.mark.real
 def test_a_run_that_takes_too_long_is_stopped_and_told(finished, home, tmp_path):
     system = home / "systems" / "tiny" / "system.toml"  # never ready, and patient about it
     text = system.read_text().replace('.http }}/"', '.http }}/nowhere"')
