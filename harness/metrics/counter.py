@@ -13,6 +13,7 @@ import subprocess
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -53,42 +54,55 @@ class CounterError(Exception):
     """The program did not run to its end: the file must be read without it."""
 
 
+@dataclass(frozen=True)
+class CsvFile:
+    """The first `size_bytes` of a CSV JTL; `name` is what messages call it."""
+
+    path: Path
+    size_bytes: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """The Java to run, and the folder of the compiled classes."""
+
+    java: str
+    classes: Path
+
+
 def count_file(
-    path: Path,
-    size: int,
-    name: str,
-    program: tuple[str, Path],
+    file: CsvFile,
+    program: Program,
     scope: Scope,
     columns: Sequence[str] | None,
     report: Callable[[int, int], None],
     part_bytes: int = _PART_BYTES,
 ) -> tuple[SampleTally, Dropped]:
-    """Return the tally of the first `size` bytes of a CSV JTL, and what could not be used of them.
+    """Return the tally of a CSV JTL, and what could not be used of it.
 
-    `program` is the Java to run and the folder of the compiled classes, `part_bytes` how much one core counts at a
-    time; `report` is told bytes and rows read so far. UsageError when the file is no CSV JTL; CounterError when the
-    program does not run to its end.
+    `part_bytes` is how much one core counts at a time; `report` gets the bytes and rows read so far. UsageError when
+    the file is no CSV JTL; CounterError when the program does not run to its end.
     """
-    plain = _PlainReader(path, size, name, scope, columns)
+    plain = _PlainReader(file.path, file.size_bytes, file.name, scope, columns)
     plain.read(0, 0)
     from_ms, to_ms = scope.window_ms or _NO_WINDOW
-    java, classes = program
     options = ["-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS]
     threads = min(_THREADS_MAX, os.cpu_count() or 1)
     command = [
-        java,
+        program.java,
         *options,
         "-cp",
-        str(classes),
+        str(program.classes),
         "CountJtl",
-        *map(str, (path, size, threads, from_ms, to_ms, part_bytes)),
+        *map(str, (file.path, file.size_bytes, threads, from_ms, to_ms, part_bytes)),
         str(scope.with_timeline).lower(),
         str(scope.batch_count or 1),
     ]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except OSError as error:
-        raise CounterError(f"{java} does not run ({error.strerror})") from None
+        raise CounterError(f"{program.java} does not run ({error.strerror})") from None
     with process:
         assert process.stdin is not None and process.stdout is not None
         try:

@@ -17,7 +17,7 @@ from harness.base.toolchain import ensure_counter
 from harness.jtl.csv import Dropped, Sample, parse
 from harness.jtl.inputs import Input, Opened, opened, raw
 from harness.jtl.progress import ReadingProgress
-from harness.metrics.counter import CounterError, count_file
+from harness.metrics.counter import CounterError, CsvFile, Program, count_file
 from harness.metrics.tally import SampleTally, Scope
 
 # Smaller files are read before the counter has started.
@@ -83,8 +83,8 @@ def _tally(
     file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
 ) -> tuple[SampleTally, Dropped]:
     if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
-        size = file.size_bytes or 0
-        counted = _counted(file, given.path, size, given.name, scope, columns, progress, progress.update)
+        text = CsvFile(given.path, file.size_bytes or 0, given.name)
+        counted = _counted(file, text, scope, columns, progress, progress.update)
         if counted:
             return counted
     if file.kind == "csv" and not file.is_plain:
@@ -118,9 +118,7 @@ def _plain(samples: Iterable[Sample], file: Opened, scope: Scope, progress: Read
 
 def _counted(
     file: Opened,
-    path: Path,
-    size: int,
-    name: str,
+    text: CsvFile,
     scope: Scope,
     columns: Sequence[str] | None,
     progress: ReadingProgress,
@@ -128,18 +126,18 @@ def _counted(
 ) -> tuple[SampleTally, Dropped] | None:
     """Return the tally of a large CSV file by the counter; None where that cannot be: the plain reader has to do it.
 
-    `path` is where its text stands, which need not be that of `file`.
+    `text` is the file unpacked, which may be another one than `file`.
     """
     try:
         java = java_context().get("java")
         classes = _classes() if java else None
         if java and classes:
-            return count_file(path, size, name, (java, classes), scope, columns, report)
+            return count_file(text, Program(java, classes), scope, columns, report)
         why = "there is no JDK"
     except (CounterError, StartError, OSError) as error:
         why = str(error).partition("\n")[0]
     file.check_unchanged()
-    progress.say(f"reading {name}: without the counter of large JTLs, which takes longer: {why}")
+    progress.say(f"reading {text.name}: without the counter of large JTLs, which takes longer: {why}")
     return None
 
 
@@ -154,7 +152,8 @@ def _unpacked(
         def report(_: int, row_count: int) -> None:
             progress.update(file.position(), row_count)
 
-        counted = _counted(file, Path(copy.name), copy.tell(), name, scope, columns, progress, report)
+        text = CsvFile(Path(copy.name), copy.tell(), name)
+        counted = _counted(file, text, scope, columns, progress, report)
         if counted:
             return counted
         copy.seek(0)
