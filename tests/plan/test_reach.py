@@ -91,13 +91,13 @@ def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_is_started(
     assert f"goes to the host {ALIAS}" in refused()
 
 
-@pytest.mark.parametrize("name", ["sweep", "capacity"])
+@pytest.mark.parametrize("name", ["command", "capacity_command"])
 def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
-    more = ["--users", "1,2"] if name == "sweep" else []
+    more = ["--users", "1,2"] if name == "command" else []
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError, match=f"goes to the host {ALIAS}"):
-        importlib.import_module(f"harness.cli.{name}").main(["--plan", "tiny", "--target", target, *more, *places])
+        importlib.import_module(f"harness.sweep.{name}").main(["--plan", "tiny", "--target", target, *more, *places])
     assert not (tmp_path / "reports").exists()
 
 
