@@ -12,7 +12,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.base.errors import UsageError
-from harness.base.secrecy import says_secret, secret_values, secrets_in, secrets_in_code, secrets_of_header
+from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 
 # The name of the thread group that makes the load: every threadName of the load's samples begins with it.
 LOAD_GROUP = "Users"
@@ -167,7 +167,7 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
         name, text = child.get("name", ""), child.text or ""
         if child.tag != "stringProp" or not text.strip() or name.endswith((".name", ".value")):
             continue
-        if says_secret(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
+        if is_secret_name(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
             found += [] if "${" in text else [text]
         elif name == "connectionProperties":
             found += secrets_in(text)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
-from harness.base.secrecy import says_secret, secret_values
+from harness.base.secrecy import is_secret_name, secret_values
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
@@ -207,7 +207,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         embedded_note=embedded.get("note", ""),
         secrets=secrets,
         embedded_secrets=embedded.get("secrets", {}),
-        secret_properties=tuple(name for name in private if says_secret(name)),
+        secret_properties=tuple(name for name in private if is_secret_name(name)),
         hidden=secret_values(private.items()) + fixed_secrets(shape_path),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
     )

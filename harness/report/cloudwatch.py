@@ -91,7 +91,7 @@ def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int
 def _answers(spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answers:
     answers = Answers()
     client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
-    with aws.errors_told(_WHERE):
+    with aws.aws_errors(_WHERE):
         for call in calls_of(queries, len(span.starts_s)):
             pages = client.get_paginator("get_metric_data").paginate(
                 MetricDataQueries=[query.to_request(span.period_s) for query in call],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.base.aws import client, errors_told
+from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
@@ -95,7 +95,7 @@ def open_place(url: str, endpoint_url: str | None = None) -> Place:
 
 def check_writable(place: Place) -> None:
     """Raise an error of one line unless runs can be pushed there; nothing stays behind."""
-    with errors_told(place.location.url):
+    with aws_errors(place.location.url):
         target = place.target(_PROBE)
         place.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
         place.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
@@ -108,7 +108,7 @@ def runs_there(place: Place, plan: str | None = None) -> tuple[StoredRun, ...]:
     """Return the runs that lie there, whole or not, oldest first."""
     below = place.location.key("runs/" + (f"plan={plan}/" if plan else ""))
     own = len(place.location.key(""))
-    with errors_told(place.location.url):
+    with aws_errors(place.location.url):
         pages = place.client.get_paginator("list_objects_v2").paginate(Bucket=place.location.bucket, Prefix=below)
         return stored_runs({found["Key"][own:]: found["Size"] for page in pages for found in page.get("Contents", ())})
 
@@ -121,7 +121,7 @@ def push(directory: RunDirectory, place: Place, say: Say, replace: bool = False)
     """
     local = _manifest_of(directory)
     url = place.url(local.key.folder)
-    with errors_told(url):
+    with aws_errors(url):
         stored = _read_manifest(place, local.key)
         missing = local.files if stored is None else _missing(local, stored, url, replace)
         if not missing:
@@ -276,7 +276,7 @@ def _run_id(directory: RunDirectory) -> str | None:
 
 def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: bool) -> bool:
     """Return whether anything of a run was missing here; it is fetched then, and put in its place when all is right."""
-    with errors_told(place.url(key.folder)):
+    with aws_errors(place.url(key.folder)):
         manifest = _read_manifest(place, key)
     files = () if manifest is None else manifest.files
     wanted = [file for file in files if not figures_only or file.name in FIGURES]

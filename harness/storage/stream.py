@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from harness.base.aws import client, errors_told
+from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
 from harness.storage.layout import Location, parse_location
 
@@ -37,7 +37,7 @@ class ObjectStream(io.RawIOBase):
         self._location = location
         self._target = {"Bucket": location.bucket, "Key": location.prefix}
         self._position = 0
-        with errors_told(location.url):
+        with aws_errors(location.url):
             self._body, self._etag, self.size_bytes = self._first()
 
     def readable(self) -> bool:
@@ -49,7 +49,7 @@ class ObjectStream(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         if self._position >= self.size_bytes or not view:
             return 0
-        with errors_told(self._location.url):
+        with aws_errors(self._location.url):
             data = self._next(len(view))
         view[: len(data)] = data
         self._position += len(data)

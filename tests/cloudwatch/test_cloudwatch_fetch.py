@@ -175,7 +175,7 @@ def test_figures_are_kept_where_cloudwatch_has_none_any_more(tmp_path, moto, cap
 @pytest.mark.parametrize(
     ("missing", "changes", "message"),
     [
-        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no credentials for AWS found; set AWS_PROFILE"),
+        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no AWS credentials found; set AWS_PROFILE"),
         ("AWS_REGION", {"region": None}, "cloudwatch: no region is set; set AWS_DEFAULT_REGION"),
     ],
     ids=["no credentials", "no region"],
@@ -273,9 +273,9 @@ def test_pages_are_joined_a_busy_server_is_asked_again_and_what_it_says_is_told(
 @pytest.mark.parametrize(
     ("code", "status", "exit_code", "message"),
     [
-        ("AccessDeniedException", 400, 2, "no right to do that; these credentials need cloudwatch:GetMetricData"),
-        ("UnrecognizedClientException", 400, 2, "AWS does not take the credentials (UnrecognizedClientException)"),
-        ("InternalServiceFault", 500, 3, "the server fails (InternalServiceFault"),
+        ("AccessDeniedException", 400, 2, "permission denied; these credentials need cloudwatch:GetMetricData"),
+        ("UnrecognizedClientException", 400, 2, "AWS rejects the credentials (UnrecognizedClientException)"),
+        ("InternalServiceFault", 500, 3, "the server failed (InternalServiceFault"),
     ],
 )
 def test_what_aws_refuses_is_one_line_with_what_to_do(tmp_path, code, status, exit_code, message):

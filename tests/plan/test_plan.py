@@ -111,7 +111,7 @@ def test_a_jmx_without_its_toml_is_told_what_to_write(plans: Path, name: str) ->
 def test_a_files_name_is_no_plans_name(plans: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
-    assert str(error.value) == f"PLAN={name}: a file's name; give the name alone: PLAN=shop"
+    assert str(error.value) == f"PLAN={name}: this is a file name; give the name only: PLAN=shop"
 
 
 def test_an_unknown_name_with_a_folder_names_what_there_is(plans: Path) -> None:

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from harness.base.secrecy import masked, masked_table, says_secret, secret_values, secrets_in
+from harness.base.secrecy import is_secret_name, masked, masked_table, secret_values, secrets_in
 from harness.plan.jmx import fixed_secrets
 from harness.plan.plan import load_plan
 from tests.base.test_spellings import assert_no_secret
@@ -27,14 +27,14 @@ from tests.support.secret_spellings import every_spelling
     ],
 )  # fmt: skip
 def test_a_name_says_that_its_value_is_a_secret(name):
-    assert says_secret(name)
+    assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["key", "token_url", "password_file", "externalKey2Count", "keyboard", "users", "secret_name", "tokens", ""]
 )
 def test_a_name_of_something_else_does_not(name):
-    assert not says_secret(name)
+    assert not is_secret_name(name)
 
 
 def test_secrets_stand_in_texts_of_several_settings():

@@ -148,5 +148,5 @@ def test_a_suite_of_the_nightly_is_no_profile():
     assert "nightly" not in str(error.value)
     with pytest.raises(UsageError, match=r"ENV=nightly: env/nightly\.toml is a suite, not a profile; measure it: make"):
         load_profile(ROOT / "env", "nightly")
-    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: a file's name; give the name alone: ENV=local"):
+    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: this is a file name; give the name only: ENV=local"):
         load_profile(ROOT / "env", "env/local.toml")

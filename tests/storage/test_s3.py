@@ -351,8 +351,8 @@ def test_a_table_is_read_out_of_s3_though_the_connection_breaks(proxy, tmp_path,
 @pytest.mark.parametrize(
     ("arguments", "environment", "code", "message"),
     [
-        ("ls s3://nothing-there", {}, EXIT_USAGE, "there is no such bucket"),
-        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no credentials for AWS found; set AWS_PROFILE"),
+        ("ls s3://nothing-there", {}, EXIT_USAGE, "the bucket does not exist"),
+        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no AWS credentials found; set AWS_PROFILE"),
         ("ls s3://kept", {"AWS_PROFILE": "nobody"}, EXIT_USAGE, "(nobody) could not be found"),
         ("ls s3://kept --endpoint-url http://127.0.0.1:{closed}", {}, EXIT_INVALID, "does not answer"),
         ("table s3://kept/none.jtl", {}, EXIT_USAGE, "there is no such object"),
@@ -401,16 +401,14 @@ def test_a_right_that_is_missing_is_named_and_no_key_is_told(place, proxy, tmp_p
 def test_credentials_that_are_not_taken_are_told_without_them(place, proxy):
     refusal = b"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>testing</AWSAccessKeyId></Error>"
     proxy.add("GET", "list-type", (403, refusal))
-    with pytest.raises(
-        UsageError, match=r"does not take the credentials \(InvalidAccessKeyId\); set AWS_PROFILE"
-    ) as caught:
+    with pytest.raises(UsageError, match=r"rejects the credentials \(InvalidAccessKeyId\); set AWS_PROFILE") as caught:
         runs_there(place)
     assert "testing" not in str(caught.value)
 
 
 def test_a_server_that_goes_on_failing_is_given_up(place, proxy):
     proxy.add("GET", "list-type", SERVER_ERROR, times=4)
-    with pytest.raises(ServiceError, match=r"the server fails \(SlowDown, 4 attempts\); repeat the command later"):
+    with pytest.raises(ServiceError, match=r"the server failed \(SlowDown, 4 attempts\); repeat the command later"):
         runs_there(place)
 
 

@@ -190,7 +190,7 @@ BAD = [
     (("--users", "1,,2"), "USERS=: not a whole number"),
     (("--users", "1 2"), "USERS=1 2: not a whole number"),
     (("--users", "1,5", "--repeat", "0"), "REPEAT=0: not a whole number from 1 to 100"),
-    (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a length of time"),
+    (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a duration"),
     (("--users", "1,5", "--warmup", "2h"), "WARMUP=2h: must be 0, or from 1 s to 1 h"),
     (("--users", "1,5", "--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
     (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
@@ -198,7 +198,7 @@ BAD = [
     (("--users", ""), "--users is empty"),
     (("--resume", "07"), "RESUME=07: no sweep of tiny; there is none yet"),
     (("--resume", "07", "--users", "1,5"), "RESUME=07 goes on with the settings of that sweep; leave out USERS"),
-    (("--users", "100000"), "100000 users want 101000 open files, and the limit is"),
+    (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),
 ]
 BAD_SEARCH = [
     (("--p90", "0"), "P90=0: not a whole number from 1"),

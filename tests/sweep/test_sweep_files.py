@@ -155,7 +155,7 @@ def test_the_soft_limit_of_open_files_is_raised_as_far_as_needed_and_the_hard_on
     assert open_files_allowed(10, 1024, 2048) == "1024"
     assert open_files_allowed(500, 1024, 2048) == "1500"
     assert open_files_allowed(2000, 1024, 2048) == (
-        "2000 users want 3000 open files, and the limit is 2048; "
+        "2000 users need 3000 open files, but the limit is 2048; "
         "raise it for this shell: sudo prlimit --pid $$ --nofile=3000:3000"
     )
 

@@ -181,7 +181,7 @@ def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_refused_with_its_owner(make: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=rf"port {port} \(http\) is taken by .*\(pid {os.getpid()}\)"):
+        with pytest.raises(UsageError, match=rf"port {port} \(http\) is in use by .*\(pid {os.getpid()}\)"):
             make(fixed_ports={"http": port}).start()
 
 
@@ -197,7 +197,7 @@ def test_a_system_runs_on_as_many_cpus_as_its_profile_says_and_the_harness_on_al
         system.start()
         assert answer_of(system) == "state: good; cpus: 1"
     assert os.sched_getaffinity(0) == ours
-    with pytest.raises(UsageError, match="cpus = 4096, and there are"):
+    with pytest.raises(UsageError, match="cpus = 4096, but only"):
         make(cpus=4096).start()
 
 

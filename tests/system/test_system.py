@@ -52,7 +52,7 @@ def test_an_unknown_system_is_refused_with_the_ones_there_are() -> None:
 
 
 def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
-    assert "format_version is 2; this version reads 1" in refusal_of(tmp_path, "format_version = 2")
+    assert "format_version is 2; this version of the harness reads 1" in refusal_of(tmp_path, "format_version = 2")
 
 
 def test_an_unknown_key_is_refused_with_the_known_ones(tmp_path: Path) -> None:
