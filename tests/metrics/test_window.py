@@ -94,9 +94,9 @@ def test_a_window_is_all_steady_or_a_stretch(text, spec):
         ("..", "--window ..: not a window", "give all, steady, or FROM..TO"),
         ("30", "--window 30: not a window", "give all, steady, or FROM..TO"),
         ("quiet", "--window quiet: not a window", "give all, steady, or FROM..TO"),
-        ("2m..30s", "TO is not after FROM", "give a TO that is later"),
-        ("30..30", "TO is not after FROM", "give a TO that is later"),
-        ("..0", "TO is not after FROM", "give a TO that is later"),
+        ("2m..30s", "TO is not after FROM", "give a later TO"),
+        ("30..30", "TO is not after FROM", "give a later TO"),
+        ("..0", "TO is not after FROM", "give a later TO"),
         ("soon..2m", "--window FROM=soon: not a duration", "give seconds or 90s"),
         ("1..2..3", "--window TO=2..3: not a duration", "give seconds or 90s"),
         ("-5..9", "--window FROM=-5: not a duration", "give seconds or 90s"),
@@ -124,7 +124,7 @@ def test_a_given_stretch_ends_with_the_run_at_the_latest():
 
 
 def test_a_given_stretch_behind_the_end_of_the_run_is_refused():
-    with pytest.raises(UsageError, match="begins at 60 s, and the run ends at 60 s"):
+    with pytest.raises(UsageError, match="begins at 60 s, but the run ends at 60 s"):
         find_window(parse_window("60..90"), run_of([100] * 60))
 
 
