@@ -1,4 +1,4 @@
-"""What a plan asks of its figures."""
+"""The performance goal of a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """What the plan asks of its TOTAL, and of each label's average; None where it asks nothing."""
+    """The limits for the plan's TOTAL and for each label's average; None means no limit."""
 
     p90_ms: int | None
     error_ratio: float | None

@@ -1,4 +1,4 @@
-"""What a run is asked to do: arguments, plan and profile become one frozen, validated RunSpec."""
+"""Combines arguments, plan and profile into one frozen, validated RunSpec."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from harness.run.record import CLOSED, OPEN, LoadRecord
 HEAP_MAX_MB = 1_000_000
 DISK_MAX_MB = 1_000_000_000
 RATE_MAX_PER_S = 100_000.0
-# How long JMeter may take beyond its duration: its start, its last samples and tearDown.
+# The time that JMeter may take beyond its duration: its start, its last samples and tearDown.
 OVERRUN_S = 120.0
-# When only DURATION is given, the ramp takes at most this part (a quarter) of it.
+# When only DURATION is given, the ramp is at most this part (a quarter) of it.
 SHARE_OF_RAMP = 4
 AUTO = "auto"
 AUTO_MOST_S = 600.0
@@ -31,10 +31,10 @@ AUTO_MOST_S = 600.0
 
 @dataclass(frozen=True)
 class ClosedLoad:
-    """A fixed number of users who each wait for their answer: JMeter's Thread Group.
+    """A fixed number of users who each wait for their response: JMeter's Thread Group.
 
-    After about `requests` samples the harness ends the load, whatever its duration. With `is_auto` it ends it as
-    soon as it is steady and its mean is known well enough, at the latest after `duration_s`.
+    The harness ends the load after about `requests` samples, whatever its duration. With `is_auto` it ends the load as
+    soon as it is steady and its mean is precise enough, at the latest after `duration_s`.
     """
 
     users: int
@@ -47,7 +47,7 @@ class ClosedLoad:
 
 @dataclass(frozen=True)
 class OpenLoad:
-    """Users who arrive at a rate whatever the answers take: JMeter's Open Model Thread Group."""
+    """Users who arrive at a rate, independent of response times: JMeter's Open Model Thread Group."""
 
     rate_per_s: float
     ramp_s: float
@@ -56,7 +56,7 @@ class OpenLoad:
 
 @dataclass(frozen=True)
 class Target:
-    """A system that we do not start: where it listens."""
+    """The address of a system that the harness does not start."""
 
     scheme: str
     host: str
@@ -65,22 +65,22 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port as one URL."""
+        """Return scheme, host and port as one URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The address as one URL."""
+        """Return the address as one URL."""
         return self.origin + self.base_path
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there.
+    """The test environment env/<name>.toml; `facts` are lines for the report's set-up.
 
-    `allowed_targets` are the systems beside this machine's own that may be loaded. `cloudwatch` is what is fetched from
-    there after a run; `storage` has the keys s3 and endpoint_url where its runs are kept in S3.
+    `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
+    after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3.
     """
 
     name: str
@@ -99,9 +99,9 @@ class Profile:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides a run; `command` is the make command that repeats it, `port` 0 chooses a free one.
+    """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
-    `secrets` are variables of JMeter's environment; nothing of a run keeps their values, or any of the `hidden` ones.
+    `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
     """
 
     plan: Plan
@@ -118,7 +118,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class LoadArguments:
-    """The load as the command line gives it: texts, None where nothing was said."""
+    """The load as given on the command line: texts, None for missing arguments."""
 
     users: str | None = None
     ramp: str | None = None
@@ -130,10 +130,10 @@ class LoadArguments:
 
 
 def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | OpenLoad:
-    """Return the load to drive: the arguments where given, else the plan's defaults; UsageError on nonsense.
+    """Return the load: the given arguments, else the plan's defaults. UsageError for invalid values.
 
-    A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
-    duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
+    A default ramp never prevents a run: it is cut to a quarter of a given DURATION, and without one the duration grows
+    to twice the ramp. A given RAMP that does not fit is refused.
     """
     if arguments.loops and arguments.duration:
         raise UsageError(f"LOOPS={arguments.loops} and DURATION={arguments.duration} exclude each other", "give one")
@@ -175,7 +175,7 @@ def resolve_load(arguments: LoadArguments, default: PlanLoad) -> ClosedLoad | Op
 
 
 def _auto_most_s(arguments: LoadArguments, default: PlanLoad) -> float | None:
-    """Return how long a load of the length `auto` may last, s; None where it has another length."""
+    """Return the maximum duration (s) of a load with DURATION=auto; None for other durations."""
     is_asked = (arguments.duration or "").lower() == AUTO
     if is_asked and arguments.rate:
         what = f"RATE={arguments.rate} and DURATION={arguments.duration} exclude each other"
@@ -198,7 +198,7 @@ def _auto_most_s(arguments: LoadArguments, default: PlanLoad) -> float | None:
 def _whole_seconds(
     users: int, ramp_s: float, duration_s: float | None, loops: int | None, requests: int | None
 ) -> ClosedLoad:
-    """Return the closed load in whole seconds: JMeter's Thread Group takes 2.5 for 0."""
+    """Return the closed load in whole seconds: JMeter's Thread Group reads 2.5 as 0."""
     whole_s = None if duration_s is None else math.ceil(duration_s)
     return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests)
 
@@ -226,9 +226,9 @@ def _check_ramp(arguments: LoadArguments, ramp_s: float, duration_s: float) -> N
 
 
 def parse_target(text: str) -> Target:
-    """Return the system named by TARGET=http://host:port/path; UsageError when it is no such URL.
+    """Return the system of TARGET=http://host:port/path. UsageError for another text.
 
-    The error does not repeat a user, a password or a query: it may end in the log of a build server.
+    The error does not repeat a user, password or query, because it may be stored in a build server's log.
     """
     told, todo = f"TARGET={_without_secrets(text)}", "give TARGET=http://host:8080"
     try:
@@ -247,7 +247,7 @@ def parse_target(text: str) -> Target:
 
 
 def plain_host(text: str) -> str:
-    """Return a host in the one spelling in which hosts are compared, and given to JMeter."""
+    """Return a host in the normal form that is compared and passed to JMeter."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -259,7 +259,7 @@ def _without_secrets(url: str) -> str:
 
 
 def parse_series(text: str) -> str:
-    """Return a series as it stands in run names: at least two digits."""
+    """Return a series as used in run names: at least two digits."""
     if not re.fullmatch(r"\d{1,6}", text) or int(text) == 0:
         raise UsageError(
             f"SERIES={text}: not a number from 1 on", "give a number such as 7: runs are then named run-07_1, …"
@@ -268,12 +268,12 @@ def parse_series(text: str) -> str:
 
 
 def parse_port(text: str) -> int:
-    """Return a TCP port for the system that is started here."""
+    """Return the TCP port for a system that is started here."""
     return units.parse_whole_number(text, "PORT", 1024, 65_535)
 
 
 def load_profile(env_dir: Path, name: str) -> Profile:
-    """Return the profile env/<name>.toml; UsageError lists the profiles there are."""
+    """Return the profile env/<name>.toml. The UsageError lists the available profiles."""
     path, where = env_dir / f"{name}.toml", f"env/{name}.toml"
     data = load_toml(path, "ENV", name)
     if is_suite(path):
@@ -314,7 +314,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
 
 
 def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
-    """Return what run.json says of a load."""
+    """Return a load as run.json stores it."""
     if isinstance(load, OpenLoad):
         return LoadRecord(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
     return LoadRecord(
