@@ -1,4 +1,4 @@
-"""Fetches what CloudWatch knows of runs: those that are named, and those that have just come to their end."""
+"""Fetches the CloudWatch metrics of runs, on request or right after a run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from harness.run.directory import SWEEP_NAME, RunDirectory
 
 
 def fetch_metrics(options: argparse.Namespace) -> int:
-    """Fetch the figures of the runs that the options name and write their reports again; return the exit code.
+    """Fetch the metrics of the named runs and update their reports; return the exit code.
 
-    A run that CloudWatch cannot be asked about is told and does not keep the others from theirs.
+    A run whose metrics cannot be fetched is reported and does not stop the others.
     """
     asked = None
     if options.env:
@@ -37,7 +37,7 @@ def fetch_metrics(options: argparse.Namespace) -> int:
             print(f"aggregate.py: {error}", file=sys.stderr)
     for report in sweeps:
         from harness.sweep.sources import (
-            write_sweep_report,  # here, because the fits of a sweep take their time to load
+            write_sweep_report,  # imported late: the fits of a sweep are slow to load
         )
 
         write_sweep_report(report)
@@ -46,7 +46,7 @@ def fetch_metrics(options: argparse.Namespace) -> int:
 
 
 def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], list[Path]]:
-    """Return the runs that names ask for, and the reports of the sweeps among the names."""
+    """Return the runs with these names, and the reports of the sweeps among the names."""
     runs: list[Path] = []
     sweeps: list[Path] = []
     for name in names:
@@ -61,19 +61,19 @@ def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], lis
     return [RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweeps
 
 
-def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
-    """Fetch the figures of runs that have just come to their end; what fails, or Ctrl-C, loses nothing of them.
+def metrics_after(name: str, directories: Iterable[RunDirectory], log: Callable[[str], None]) -> None:
+    """Fetch the metrics of runs that have just finished; errors and Ctrl-C lose nothing.
 
-    `name` is that of the run or sweep that they are.
+    `name` is the name of the run or sweep.
     """
-    say("CloudWatch: fetching what it knows")
+    log("CloudWatch: fetching metrics")
     for directory in directories:
         try:
-            add_cloudwatch(directory, say)
+            add_cloudwatch(directory, log)
         except NothingToFetchError:
             continue  # an INVALID run without a load: its report says so
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            say(f"CloudWatch's figures are not there: {what}")
-            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
+            log(f"CloudWatch metrics are missing: {what}")
+            log(f"everything else is complete; to fetch them: ./aggregate.py metrics {name}")
             return

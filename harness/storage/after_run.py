@@ -1,4 +1,4 @@
-"""Keeps a run in S3 at its end; the place is tried before anything is measured."""
+"""Uploads a finished run to S3; write access is checked before the run starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.storage.s3 import Place, check_writable, open_place, push
 
 
 def place_to_keep(url: str | None, profile: Profile) -> Place | None:
-    """Return where a run is to be kept, once it is sure that it can be written there; None when nobody asked for it."""
+    """Return the S3 location for a run, after a check of write access; None when no upload was requested."""
     url = url or profile.storage.get("s3")
     if url is None:
         return None
@@ -24,13 +24,13 @@ def place_to_keep(url: str | None, profile: Profile) -> Place | None:
 
 
 def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> int:
-    """Push a run that has its report; return its exit code, or, where that is 0 and the push failed, a code for that.
+    """Push a run with its report. Return its exit code or, if that is 0 and the push failed, the push's code.
 
-    Nothing is lost by a push that failed: it is said how to repeat it.
+    A failed push loses nothing: a message gives the command to repeat it.
     """
     failed = EXIT_OK
     if code == EXIT_INTERRUPTED:
-        say("interrupted, and therefore not pushed")
+        say("interrupted, therefore not pushed")
     else:
         try:
             push(directory, place, say)
@@ -41,7 +41,7 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
         except HarnessError as error:
             say(f"not pushed: {error}")
             failed = EXIT_INVALID
-    say(f"the run is here, whole; to push it: {push_command(directory, place)}")
+    say(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
     return code or failed
 
 

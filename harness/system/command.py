@@ -1,4 +1,4 @@
-"""`scripts/system`: keeps a plan's system up until Ctrl-C, for work on a plan or several runs against one start."""
+"""`scripts/system`: starts a plan's system and keeps it running until Ctrl-C, so that several runs can use it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         prog="scripts/system",
-        description="Start a plan's system, say where it listens, and keep it up until Ctrl-C.",
+        description="Start a plan's system, print its address, and keep it running until Ctrl-C.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--plan", default="killbill-stripe", help="the plan whose system to start (killbill-stripe)")
     result.add_argument("--env", default="local", help="profile env/<ENV>.toml (local)")
     result.add_argument("--port", help="port of the system (a free one)")
-    result.add_argument("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="where its logs go")
-    result.add_argument("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/, systems/ (this one)")
+    result.add_argument("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="folder of its logs")
+    result.add_argument(
+        "--home", type=Path, default=toolchain.ROOT, help="folder with plans/, env/, systems/ (this one)"
+    )
     return result
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Keep the system up until a signal; return 0. StartError when it does not come up or one of its processes dies."""
+    """Keep the system running until a signal; return 0. StartError when it does not start or a process dies."""
     options = parser().parse_args(arguments)
     plan = load_plan(options.home / "plans", options.plan)
     profile = load_profile(options.home / "env", options.env)

@@ -326,7 +326,7 @@ def test_a_fetch_that_fails_takes_nothing_from_the_run_and_says_how_to_repeat_it
     watch(home, NO_SERVER)
     done = run("--users", "2")
     assert done.returncode == 0, done.stderr
-    assert "CloudWatch's figures are not there: CloudWatch: the server does not answer" in done.stdout
-    assert "all else is there; this fetches them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
+    assert "CloudWatch metrics are missing: CloudWatch: the server does not answer" in done.stdout
+    assert "everything else is complete; to fetch them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
     report = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text()
     assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in report

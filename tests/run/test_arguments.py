@@ -32,7 +32,7 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
     with pytest.raises(UsageError) as error:
         asked_of(home, home, "tiny", "local", None, None)
     assert str(error.value) == (
-        "env/local.toml [system.tiny]: python = 'pypy', and the plan has 'python3'; "
+        "env/local.toml [system.tiny]: python = 'pypy', but the plan sets 'python3'; "
         "remove it from the profile, or choose another plan"
     )
 

@@ -301,7 +301,7 @@ def test_a_jmeter_home_without_jmeter_is_refused(refused, tmp_path):
 def test_a_profile_for_a_system_that_is_not_there_is_refused(refused, home):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text() + "[system.tinny]\nheap_max_mb = 1\n")
-    assert "env/local.toml: there is no system tinny; did you mean tiny?" in refused()
+    assert "env/local.toml: unknown system tinny; did you mean tiny?" in refused()
 
 
 @pytest.mark.real

@@ -183,7 +183,7 @@ def test_a_push_that_was_broken_off_goes_on_with_what_is_missing(place, proxy, t
         held.released.set()
         _, error = process.communicate(timeout=30)
     assert process.returncode == code
-    for line in ("waiting for the parts on their way", "the same command goes on with it"):
+    for line in ("waiting for the parts in transit", "repeat the command to resume"):
         assert (line in error) == (number == signal.SIGINT)
     assert [found.is_whole for found in runs_there(place)] in ([], [False])
     before = proxy.puts("partNumber")
@@ -198,7 +198,7 @@ def test_other_measurements_under_the_same_id_are_an_error_and_stay_as_they_are(
     run.samples.write_text(run.samples.read_text().replace("Pay", "Buy"))
     puts = proxy.puts()
     for replace in (False, True):
-        with pytest.raises(DifferentError, match=r"has another samples.jtl than the run here; .*never replaced"):
+        with pytest.raises(DifferentError, match=r"has another samples.jtl than the local run; .*never replaced"):
             push(run, place, said, replace=replace)
     assert proxy.puts() == puts
 
@@ -224,7 +224,7 @@ def test_a_pull_checks_what_it_got_leaves_nothing_that_is_not_right_and_goes_on_
         client.put_object(**target, Body=b"something else")
         pulled = pull(place, tmp_path / "there", said, figures_only=False)
         assert [reason.partition("; ")[0] for reason in pulled.damaged] == [
-            f"s3://kept/{FOLDER}/{name}: is not what was pushed (wrong checksum)"
+            f"s3://kept/{FOLDER}/{name}: differs from what was pushed (wrong checksum)"
         ]
         assert "tiny/run-07_2" in pulled.runs + pulled.there
         assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
@@ -261,7 +261,7 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(place, tmp_path
     assert code == EXIT_INVALID
     assert f"s3://kept/{FOLDER}: not the manifest of that run" in err.replace("/manifest.json", "")
     assert len(err.strip().splitlines()) == 1
-    assert "1 run pulled, 0 there already" in out
+    assert "1 run pulled, 0 already present" in out
     assert (tmp_path / "there" / "tiny" / "run-07_2.md").is_file()
     assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
 
@@ -271,7 +271,7 @@ def test_samples_that_a_lifecycle_rule_removed_are_told_and_the_figures_can_be_p
     boto3.client("s3").delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
     there = ["--reports", str(tmp_path / "there")]
     assert main(["pull", "s3://kept/load", *there]) == EXIT_INVALID
-    assert f"{FOLDER}/samples.jtl.zst: is not there any more; --figures-only" in capsys.readouterr().err
+    assert f"{FOLDER}/samples.jtl.zst: no longer exists; --figures-only" in capsys.readouterr().err
     assert main(["pull", "s3://kept/load", *there, "--figures-only"]) == 0
     assert (tmp_path / "there" / "tiny" / "run-07_1.md").is_file()
 
@@ -283,7 +283,7 @@ def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out
     command = ["pull", "s3://kept/load", "--reports", str(tmp_path / "there")]
     for names, code in (((), 0), (("run-07_1",), EXIT_USAGE)):
         assert main([*command, *names]) == code
-        assert "tiny/run-07_1: left out: its push was broken off" in capsys.readouterr().err
+        assert "tiny/run-07_1: left out: its push was interrupted" in capsys.readouterr().err
 
 
 def test_an_answer_that_breaks_off_is_read_on_from_there(place, proxy, tmp_path):
@@ -302,7 +302,7 @@ def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(pla
     before = mine.report.read_bytes()
     assert main(["pull", "s3://kept/load", "--reports", str(tmp_path / "two")]) == EXIT_USAGE
     printed = capsys.readouterr()
-    assert f"s3://kept/{FOLDER} is not the run here ({mine.path} is run-07_1-ffffffff)" in printed.err
+    assert f"s3://kept/{FOLDER} is not the local run ({mine.path} is run-07_1-ffffffff)" in printed.err
     assert "--reports other" in printed.err
     assert "tiny/run-07_2: pulled" in printed.out
     assert mine.report.read_bytes() == before
@@ -319,7 +319,7 @@ def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     assert main(["push", "all", "s3://kept/load", "--reports", str(tmp_path / "here")]) == 0
     left_out = capsys.readouterr().err
     assert "tiny/run-07_2: left out: still running, or killed" in left_out
-    assert "other/run-01_1: left out: its run.json does not tell it from the runs of other machines" in left_out
+    assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
     asked = "--plan tiny --env local --since 2026-01-01 --last 5"
     assert main(["ls", "s3://kept/load", *asked.split()]) == 0
     assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in capsys.readouterr().out
@@ -361,7 +361,7 @@ def test_a_table_is_read_out_of_s3_though_the_connection_breaks(proxy, tmp_path,
         ("report s3://kept/load/runs/plan=tiny/x", {}, EXIT_USAGE, "aggregate.py pull s3://kept/load"),
         ("push s3://kept", {}, EXIT_USAGE, "no run is named"),
         ("ls", {}, EXIT_USAGE, "give s3://bucket/prefix"),
-        ("ls s3://kept s3://other", {}, EXIT_USAGE, "two places"),
+        ("ls s3://kept s3://other", {}, EXIT_USAGE, "two addresses"),
         ("ls s3://kept --last 0", {}, EXIT_USAGE, "--last=0: not a whole number"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -462,7 +462,7 @@ def test_a_run_without_samples_is_pushed_and_that_is_said(place, tmp_path, capsy
     run = a_run(tmp_path)
     run.samples.unlink()
     push(run, place, said)
-    assert "its samples are not here" in capsys.readouterr().out
+    assert "its samples are not on this machine" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(place, tmp_path, capsys):

@@ -184,5 +184,5 @@ def test_runs_are_chosen_by_name_plan_profile_date_and_number(wanted, ids):
 
 
 def test_a_name_that_no_run_has_is_answered_with_one_that_may_be_meant():
-    with pytest.raises(UsageError, match=r"b/run-11_1: no such run there; did you mean b/run-10_1\?"):
+    with pytest.raises(UsageError, match=r"b/run-11_1: no such run is stored; did you mean b/run-10_1\?"):
         Wanted(names=("b/run-11_1",)).of(stored_runs(SIZES))

@@ -186,7 +186,7 @@ def test_a_port_that_is_taken_is_refused_with_its_owner(make: Start) -> None:
 
 
 def test_an_unknown_port_is_refused(make: Start) -> None:
-    with pytest.raises(UsageError, match="has no port 'htpt'; there is: http"):
+    with pytest.raises(UsageError, match="has no port 'htpt'; its ports: http"):
         make(fixed_ports={"htpt": 8080}).start()
 
 
