@@ -187,7 +187,7 @@ def test_a_cut_off_zstd_file_gives_the_blocks_that_are_whole(tmp_path):
     assert len(got) > len(CSV) + 128 * 1024
 
 
-def test_damage_is_named_and_what_stands_before_it_counts(tmp_path):
+def test_damage_is_named_and_the_data_before_it_counts(tmp_path):
     packed = bytearray(gzip.compress(CSV))
     packed[-5] ^= 1  # of the checksum
     assert read(write(tmp_path / "a.gz", bytes(packed))) == (CSV, "the gzip data is damaged")
@@ -309,7 +309,7 @@ def terminal_as_input(terminal):
         (b"plain text\x01\x02", "a binary file, not a JTL"),
     ],
 )  # fmt: skip
-def test_what_is_no_jtl_is_named_for_what_it_is_in_one_line(tmp_path, data, words):
+def test_another_kind_of_file_is_named_in_one_line(tmp_path, data, words):
     assert words in refusal(write(tmp_path / "a", data))
 
 
@@ -333,7 +333,7 @@ def test_a_damaged_or_unknown_table_is_left_to_the_reader(tmp_path, data):
         assert jtl.stream.read() == data
 
 
-def test_xml_is_told_without_a_declaration_behind_a_mark_and_before_its_first_tag(tmp_path):
+def test_xml_is_recognised_without_a_declaration_after_a_mark_and_before_its_first_tag(tmp_path):
     for data in (
         XML.split(b"\n", 1)[1],
         b"\xef\xbb\xbf\n" + XML,
@@ -364,7 +364,7 @@ def test_a_file_that_grows_while_it_is_read_is_named(tmp_path):
     )
 
 
-def test_a_large_growth_is_told_in_mb_and_a_rewrite_as_such(tmp_path):
+def test_a_large_growth_is_reported_in_mb_and_a_rewrite_as_such(tmp_path):
     path = write(tmp_path / "samples.jtl", CSV + b"\n" * (3 << 20))
     with opened(Input("samples.jtl", path)) as jtl:
         os.truncate(path, 8 << 20)

@@ -55,7 +55,7 @@ def test_an_element_becomes_a_sample_with_its_units():
     assert dropped == Dropped()
 
 
-def test_what_has_no_attribute_is_none_and_not_zero():
+def test_a_missing_attribute_is_none_and_not_zero():
     (sample,), _ = read(HEAD + element(by=None, sby=None, na=None, lt=None, ct=None, rc=None, rm=None, tn=None) + END)
     assert sample == Sample(1000, 12, "Pay", "", "", "", True, "", None, None, None, None, None)
 
@@ -218,7 +218,7 @@ def test_an_entity_that_is_unknown_costs_its_sample():
     )
 
 
-def test_a_reference_may_lie_across_the_end_of_a_chunk():
+def test_a_reference_may_be_split_by_the_end_of_a_chunk():
     plain = element("A").replace("Created", "x&#x0;y")
     for length in range(65536 - 12, 65536 + 4):
         gap = " " * (length - len(HEAD) - plain.index("&"))

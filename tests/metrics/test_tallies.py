@@ -70,7 +70,7 @@ def test_given_columns_read_a_file_without_a_header(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress, bytes])
-def test_a_large_file_comes_to_the_same_however_it_is_packed(packed, tmp_path, monkeypatch):
+def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one
     path = write(tmp_path / "a.jtl", *seconds(60), "torn", *seconds(60, first_s=1_700_000_060))
     plain, _ = read_tally([Input("a", path)])
@@ -201,7 +201,7 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path, monkeypatch):
     [(lambda path: path.unlink(), "was removed"), (lambda path: os.truncate(path, 2000), "was truncated")],
     ids=["removed", "cut off"],
 )
-def test_a_large_file_that_goes_while_it_is_counted_is_one_clear_error(harm, message, tmp_path, monkeypatch, capfd):
+def test_a_large_file_removed_while_it_is_counted_is_one_clear_error(harm, message, tmp_path, monkeypatch, capfd):
     path = write(tmp_path / "a.jtl", *seconds(60))
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
 

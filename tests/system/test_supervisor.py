@@ -156,7 +156,7 @@ def test_a_grandchild_in_a_session_of_its_own_does_not_survive_either(make: Star
     assert owned_processes(owner) == []
 
 
-def test_a_process_that_dies_while_the_system_runs_is_told_once(make: Start) -> None:
+def test_a_process_that_dies_while_the_system_runs_is_reported_once(make: Start) -> None:
     with make() as system:
         system.start()
         psutil.Process(system.processes["web"]).kill()
@@ -257,7 +257,7 @@ def test_an_input_that_is_a_folder_counts_with_all_files_in_it(tmp_path: Path) -
     assert stamp_of([tmp_path / "src"]) in stamps
 
 
-def test_a_step_that_fails_tells_the_end_of_its_log(make: Start) -> None:
+def test_the_error_of_a_failed_step_has_the_end_of_its_log(make: Start) -> None:
     with pytest.raises(StartError, match=r"broken tool: .* ended with code 1") as caught:
         make("workshop", step_fails=True).prepare()
     assert "no such artefact" in caught.value.detail
