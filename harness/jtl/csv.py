@@ -324,7 +324,7 @@ class RowReader:
         names = _HEADERLESS.get(len(fields))
         if names is None or not _WHOLE.fullmatch(fields[0]):
             todo = f"give its columns: --columns timeStamp,elapsed,… ({units.plural(len(fields), 'field')} a line)"
-            raise UsageError(f"{self._name}:{line_number}: not a known CSV JTL: no header line", todo)
+            raise UsageError(f"{self._name}:{line_number}: not a CSV JTL with known columns: no header line", todo)
         return Layout.of(names.split(","), self._name)
 
 

@@ -47,7 +47,7 @@ def test_systems_are_the_folders_with_a_manifest() -> None:
 
 
 def test_an_unknown_system_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(UsageError, match=r"no system 'wbe' in systems/; did you mean web\? there are: web, workshop"):
+    with pytest.raises(UsageError, match=r"systems/ has no system 'wbe'; did you mean web\? there are: web, workshop"):
         load_manifest(SYSTEMS / "wbe")
 
 
@@ -71,7 +71,7 @@ def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
     [
         ("", "needs at least one [[process]]"),
         ('[[process]]\nname = "web"', "process web: command = []"),
-        (PROCESS + PROCESS, "different names"),
+        (PROCESS + PROCESS, "names must differ"),
         (PROCESS + 'after = ["database"]', "web is after 'database'"),
         (PROCESS + 'ready = { url = "http://x/", tcp = "x:1" }', "give either url or tcp"),
         (PROCESS + 'ready = { deadline_s = "long" }', "ready: deadline_s = 'long'"),
