@@ -30,7 +30,7 @@ class Histogram:
 
     @classmethod
     def from_plain(cls, text: object, where: str) -> Histogram:
-        """Return the histogram that `to_text` wrote; ValueError when the text is none, `where` is its key."""
+        """Return the histogram that `to_text` wrote; ValueError, starting with `where`, for another text."""
         try:
             pairs = (pair.split(":") for pair in str(text).split())
             return cls({int(value): int(count) for value, count in pairs})
