@@ -40,7 +40,7 @@ def enter_venv() -> None:
     check_python()
     python = ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), *sys.argv])
+        os.execv(python, [str(python), str(script), *sys.argv[1:]])
 
 
 def check_python() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import UsageError
+from harness.cli import main
 from harness.plan import spec as specs
 from harness.plan.script_text import is_simple
 from harness.run.arguments import asked_of
@@ -97,7 +97,7 @@ def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
     more = ["--users", "1,2"] if name == "sweep" else []
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError, match=f"goes to the host {ALIAS}"):
-        importlib.import_module(f"harness.cli.{name}").main(["--plan", "tiny", "--target", target, *more, *places])
+        main(["--plan", "tiny", "--target", target, *more, *places], f"scripts/{name}")
     assert not (tmp_path / "reports").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,9 @@ def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
     assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
 
 
-@pytest.mark.parametrize("parser", [run.parser, sweep.parser])
-def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(parser, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("command", [run, sweep], ids=["run", "sweep"])
+def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(command, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert parser().parse_args(["--reports", "reports"]).reports == tmp_path / "reports"
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert parser.parse_args(["--reports", "reports"]).reports == tmp_path / "reports"
