@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import traceback
 from pathlib import Path
 
 from harness.base import standard_streams
@@ -61,6 +60,8 @@ def _code_of(program: str) -> int:
         return EXIT_INTERRUPTED
     except Exception:  # noqa: BLE001 - the last resort
         # An error of ours must not look like a missed goal: Python's own exit code would be 1.
+        import traceback
+
         traceback.print_exc()
         print(f"{program}: this is an error of the harness itself", file=sys.stderr)
         return EXIT_BUG

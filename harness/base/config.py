@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,8 @@ _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return `did you mean x? ` with the most similar name, or an empty text when none is similar."""
+    import difflib  # here, because only errors need it
+
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"did you mean {near[0]}? " if near else ""
 
@@ -36,6 +36,8 @@ def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
         raise UsageError(
             f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
         )
+    import tomllib  # here, because a table needs no TOML file
+
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

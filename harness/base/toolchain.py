@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,8 +34,8 @@ _TAIL_LINES = 15
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 
 
-def enter_venv() -> None:
-    """Complete .venv if necessary and continue under its Python; this replaces the process."""
+def enter_venv(script: Path) -> None:
+    """Complete .venv if necessary, and run the script again with its Python if this process is another one."""
     check_python()
     python = ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
@@ -158,6 +157,8 @@ def ensure_agent() -> Path:
     """Return the jar of the agent that restricts JMeter to the allowed hosts. UsageError without a JDK."""
 
     def pack(classes: Path) -> None:
+        import zipfile  # here, because every start would wait for it
+
         manifest = f"Premain-Class: {_AGENT}\nCan-Retransform-Classes: true\nBoot-Class-Path: {_AGENT_JAR}\n"
         with zipfile.ZipFile(classes / _AGENT_JAR, "w") as jar:
             jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\n{manifest}\n")

@@ -28,12 +28,12 @@ from harness.jtl.streams import (
     unzstd,
     utf_8,
 )
-from harness.storage.layout import SCHEME
 
 if TYPE_CHECKING:
     from harness.storage.stream import ObjectStream
 
 STANDARD_INPUT = "-"
+_S3_SCHEME = "s3://"
 _PACKED = ("", ".gz", ".zst")
 _GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 5
@@ -66,7 +66,7 @@ def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[
     for argument in arguments:
         if argument == STANDARD_INPUT:
             found.append(Input("standard input", None))
-        elif argument.startswith(SCHEME):
+        elif argument.startswith(_S3_SCHEME):
             found.append(Input(argument, None, argument, endpoint_url))
         else:
             found += map(_input, _paths(argument))
