@@ -1,4 +1,4 @@
-"""What a plan, or a command line, asks of the figures of a run."""
+"""The performance goal of a plan or of a command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TIME_MAX_MS = 3_600_000
 
 @dataclass(frozen=True)
 class Goal:
-    """What the plan asks of its TOTAL, and of each label's average; None where it asks nothing."""
+    """The limits for the plan's TOTAL and for each label's average; None means no limit."""
 
     p90_ms: int | None
     error_ratio: float | None

@@ -1,4 +1,4 @@
-"""What a run is asked to do: arguments, plan and profile become one frozen, validated RunSpec."""
+"""Combines arguments, plan and profile into one frozen, validated RunSpec."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from harness.plan.plan import DURATION_MAX_S, Plan
 
 HEAP_MAX_MB = 1_000_000
 DISK_MAX_MB = 1_000_000_000
-# How long JMeter may take beyond its duration: its start, its last samples and tearDown.
+# The time that JMeter may take beyond its duration: its start, its last samples and tearDown.
 OVERRUN_S = 120.0
 
 
 @dataclass(frozen=True)
 class Target:
-    """A system that we do not start: where it listens."""
+    """The address of a system that the harness does not start."""
 
     scheme: str
     host: str
@@ -34,22 +34,22 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port as one URL."""
+        """Return scheme, host and port as one URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The address as one URL."""
+        """Return the address as one URL."""
         return self.origin + self.base_path
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Where and how big: env/<name>.toml; `facts` are lines of the set-up about what is there.
+    """The test environment env/<name>.toml; `facts` are lines for the report's set-up.
 
-    `allowed_targets` are the systems beside this machine's own that may be loaded. `cloudwatch` is what is fetched from
-    there after a run; `storage` has the keys s3 and endpoint_url where its runs are kept in S3.
+    `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
+    after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Profile:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides a run; `command` is the make command that repeats it, `port` 0 chooses a free one.
+    """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
-    `secrets` are variables of JMeter's environment; nothing of a run keeps their values, or any of the `hidden` ones.
+    `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
     """
 
     plan: Plan
@@ -86,9 +86,9 @@ class RunSpec:
 
 
 def parse_target(text: str) -> Target:
-    """Return the system named by TARGET=http://host:port/path; UsageError when it is no such URL.
+    """Return the system of TARGET=http://host:port/path. UsageError for another text.
 
-    The error does not repeat a user, a password or a query: it may end in the log of a build server.
+    The error does not repeat a user, password or query, because it may be stored in a build server's log.
     """
     told, todo = f"TARGET={_without_secrets(text)}", "give TARGET=http://host:8080"
     try:
@@ -107,7 +107,7 @@ def parse_target(text: str) -> Target:
 
 
 def plain_host(text: str) -> str:
-    """Return a host in the one spelling in which hosts are compared, and given to JMeter."""
+    """Return a host in the normal form that is compared and passed to JMeter."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -119,7 +119,7 @@ def _without_secrets(url: str) -> str:
 
 
 def parse_series(text: str) -> str:
-    """Return a series as it stands in run names: at least two digits."""
+    """Return a series as used in run names: at least two digits."""
     if not re.fullmatch(r"\d{1,6}", text) or int(text) == 0:
         raise UsageError(
             f"SERIES={text}: not a number from 1 on", "give a number such as 7: runs are then named run-07_1, …"
@@ -128,12 +128,12 @@ def parse_series(text: str) -> str:
 
 
 def parse_port(text: str) -> int:
-    """Return a TCP port for the system that is started here."""
+    """Return the TCP port for a system that is started here."""
     return units.parse_whole_number(text, "PORT", 1024, 65_535)
 
 
 def load_profile(env_dir: Path, name: str) -> Profile:
-    """Return the profile env/<name>.toml; UsageError lists the profiles there are."""
+    """Return the profile env/<name>.toml. The UsageError lists the available profiles."""
     path, where = env_dir / f"{name}.toml", f"env/{name}.toml"
     data = load_toml(path, "ENV", name)
     if is_suite(path):

@@ -56,9 +56,9 @@ def add_cloudwatch(
 
 
 def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
-    """Fetch the figures of runs that have just come to their end; what fails, or Ctrl-C, loses nothing of them.
+    """Fetch the CloudWatch metrics of finished runs; an error or Ctrl-C changes nothing in the runs.
 
-    `name` is that of the run or sweep that they are.
+    `name` is the name of the run, or of the sweep.
     """
     say("CloudWatch: fetching what it knows")
     for directory in directories:
@@ -109,7 +109,7 @@ def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int
 def _answers(spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answers:
     answers = Answers()
     client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
-    with aws.errors_told(_WHERE):
+    with aws.aws_errors(_WHERE):
         for call in calls_of(queries, len(span.starts_s)):
             pages = client.get_paginator("get_metric_data").paginate(
                 MetricDataQueries=[query.to_request(span.period_s) for query in call],

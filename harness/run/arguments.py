@@ -1,4 +1,4 @@
-"""The command-line options that every command which drives a system takes."""
+"""The command-line options shared by all commands that run a load."""
 
 from __future__ import annotations
 
@@ -16,31 +16,29 @@ DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
-    """Add the plan and its profile; every value is a text, checked later."""
-    parser.add_argument("--plan", default=DEFAULT_PLAN, help=f"plans/<PLAN>.toml ({DEFAULT_PLAN})")
-    profile = f"profile env/<ENV>.toml: sizes of system and generator ({DEFAULT_PROFILE})"
+    """Add the plan and its profile; every value is text and checked later."""
+    parser.add_argument("--plan", default=DEFAULT_PLAN, help=f"plan plans/<PLAN>.toml ({DEFAULT_PLAN})")
+    profile = f"profile env/<ENV>.toml: heap sizes and settings ({DEFAULT_PROFILE})"
     parser.add_argument("--env", default=DEFAULT_PROFILE, help=profile)
 
 
 def add_length(parser: argparse.ArgumentParser) -> None:
-    """Add how long a run is and what it runs against."""
+    """Add the length of a run and its target."""
     option = parser.add_argument
-    option("--ramp", help="time until all users run: 25, 25s, 2m; part of the duration (the plan's default)")
-    option(
-        "--duration", help="length of the load with its ramp: 100, 100s, 4h; of a run also auto (the plan's default)"
-    )
+    option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
+    option("--duration", help="duration with its ramp-up: 100, 100s, 4h; for one run also auto (the plan's default)")
     option("--loops", help="loops per user, instead of --duration")
-    option("--requests", help="the load ends after about so many samples, if not before (the plan's default)")
-    option("--target", help="address of a running system, http://host:8080; nothing is started here")
-    option("--port", help="port of the system that is started here (a free one)")
+    option("--requests", help="end the load after about this many samples (the plan's default)")
+    option("--target", help="address of a running system, http://host:8080; no system is started")
+    option("--port", help="port of the system that is started (a free one)")
 
 
 def add_goal(parser: argparse.ArgumentParser) -> None:
-    """Add what takes the place of the plan's goal."""
+    """Add the goal that replaces the plan's goal."""
     option = parser.add_argument
-    option("--p90", help="goal: the 90 %% line is up to so many ms (the plan's goal, when no time is given)")
-    option("--average", help="goal: the average is up to so many ms")
-    option("--errors", help="goal: up to so many samples fail, such as 1%% (the plan's goal)")
+    option("--p90", help="goal: p90 of at most this many ms (the plan's goal, when no time is given)")
+    option("--average", help="goal: average of at most this many ms")
+    option("--errors", help="goal: at most this share of failed samples, such as 1%% (the plan's goal)")
 
 
 def goal_arguments(options: argparse.Namespace) -> GoalArguments:
@@ -49,30 +47,30 @@ def goal_arguments(options: argparse.Namespace) -> GoalArguments:
 
 
 def add_remotes(parser: argparse.ArgumentParser) -> None:
-    """Add the generators that drive in place of this machine's JMeter."""
+    """Add the load generators that replace the JMeter of this machine."""
     option = parser.add_argument
-    option("--remotes", help="generators that share the load, host:port,host:port; make generator starts one")
+    option("--remotes", help="load generators that share the load, host:port,host:port; make generator starts one")
     add_keys(parser)
 
 
 def add_keys(parser: argparse.ArgumentParser) -> None:
-    """Add where the keys of generators are."""
-    keys = f"folder of the generators' keys ({KEYS_FOLDER}/)"
+    """Add the folder of the load generators' keys."""
+    keys = f"folder of the load generators' keys ({KEYS_FOLDER}/)"
     parser.add_argument("--keys", type=Path, default=toolchain.ROOT / KEYS_FOLDER, help=keys)
 
 
 def add_sure(parser: argparse.ArgumentParser) -> None:
-    """Add what makes a DOUBTFUL run end with the exit code of an INVALID one."""
+    """Add the option that gives a DOUBTFUL run the exit code of an INVALID one."""
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
 
 
 def add_places(parser: argparse.ArgumentParser) -> None:
-    """Add the report's note, and where things are."""
+    """Add the report's note, and the folders."""
     option = parser.add_argument
-    option("--note", default="", help="text for the report's notes block")
-    reports = "where run directories go (reports/)"
+    option("--note", default="", help="text for the notes in the report")
+    reports = "folder of the run directories (reports/)"
     option("--reports", type=_folder, default=toolchain.ROOT / "reports", help=reports)
-    option("--home", type=Path, default=toolchain.ROOT, help="folder that holds plans/, env/ and systems/ (this one)")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
 
 

@@ -1,9 +1,8 @@
-"""`scripts/run`: starts a system or takes a target, drives it with JMeter, leaves a run directory and its report."""
+"""`scripts/run`: run one load test against a system or a target, and write its run directory and report."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -52,42 +51,37 @@ _EPILOG = """\
 examples:
   scripts/run --plan killbill-stripe --users 50
   scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
-  scripts/run --plan killbill-stripe --duration auto --max 5m          (until it is steady and its mean is known to 5 %)
-  scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users a second)
-  scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that runs already)
-  scripts/run --env staging --target http://10.0.0.5:8080             (elsewhere: allowed_targets in env/staging.toml)
+  scripts/run --plan killbill-stripe --duration auto --max 5m          (until it is steady and the mean is exact to 5 %)
+  scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users per second)
+  scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that already runs)
+  scripts/run --env staging --target http://10.0.0.5:8080             (needs allowed_targets in env/staging.toml)
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
 
-exit codes: 0 fine; 1 a goal of the plan was missed; 2 wrong use, nothing was measured;
-3 the run is INVALID, with --sure also DOUBTFUL, or it could not be pushed;
-70 an error of the harness itself; 130 interrupted.
-Through make every failure is 2: call scripts/run where the code matters.
+exit codes: 0 success; 1 the run missed a goal; 2 wrong use, nothing was measured; 3 the run is INVALID, with --sure
+also DOUBTFUL, or could not be uploaded; 70 an error of the harness itself; 130 interrupted.
+make returns 2 for every failure: call scripts/run where the exit code matters.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line; every value is a text that harness.spec checks."""
-    result = argparse.ArgumentParser(
-        prog="scripts/run",
-        description="Drive a system with JMeter and leave reports/<plan>/run-<series>_<n> with its report.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_traffic(result)
-    result.add_argument("--users", help="concurrent users, closed model (the plan's default)")
-    result.add_argument("--rate", help="new users per second, open model, instead of --users")
-    add_length(result)
-    result.add_argument("--max", help="with --duration auto: the most that the load lasts (10m)")
-    add_goal(result)
-    series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last one used, or 01)"
-    result.add_argument("--series", help=series)
-    add_remotes(result)
-    result.add_argument("--s3", help="s3://bucket/prefix to push the run to at its end (the profile's [storage])")
-    add_sure(result)
-    add_places(result)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/run`."""
+    parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
+    parser.epilog = _EPILOG
+    add_traffic(parser)
+    option = parser.add_argument
+    option("--users", help="concurrent users, closed model (the plan's default)")
+    option("--rate", help="new users per second, open model, instead of --users")
+    add_length(parser)
+    option("--max", help="with --duration auto: the longest duration (10m)")
+    add_goal(parser)
+    series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)"
+    option("--series", help=series)
+    add_remotes(parser)
+    option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
+    add_sure(parser)
+    add_places(parser)
     # For a parent process: where the result file is written.
-    result.add_argument("--result", type=Path, help=argparse.SUPPRESS)
-    return result
+    option("--result", type=Path, help=argparse.SUPPRESS)
 
 
 def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
@@ -113,9 +107,8 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
     )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run what the arguments ask for; return the exit code."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run the load test and return the exit code."""
     with ResultFile(options.result) as result:
         return _run(options, result)
 

@@ -1,4 +1,4 @@
-"""Keeps a run in S3 at its end; the place is tried before anything is measured."""
+"""Uploads a finished run to S3; write access is checked before the run starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.storage.s3 import Place, check_writable, open_place, push
 
 
 def place_to_keep(url: str | None, profile: Profile) -> Place | None:
-    """Return where a run is to be kept, once it is sure that it can be written there; None when nobody asked for it."""
+    """Return the S3 location for a run, after a check of write access; None when no upload was requested."""
     url = url or profile.storage.get("s3")
     if url is None:
         return None
@@ -33,13 +33,13 @@ class Kept:
 
 
 def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
-    """Push a run that has its report; where the push fails and the run's exit code is 0, it becomes one for that.
+    """Push a run with its report. Its exit code stays or, if that is 0 and the push failed, is the push's.
 
-    Nothing is lost by a push that failed: it is said how to repeat it.
+    A failed push loses nothing: a message gives the command to repeat it.
     """
     failed = EXIT_OK
     if code == EXIT_INTERRUPTED:
-        problem = "interrupted, and therefore not pushed"
+        problem = "interrupted, therefore not pushed"
     else:
         try:
             push(directory, place, say)
@@ -51,7 +51,7 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
             problem = f"not pushed: {error}"
             failed = EXIT_INVALID
     say(problem)
-    say(f"the run is here, whole; to push it: {push_command(directory, place)}")
+    say(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
     return Kept(code or failed, problem)
 
 

@@ -1,9 +1,8 @@
-"""`scripts/sweep`: a run per number of users, and one report of them all."""
+"""`scripts/sweep`: run a plan at several numbers of users and write one report."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.base import units
@@ -39,30 +38,27 @@ _EPILOG = """\
 examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
   scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
-  scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; the same command does it too)
+  scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
   scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
 
-With --repeat 3 the levels are measured in rounds, 1,5,10, 1,5,10, 1,5,10: a system that gets slower over time then
-does so on every level alike, and it does not look like an effect of the users.
+With --repeat 3 the levels run in rounds: 1,5,10, 1,5,10, 1,5,10. A system that gets slower over time then affects all
+levels alike, and the effect is not mistaken for an effect of the users.
 
-exit codes: 0 fine, also when levels miss the goal: to find where is what a sweep is for; 2 wrong use, nothing was
-measured; 3 a level is INVALID (with --sure also DOUBTFUL), or the system did not come up; 130 interrupted.
+exit codes: 0 success, also when a level misses the goal; 2 wrong use, nothing was measured; 3 a level is INVALID (with
+--sure also DOUBTFUL), or the system did not start; 130 interrupted.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/sweep",
-        description="Measure a plan at several numbers of users; leave reports/<plan>/sweep-<series> with its report.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/sweep`."""
+    parser.description = (
+        "Run a plan at several numbers of users and write reports/<plan>/sweep-<series> with one report of all of them."
     )
-    result.add_argument("--users", help="the levels: 1,5,10,25,50")
-    result.add_argument("--repeat", help="how often each level is measured (1)")
-    add_sweep_options(result)
-    add_remotes(result)
-    return result
+    parser.epilog = _EPILOG
+    parser.add_argument("--users", help="the levels, such as 1,5,10,25,50")
+    parser.add_argument("--repeat", help="runs per level (1)")
+    add_sweep_options(parser)
+    add_remotes(parser)
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -76,9 +72,8 @@ def parse_levels(text: str) -> tuple[int, ...]:
     return tuple(users)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure what the arguments ask for; return the exit code."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run the sweep and return the exit code."""
 
     def record_of(request: Request) -> SweepRecord:
         if not options.users:

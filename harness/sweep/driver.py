@@ -90,14 +90,14 @@ class Course(Protocol):
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Add what all sweeps take, beside their levels."""
+    """Add the options of every sweep, except its levels."""
     add_traffic(parser)
     add_length(parser)
     option = parser.add_argument
-    option("--warmup", help=f"a run before the first level whose samples are thrown away; 0 for none ({_WARM_UP})")
-    option("--fresh", action="store_true", help="start the system anew for each level, each time with a warm-up")
-    option("--resume", help="go on with this unfinished sweep, with its settings: sweep-07, 07 or <plan>/sweep-07")
-    option("--new", action="store_true", help="begin a new one, though one with these settings is unfinished")
+    option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
+    option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
+    option("--resume", help="resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07")
+    option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
     add_sure(parser)
     add_places(parser)
 

@@ -26,7 +26,7 @@ from harness.sweep.files import SweepFiles
 from harness.sweep.record import SweepRecord, level_note
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
-from harness.system.log_part import copy_stretch, log_ends
+from harness.system.log_part import copy_new_lines, log_ends
 from harness.system.supervisor import Supervisor
 
 
@@ -111,7 +111,7 @@ class Levels:
         """Keep what the system logged during the run, and the heap of its JVMs; return what is not known of that."""
         recordings = system.recordings
         with contextlib.suppress(OSError):  # the report says which logs are missing
-            copy_stretch(self._logs, ends, directory.system_logs, recordings.values())
+            copy_new_lines(self._logs, ends, directory.system_logs, recordings.values())
             mask_secrets(directory.system_logs, self._request.hidden)
         copies = {process: directory.system_logs / path.name for process, path in recordings.items()}
         environment = self._context.guardian.environment

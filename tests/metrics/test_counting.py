@@ -215,7 +215,7 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
 
 
 @pytest.mark.real
-def test_records_that_lie_across_two_stretches_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
+def test_records_across_two_chunks_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
     rng = random.Random(7)
     lines = [COLUMNS.encode() + b"\n"]
     lines += [row(rng, COLUMNS, ",", 1_700_000_000_000 + 90 * number).encode() + b"\n" for number in range(15_000)]
@@ -300,7 +300,7 @@ _SLOW = ("a quote over more lines than a record has", "thousands of labels")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.real] if name in _SLOW else []) for name in ODD]
 )
-def test_what_is_rare_is_counted_as_the_plain_reader_counts_it(name, tmp_path, program):
+def test_rare_rows_are_counted_as_the_plain_reader_counts_them(name, tmp_path, program):
     path = tmp_path / "odd.jtl"
     path.write_bytes(ODD[name])
     expected, expected_dropped = plain(ODD[name], Scope())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import UsageError
+from harness.cli import main
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.script_text import is_simple
 from harness.run.preflight import check_asked
@@ -91,13 +91,13 @@ def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_is_started(
     assert f"goes to the host {ALIAS}" in refused()
 
 
-@pytest.mark.parametrize("name", ["command", "capacity_command"])
+@pytest.mark.parametrize("name", ["sweep", "capacity"])
 def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
-    more = ["--users", "1,2"] if name == "command" else []
+    more = ["--users", "1,2"] if name == "sweep" else []
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError, match=f"goes to the host {ALIAS}"):
-        importlib.import_module(f"harness.sweep.{name}").main(["--plan", "tiny", "--target", target, *more, *places])
+        main(["--plan", "tiny", "--target", target, *more, *places], f"scripts/{name}")
     assert not (tmp_path / "reports").exists()
 
 

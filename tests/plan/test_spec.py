@@ -31,7 +31,7 @@ def test_a_short_duration_cuts_the_default_ramp_to_a_quarter():
     assert load(duration="20") == ClosedLoad(50, 5, 20, None)
 
 
-def test_loops_take_the_place_of_the_duration():
+def test_loops_replace_the_duration():
     assert load(users="4", loops="10") == ClosedLoad(4, 2, None, 10)
 
 
@@ -103,7 +103,7 @@ def test_a_target_is_read_from_its_address(text, url):
     "text",
     ["", "kb:8080", "ftp://kb", "http://", "http://a:b@kb", "http://kb:99999", "http://kb/?a=1", "http://localhost:0"],
 )
-def test_what_is_no_address_is_refused(text):
+def test_an_invalid_address_is_refused(text):
     with pytest.raises(UsageError, match="TARGET="):
         parse_target(text)
 
@@ -134,12 +134,12 @@ def test_a_profile_can_change_a_plan_and_say_what_is_there(tmp_path):
     assert profile.facts == (("heap of the balancer", "4 GB"),)
 
 
-def test_a_suite_of_the_nightly_is_no_profile():
+def test_a_nightly_suite_is_not_a_profile():
     with pytest.raises(UsageError) as error:
         load_profile(ROOT / "env", "nope")
     assert "local" in str(error.value)
     assert "nightly" not in str(error.value)
     with pytest.raises(UsageError, match=r"ENV=nightly: env/nightly\.toml is a suite, not a profile; measure it: make"):
         load_profile(ROOT / "env", "nightly")
-    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: a file's name; give the name alone: ENV=local"):
+    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: this is a file name; give the name only: ENV=local"):
         load_profile(ROOT / "env", "env/local.toml")

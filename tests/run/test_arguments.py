@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
     with pytest.raises(UsageError) as error:
         resolve_request(Names("tiny", "local"), home, home)
     assert str(error.value) == (
-        "env/local.toml [system.tiny]: python = 'pypy', and the plan has 'python3'; "
+        "env/local.toml [system.tiny]: python = 'pypy', but the plan sets 'python3'; "
         "remove it from the profile, or choose another plan"
     )
 
@@ -53,7 +54,9 @@ def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
     assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
 
 
-@pytest.mark.parametrize("parser", [run.parser, sweep.parser])
-def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(parser, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("command", [run, sweep], ids=["run", "sweep"])
+def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(command, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert parser().parse_args(["--reports", "reports"]).reports == tmp_path / "reports"
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert parser.parse_args(["--reports", "reports"]).reports == tmp_path / "reports"
