@@ -20,8 +20,8 @@ from harness.history.change_points import LEAST_RATIO, P_MOST, WINDOW, change_po
 from harness.history.export import otava_csv
 from harness.history.files import read_catalogue
 from harness.history.series import Line, history
-from harness.metrics.batches import AVERAGE
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import AVERAGE
 from harness.report.tables import cell, table
 
 _SEED = 1

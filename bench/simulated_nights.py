@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.history.trend import IMPROVED, NIGHTS_LEAST, NIGHTS_MOST, REGRESSED, WARNED, Gauge, changes_of, standings
-from harness.metrics.batches import AVERAGE
+from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 
 NIGHTS = 60

@@ -32,6 +32,7 @@ from harness.compare.sides import (
 )
 from harness.compare.sources import in_plan
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import Table, compared_metrics, times_of
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.distribution import overlaid_chart
@@ -77,7 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judging = parser.add_argument_group("verdict options")
     judging.add_argument("--anyway", action="store_true", help="also judge runs that are DOUBTFUL or differ in load")
     judging.add_argument("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    thresholds = "smallest relevant change of average, p50, p75, p90, p95, p99, throughput or errors; repeatable"
+    names = ", ".join(metric.name for metric in compared_metrics())
+    thresholds = f"smallest relevant change of a metric; repeatable; the metrics are {names}"
     judging.add_argument("--threshold", action="append", default=[], metavar="METRIC=PERCENT", help=thresholds)
     judging.add_argument("--alpha", metavar="A", help="accepted rate of false alarms (0.05)")
     judging.add_argument("--label", metavar="REGEX", help="only labels that match; TOTAL remains the total of all")
@@ -258,6 +260,7 @@ def _short_sweep_name(base: FoundSweep, new: FoundSweep) -> str:
 
 
 def _sweep_lines(comparison: SweepComparison) -> list[str]:
-    lines = [sentence(comparison, figure) for figure in comparison.figures if figure.figure in ("average_ms", "p90_ms")]
+    keys = [metric.key for metric in times_of(Table.BRIEF)]
+    lines = [sentence(comparison, figure) for figure in comparison.figures if figure.figure in keys]
     levels = (f"{units.plural(level.users, 'user')}: {level.verdict}" for level in comparison.verdicts)
     return [f"{comparison.verdict}: {comparison.reason}", *lines, *levels]

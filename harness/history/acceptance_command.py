@@ -11,17 +11,11 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.base.units import parse_date, parse_whole_number
-from harness.history.acceptance import (
-    METRIC_NAMES,
-    Acceptance,
-    acceptances_csv,
-    parse_metric,
-    with_one_more,
-    without,
-)
+from harness.history.acceptance import Acceptance, acceptances_csv, with_one_more, without
 from harness.history.acceptance_files import ACCEPTED, read_acceptances, write_acceptances
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import Night, nights_of
+from harness.metrics.metric import compared_metrics, parse_metric
 
 _USERS_MOST = 1_000_000
 
@@ -50,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--users", metavar="N", help="only for N users (default: all loads)")
     option("--env", metavar="PROFILE", help="only for this profile")
     option("--label", help="only for this label, or TOTAL (default: all)")
-    option("--metric", help=f"only one of: {', '.join(METRIC_NAMES)}")
+    option("--metric", help=f"only one of: {', '.join(metric.name for metric in compared_metrics())}")
     option("--reason", help="why the change is intended; the nightly report quotes it")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="print the accepted changes")

@@ -19,8 +19,9 @@ from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
 from harness.history.export import history_csv, history_json, otava_csv
 from harness.history.files import read_catalogue
-from harness.history.render import METRIC_NAMES, history_chart, history_report
+from harness.history.render import history_chart, history_report
 from harness.history.series import History, history, labels_of
+from harness.metrics.metric import AVERAGE, Metric, compared_metrics, parse_metric
 from harness.report.charts.gallery import Picture
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
@@ -54,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
     option("--plan", required=True, help="name of the plan")
     option("--label", default="TOTAL", help="default: TOTAL of the main load")
-    metrics = "average (default), median, p75, p90, p95, p99, throughput or errors"
-    option("--metric", default="average", help=metrics)
+    metrics = f"one of {', '.join(metric.name for metric in compared_metrics())}; default: {AVERAGE.name}"
+    option("--metric", default=AVERAGE.name, help=metrics)
     option("--users", metavar="N", help="only runs with N users")
     option("--last", metavar="N", help="only the N newest runs of each load, profile and machine")
     option("--format", choices=(MARKDOWN, CSV, JSON, OTAVA), default=MARKDOWN)
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the history and return the exit code."""
-    metric = _metric(options.metric)
+    metric = parse_metric(options.metric, "--metric")
     last = parse_whole_number(options.last, "--last", 1, _MOST) if options.last is not None else None
     runs = _runs(options)
     labels = labels_of(runs)
@@ -110,15 +111,6 @@ def _for_otava(found: History) -> str:
     return otava_csv(found.lines[0])
 
 
-def _metric(name: str) -> str:
-    if name not in METRIC_NAMES:
-        names = [known for known in METRIC_NAMES if not known.isdigit()]
-        raise UsageError(
-            f"--metric {name}: no such metric", f"{did_you_mean(name, names)}there are: {', '.join(names)}"
-        )
-    return METRIC_NAMES[name]
-
-
 def _runs(options: argparse.Namespace) -> list[Entry]:
     """Return the runs of the plan, with the users that were asked for."""
     entries = read_catalogue(options.reports).entries
@@ -141,7 +133,7 @@ def _runs(options: argparse.Namespace) -> list[Entry]:
     return [entry for entry in runs if entry.run and entry.run.load.users == users]
 
 
-def _output(options: argparse.Namespace, metric: str) -> Path | None:
+def _output(options: argparse.Namespace, metric: Metric) -> Path | None:
     """Return the file to write; None when the history is printed."""
     if not options.save:
         output: Path | None = options.output
@@ -149,7 +141,7 @@ def _output(options: argparse.Namespace, metric: str) -> Path | None:
     label = _NOT_IN_NAMES.sub("_", options.label)
     suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format, options.format)
     folder: Path = options.reports / options.plan
-    return folder / f"history-{label}-{f'p{metric}' if metric.isdigit() else metric}.{suffix}"
+    return folder / f"history-{label}-{metric.name}.{suffix}"
 
 
 def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None:

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import compared_metrics
 
-# What can be estimated of a single run, beside its percentiles.
-AVERAGE, THROUGHPUT, ERRORS = "average", "throughput", "errors"
 BATCH_COUNT = 20
 # A shorter batch would be about as long as the time over which requests resemble each other.
 _BATCH_LEAST_S = 2
 # With fewer samples, metrics are mostly chance.
 _SAMPLES_PER_BATCH = 10
-BATCH_PERCENTILES = ("50", "75", "90", "95", "99")
+BATCH_PERCENTILES = tuple(one.percentile for one in compared_metrics() if one.percentile is not None)
 
 
 def batch_count_of(length_s: int) -> int:

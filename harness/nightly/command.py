@@ -17,7 +17,7 @@ from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, Night
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
-from harness.plan.goal import GoalArguments, resolve_goal
+from harness.plan.goal import option_metrics, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.run.arguments import add_sure, refuse_empty
 from harness.run.directory import check_space
@@ -95,8 +95,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         request = resolve_request(Names(run.plan, run.profile, given.get("target")), options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
-        goal = GoalArguments(**{name: given.get(name) for name in ("p90", "average", "errors")})
-        resolve_goal(goal, request.plan.goal)
+        resolve_goal({metric.name: given.get(metric.name) for metric in option_metrics()}, request.plan.goal)
         thresholds = request.plan.thresholds.with_table(run.thresholds, "thresholds")
     except HarnessError as error:
         raise UsageError(f"{where}: {error.what}", error.todo) from None

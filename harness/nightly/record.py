@@ -116,7 +116,8 @@ class NightlyRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
-        return asdict(self)
+        loads = [{**asdict(load), "thresholds": load.thresholds.to_json()} for load in self.loads]
+        return {**asdict(self), "loads": loads}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> NightlyRecord:

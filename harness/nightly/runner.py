@@ -195,7 +195,7 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
         title=suite.title,
         command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, "s3": options.s3}),
         budget_s=suite.budget_s,
-        metrics=suite.metrics,
+        metrics=_ids(suite),
         labels=suite.labels,
         loads=loads,
         state=RUNNING,
@@ -211,11 +211,16 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
     return files, record
 
 
+def _ids(suite: Suite) -> tuple[str, ...]:
+    """Return the metrics of a suite as a record has them."""
+    return tuple(metric.id for metric in suite.metrics)
+
+
 def _taken_up(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
     """Return the last night; a run that a killed harness left is reported as what it is, and done again."""
     files = find_unfinished(options.reports)
     record = files.read()
-    if record.asked != (loads, suite.metrics, suite.labels):
+    if record.asked != (loads, _ids(suite), suite.labels):
         todo = "leave --resume out to begin another night"
         raise UsageError(f"--resume: the suite is not the one that {files.name} began with", todo)
     for load in loads:

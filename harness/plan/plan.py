@@ -11,8 +11,9 @@ from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name, secret_values
+from harness.metrics.metric import ERRORS
 from harness.plan.allowances import Allowances, parse_allowances
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, goal_keys
 from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
 from harness.plan.thresholds import Thresholds
 
@@ -264,17 +265,12 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
 
 
 def _goal(table: dict[str, Any], where: str) -> Goal:
-    check_keys(table, {"p90_ms": int, "average_ms": int, "each_average_ms": int, "error_ratio": _NUMBER}, where)
-    for key in ("p90_ms", "average_ms", "each_average_ms"):
+    times = [key for key in goal_keys() if key != ERRORS.key]
+    check_keys(table, {**dict.fromkeys(times, int), ERRORS.key: _NUMBER}, where)
+    for key in times:
         _within(table.get(key, 1), 1, _GOAL_MAX_MS, where, key)
-    _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
-    ratio = table.get("error_ratio")
-    return Goal(
-        p90_ms=table.get("p90_ms"),
-        error_ratio=None if ratio is None else float(ratio),
-        average_ms=table.get("average_ms"),
-        each_average_ms=table.get("each_average_ms"),
-    )
+    _within(table.get(ERRORS.key, 0), 0, 1, where, ERRORS.key)
+    return Goal(**{key: float(value) if key == ERRORS.key else value for key, value in table.items()})
 
 
 def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
+from harness.metrics.metric import Metric, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
@@ -24,16 +25,14 @@ from harness.report.summary import RunSummary
 from harness.report.tables import GROUP_TITLES, cell, group_table, table
 from harness.report.template import filled
 from harness.report.verdict import headline, is_beyond
-from harness.report.warnings import P95_LEAST_SAMPLES
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.system.heap import HeapUse
 
-# Of the load's tables beside the layout's own; few other groups have the samples for them.
-LOAD_PERCENTILES = ("95", "99")
+# Few other groups than the main load have the samples for these.
+LOAD_PERCENTILES = percentiles(Table.REPORT)
 _COLUMN_PLACES = {
     COUNT.key: Place.COUNT,
     "p50_ms": Place.MEDIAN,
-    "p99_ms": Place.TAIL,
     ERROR_RATIO.key: Place.ERRORS,
 }
 
@@ -52,10 +51,15 @@ def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
     )
 
 
+def _is_tail(metric: Metric, load: Group) -> bool:
+    """Return whether a warning about slow samples concerns a percentile: from p99 on, of few samples from p95 on."""
+    if metric.percentile is None:
+        return False
+    return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
+
+
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
-    places = dict(_COLUMN_PLACES)
-    if load.total.sample_count < P95_LEAST_SAMPLES:
-        places["p95_ms"] = Place.TAIL
+    places = _COLUMN_PLACES | {metric.key: Place.TAIL for metric in times_of(Table.REPORT) if _is_tail(metric, load)}
     columns = [
         replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
         for column in _load_columns(load)

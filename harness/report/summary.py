@@ -116,6 +116,7 @@ class RunSummary:
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain data, keys in the order of the fields."""
         plain = asdict(replace(self, groups=(), whole=None))
+        plain["run"] = self.run.to_json() if self.run else None
         return {
             **plain,
             "groups": [group.to_json() for group in self.groups],

@@ -80,7 +80,7 @@ def judge(
     if reasons or load is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
     doubts = tuple(dict.fromkeys(DOUBTS[caveat.code] for caveat in caveats if caveat.is_doubt))
-    met, missed = _goals(load, counted or load, labels, run.goal if run else Goal(None, None))
+    met, missed = _goals(load, counted or load, labels, run.goal if run else Goal())
     return Verdict(DOUBTFUL if doubts else VALID, doubts, tuple(met), tuple(missed))
 
 
@@ -121,13 +121,11 @@ def _goals(
 ) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
-    for name, value_ms, most_ms, figure_text in (
-        ("average", counted.average_ms, goal.average_ms, units.average_text),
-        ("90 % line", counted.p90_ms, goal.p90_ms, units.ms_text),
-    ):
-        if most_ms is not None:
-            text = f"{name} {figure_text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
-            (met if value_ms <= most_ms else missed).append(text)
+    for metric, most_ms in goal.of_metrics:
+        if metric.is_time:
+            value_ms = metric.of(counted)
+            text = f"{metric.words} {metric.text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
+            (missed if value_ms is None or value_ms > most_ms else met).append(text)
     if goal.each_average_ms is not None:
         beyond = [label for label in labels if is_beyond(label, goal)]
         limit = f"{units.ms_text(goal.each_average_ms)} ms on average"

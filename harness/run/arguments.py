@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.base import toolchain
 from harness.base.errors import UsageError
-from harness.plan.goal import GoalArguments
+from harness.plan.goal import option_metrics
 from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 from harness.run.request import Names
 
@@ -35,15 +35,17 @@ def add_length(parser: argparse.ArgumentParser) -> None:
 
 def add_goal(parser: argparse.ArgumentParser) -> None:
     """Add the goal that replaces the plan's goal."""
-    option = parser.add_argument
-    option("--p90", help="goal: p90 of at most this many ms (the plan's goal, when no time is given)")
-    option("--average", help="goal: average of at most this many ms")
-    option("--errors", help="goal: at most this share of failed samples, such as 1%% (the plan's goal)")
+    for metric in option_metrics():
+        if metric.is_share:
+            text = "goal: at most this share of failed samples, such as 1%% (the plan's goal)"
+        else:
+            text = f"goal: {metric.name} of at most this many ms (the plan's goal, when no time is given)"
+        parser.add_argument(f"--{metric.name}", help=text)
 
 
-def goal_arguments(options: argparse.Namespace) -> GoalArguments:
-    """Return what the options say of the goal."""
-    return GoalArguments(options.p90, options.average, options.errors)
+def goal_arguments(options: argparse.Namespace) -> Mapping[str, str | None]:
+    """Return what the options say of the goal, by metric name."""
+    return {metric.name: getattr(options, metric.name) for metric in option_metrics()}
 
 
 def add_remotes(parser: argparse.ArgumentParser) -> None:

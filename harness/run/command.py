@@ -16,7 +16,7 @@ from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
 from harness.history.summary_files import update_overview
 from harness.plan import spec as specs
-from harness.plan.goal import resolve_goal
+from harness.plan.goal import option_metrics, resolve_goal
 from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.cloudwatch import metrics_after
@@ -96,7 +96,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         most=options.max,
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, "p90", "average", "errors", "target", "remotes", "env")
+    names = ("plan", *length, *(metric.name for metric in option_metrics()), "target", "remotes", "env")
     load = resolve_load(parse_load(arguments), request.plan.load)
     check_users(load, request.remotes)
     return request.run_spec(

@@ -128,7 +128,7 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
-        return asdict(self)
+        return {**asdict(self), "goal": self.goal.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:

@@ -9,7 +9,7 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_overview
-from harness.plan.goal import Goal, resolve_goal
+from harness.plan.goal import Goal, option_metrics, resolve_goal
 from harness.plan.plan import USERS_MAX
 from harness.run.arguments import add_goal, goal_arguments
 from harness.run.request import Request
@@ -32,7 +32,7 @@ from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
 _FIRST, _MOST = "1", "400"
 _WARM_UP_USERS = 10
-_SETTINGS = ("p90", "average", "errors", "from", "most", *SETTINGS)
+_SETTINGS = (*(metric.name for metric in option_metrics()), "from", "most", *SETTINGS)
 _EPILOG = """\
 examples:
   scripts/capacity --plan killbill-stripe                            (the plan's own goal)
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
     def record_of(request: Request) -> SweepRecord:
         goal = resolve_goal(goal_arguments(options), request.plan.goal)
-        if goal == Goal(None, None):
+        if goal == Goal():
             raise UsageError(f"PLAN={options.plan} has no goal to search within", "give P90=1000 or AVERAGE=500")
         first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
         most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)

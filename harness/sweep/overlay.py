@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from harness.base import units
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
@@ -17,7 +18,7 @@ from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
 from harness.sweep.text import answer_text, doubts, findings, users_text
 
 # A table each.
-_OVERLAID = ("rate_per_s", "average_ms", "p75_ms", "p90_ms", "p95_ms", "error_ratio")
+_OVERLAID = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.OVERLAY), ERRORS))
 
 
 def several_sweeps_report(
@@ -125,7 +126,7 @@ def _overlay_table(sweeps: Sequence[Sweep], figure: str) -> str:
     rows = [
         [
             str(users),
-            *(PRINTS[figure](getattr(by_users[users], figure)) if users in by_users else "" for by_users in levels),
+            *(PRINTS[figure](by_users[users].of(figure)) if users in by_users else "" for by_users in levels),
         ]
         for users in sorted(set().union(*levels))
     ]

@@ -123,7 +123,7 @@ class SweepRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
-        return asdict(self)
+        return {**asdict(self), "goal": self.goal.to_json() if self.goal else None}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:

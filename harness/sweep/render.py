@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base import units
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
 from harness.plan.goal import Goal
 from harness.report.charts.gallery import Picture
 from harness.report.markdown import image
@@ -38,20 +39,16 @@ def _cores(value: float | None) -> str:
 # Head, figure, print; a column that no level knows is left out.
 COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     ("samples", "sample_count", _count),
-    ("req/s", "rate_per_s", units.rate_text),
+    (THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
     ("successful req/s", "success_rate_per_s", units.rate_text),
-    ("average ms", "average_ms", units.average_text),
-    ("median ms", "p50_ms", units.ms_text),
-    ("75 % ms", "p75_ms", units.ms_text),
-    ("90 % ms", "p90_ms", units.ms_text),
-    ("95 % ms", "p95_ms", units.ms_text),
+    *((metric.title, metric.key, metric.text) for metric in times_of(Table.SWEEP)),
     ("slowest label ms", "slowest_label_ms", units.average_text),
     ("users ÷ req/s ms", "cycle_ms", units.average_text),
-    ("errors %", "error_ratio", units.percent_text),
+    (ERRORS.title, ERRORS.key, ERRORS.text),
     ("generator CPU %", "generator_cpu_cores", _cores),
     ("system CPU %", "system_cpu_cores", _cores),
 )
-_RANGED = ("rate_per_s", "average_ms", "p90_ms", "error_ratio")
+_RANGED = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.BRIEF), ERRORS))
 HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
 
@@ -154,7 +151,7 @@ def _order(sweep: Sweep) -> str:
 
 
 def knows(levels: Sequence[Level], figure: str) -> bool:
-    return any(getattr(level.figures, figure) is not None for level in levels)
+    return any(level.figures.of(figure) is not None for level in levels)
 
 
 def _has_errors(levels: Sequence[Level]) -> bool:
@@ -178,7 +175,7 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     heads += (["within the goal"] if has_goal else []) + (["runs"] if has_runs else [])
     rows = []
     for level in levels:
-        row = [str(level.users), *(show(getattr(level.figures, figure)) for _, figure, show in columns)]
+        row = [str(level.users), *(show(level.figures.of(figure)) for _, figure, show in columns)]
         if has_goal and goal:
             row.append(_within(level, goal))
         if has_runs:
@@ -225,6 +222,6 @@ def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]
         within = ""
         if run and analysis.goal:
             within = _within(levels_of([(step.users, run)])[0], analysis.goal)
-        shown = [PRINTS[figure](getattr(figures, figure)) for figure in _RANGED]
+        shown = [PRINTS[figure](figures.of(figure)) for figure in _RANGED]
         rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.run)])
     return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

@@ -8,13 +8,12 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK
 from harness.base.toolchain import ROOT
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, option_metrics
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_csv, sweeps_json
 from harness.sweep.pairs import compare_sweeps
@@ -51,9 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("sweep", nargs="+", metavar="SWEEP", help=sweeps)
     compared = "compare the first sweep with each of the others, level by level; two are always compared"
     option("--compare", action="store_true", help=compared)
-    option("--p90", metavar="MS", help="goal for p90 in ms, instead of the sweep's own goal")
-    option("--average", metavar="MS", help="goal for the average in ms")
-    option("--errors", metavar="PERCENT", help="goal for errors, such as 1%%")
+    for metric in option_metrics():
+        value = "PERCENT" if metric.is_share else "MS"
+        unit = "such as 1%%" if metric.is_share else "in ms"
+        text = f"goal for {metric.name}, {unit}, instead of the sweep's own goal"
+        option(f"--{metric.name}", metavar=value, help=text)
     option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
     option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
@@ -92,28 +93,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _goal(options: argparse.Namespace) -> Goal:
-    """Return the goal in the options; None for each part that is missing."""
-
-    def time_ms(name: str) -> int | None:
-        text = getattr(options, name)
-        return None if text is None else units.parse_whole_number(text, f"--{name}", 1, 10_000_000)
-
-    errors = None if options.errors is None else units.parse_percent_ratio(options.errors, "--errors")
-    return Goal(p90_ms=time_ms("p90"), error_ratio=errors, average_ms=time_ms("average"))
+    """Return the goal in the options."""
+    limits: dict[str, float] = {}
+    for metric in option_metrics():
+        text = getattr(options, metric.name)
+        if text is not None and metric.is_share:
+            limits[metric.key] = units.parse_percent_ratio(text, f"--{metric.name}")
+        elif text is not None:
+            limits[metric.key] = units.parse_whole_number(text, f"--{metric.name}", 1, 10_000_000)
+    return Goal(**limits)
 
 
 def _joined(own: Goal | None, asked: Goal) -> Goal | None:
     """Return the sweep's own goal, changed by the parts of another; None without any goal."""
-    parts = {name: value for name, value in asdict(asked).items() if value is not None}
-    goal = replace(own or Goal(None, None), **parts)
-    return None if goal == Goal(None, None) else goal
+    goal = (own or Goal()).with_limits(**asked.limits)
+    return None if goal == Goal() else goal
 
 
 def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the command that makes the same report again, without absolute paths."""
     words = ["./aggregate.py", "sweep", *names]
     words += ["--compare"] if options.compare else []
-    for name in ("p90", "average", "errors"):
+    for name in (metric.name for metric in option_metrics()):
         value = getattr(options, name)
         words += [f"--{name}", value] if value else []
     words += ["--output", _relative(str(options.output))] if options.output else []

@@ -44,7 +44,7 @@ at_most = "3m"
 """,
     )
     assert (suite.title, suite.budget_s, suite.slack_s) == ("Nights", 5400, 300)
-    assert (suite.metrics, suite.labels) == (("average", "50", "95"), ())
+    assert ([metric.name for metric in suite.metrics], suite.labels) == (["average", "p50", "p95"], ())
     few, many, tiny = suite.runs
     assert few.arguments == (
         "--plan=shop", "--env=small", "--users=5", "--duration=2m", "--p90=800", "--errors=0.5%",
@@ -58,7 +58,8 @@ at_most = "3m"
 
 def test_what_is_not_said_is_average_90_percent_line_and_errors_of_total_once(tmp_path):
     suite = suite_of(tmp_path, RUN)
-    assert (suite.title, suite.metrics, suite.labels) == ("nights", ("average", "90", "errors"), ("TOTAL",))
+    assert (suite.title, suite.labels) == ("nights", ("TOTAL",))
+    assert [metric.name for metric in suite.metrics] == ["average", "p90", "errors"]
     (run,) = suite.runs
     assert (run.profile, run.repeats, run.options, run.title) == ("local", 1, {}, "tiny")
 

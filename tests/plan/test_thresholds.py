@@ -3,6 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
+from harness.metrics.metric import metric_of
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
 from tests.conftest import ROOT, TINY_PLAN
@@ -10,8 +11,14 @@ from tests.conftest import ROOT, TINY_PLAN
 
 def test_by_default_high_percentiles_may_change_more_than_averages():
     thresholds = Thresholds()
-    assert [thresholds.of(name) for name in ("average", "50", "90", "99", "throughput")] == [0.05, 0.05, 0.1, 0.1, 0.05]
-    assert (thresholds.errors, thresholds.alpha) == (0.005, 0.05)
+    assert [thresholds.of(metric_of(name)) for name in ("average", "50", "90", "99", "throughput")] == [
+        0.05,
+        0.05,
+        0.1,
+        0.1,
+        0.05,
+    ]
+    assert (thresholds.of(metric_of("errors")), thresholds.alpha) == (0.005, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +32,7 @@ def test_by_default_high_percentiles_may_change_more_than_averages():
     ],
 )
 def test_an_option_takes_a_percentage_or_a_ratio(text, name, ratio):
-    assert Thresholds().with_option(text).of(name) == pytest.approx(ratio)
+    assert Thresholds().with_option(text).of(metric_of(name)) == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,9 @@ def test_an_invalid_option_is_refused(text, what):
 
 def test_a_plan_sets_its_own_thresholds(home):
     (home / "plans" / "tiny.toml").write_text(TINY_PLAN + "[compare]\naverage = 0.02\np99 = 0.3\nalpha = 0.01\n")
-    assert load_plan(home / "plans", "tiny").thresholds == Thresholds(average=0.02, p99=0.3, alpha=0.01)
+    assert load_plan(home / "plans", "tiny").thresholds == Thresholds().changed(
+        {"average": 0.02, "p99": 0.3, "alpha": 0.01}
+    )
 
 
 @pytest.mark.parametrize(
