@@ -11,13 +11,13 @@ from harness.base.errors import UsageError
 from harness.base.toolchain import ROOT
 from harness.metrics.metric import METRICS, Table, compared_metrics, goal_metrics, metric_of, parse_metric, percentiles
 
-SCHEMA = json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
 # What p99.9 looks like in each part of the program, once it is in the list. All samples took 100, 101 or 102 ms.
 SHOWN = {
     "table": "| median ms | 90 % ms | 99.9 % ms |",
     "table CSV": ",p90_ms,p95_ms,p99_ms,p99.9_ms,",
     "table JSON": '"99.9": 102',
     "report": "99.9 % line 102 ms, goal 90 ms",
+    "schema": '"p99.9_ms": {"description": "The most that the 99.9 % line may be, ms"',
     "run JSON": '"p99.9_ms": 90',
     "comparison": "| 99.9 % ms | 102 | 112 | +9.80 |",
     "comparison JSON": '"p99.9": 0.2',
@@ -57,8 +57,8 @@ def test_every_output_was_looked_at(outputs):
     assert outputs.keys() == SHOWN.keys()
 
 
-def test_the_json_of_a_run_with_an_added_goal_keeps_to_its_schema(outputs):
-    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(outputs["run JSON"]))
+def test_the_json_of_a_run_with_an_added_goal_keeps_to_the_schema(outputs):
+    jsonschema.Draft202012Validator(json.loads(outputs["schema"])).validate(json.loads(outputs["run JSON"]))
 
 
 def test_each_name_belongs_to_one_metric():

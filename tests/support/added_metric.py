@@ -36,6 +36,7 @@ def outputs(folder: Path) -> dict[str, str]:
 
 def _of_runs(folder: Path) -> dict[str, str]:
     from harness.plan.goal import Goal
+    from harness.report.schema.generate import schema_text
     from tests.support.report_folder import add_run
 
     goal = Goal(**{ADDED.key: 90.0, "error_ratio": 0.01})
@@ -52,6 +53,7 @@ def _of_runs(folder: Path) -> dict[str, str]:
         "table CSV": table[1],
         "table JSON": table[2],
         "report": one.with_suffix(".md").read_text(),
+        "schema": schema_text(),
         "run JSON": one.with_suffix(".json").read_text(),
     }
 
