@@ -56,9 +56,9 @@ class Goal:
         return self.limits.get(EACH_AVERAGE)
 
     @property
-    def of_metrics(self) -> tuple[tuple[Metric, float], ...]:
-        """The metrics that have a limit, each with it."""
-        return tuple((metric, self.limits[metric.key]) for metric in goal_metrics() if metric.key in self.limits)
+    def of_metrics(self) -> Mapping[Metric, float]:
+        """The limits of TOTAL, by metric."""
+        return {metric: self.limits[metric.key] for metric in goal_metrics() if metric.key in self.limits}
 
     def with_limits(self, **limits: float | None) -> Goal:
         """Return the goal with other limits in their places; None takes one away."""

@@ -121,7 +121,7 @@ def _goals(
 ) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
-    for metric, most_ms in goal.of_metrics:
+    for metric, most_ms in goal.of_metrics.items():
         if metric.is_time:
             value_ms = metric.of(counted)
             text = f"{metric.words} {metric.text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"

@@ -185,7 +185,7 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
     runs = [run.total for run in level.counted if run.total is not None]
     if len(runs) < len(level.counted):
         return
-    for metric, limit in goal.of_metrics:
+    for metric, limit in goal.of_metrics.items():
         if not metric.is_time:
             continue
         found = percentile_interval(runs, metric) if metric.percentile is not None else average_interval(runs)
@@ -237,7 +237,7 @@ class GoalPart:
 
 def goal_parts(goal: Goal) -> list[GoalPart]:
     """Return the parts of a goal: times, the slowest label's average, errors."""
-    parts = [GoalPart(metric.key, limit, metric.words, metric) for metric, limit in goal.of_metrics]
+    parts = [GoalPart(metric.key, limit, metric.words, metric) for metric, limit in goal.of_metrics.items()]
     if goal.each_average_ms is not None:
         place = sum(part.metric.is_time for part in parts)
         parts.insert(place, GoalPart("slowest_label_ms", goal.each_average_ms, "slowest label's average", AVERAGE))
