@@ -9,7 +9,7 @@ from harness.base.errors import UsageError
 from harness.nightly.suite import load_suite
 from harness.plan.plan import load_plan
 from harness.plan.spec import LoadArguments, load_profile, resolve_load
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 DEEP = "[" * 5000 + "]" * 5000
 PLANS = [

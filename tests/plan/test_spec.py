@@ -13,7 +13,7 @@ from harness.plan.spec import (
     parse_target,
     resolve_load,
 )
-from tests.conftest import PROFILES, ROOT
+from tests.support.paths import PROFILES, ROOT
 
 DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 

@@ -5,7 +5,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
-from tests.conftest import ROOT, TINY_PLAN
+from tests.support.paths import ROOT
+from tests.support.tiny import TINY_PLAN
 
 
 def test_tails_may_move_more_than_averages_unless_said_otherwise():

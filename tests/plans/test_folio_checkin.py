@@ -22,8 +22,8 @@ import pytest
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
 from harness.plan.spec import LoadArguments, load_profile, resolve_load
-from tests.conftest import ROOT
-from tests.run.test_run import processes_of
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
 
 # The user's name is one that must be escaped in JSON.
 SECRETS = {"FOLIO_TENANT": "mark_tenant", "FOLIO_USERNAME": 'mark"user\\', "FOLIO_PASSWORD": "mark-password"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from harness.history.summary_files import SUMMARY_NAME, write_overview
 from harness.run.directory import json_text
 from harness.sweep.record import SweepRun
 from tests.support.report_folder import add_run
-from tests.sweep.test_sweep_files import RECORD
+from tests.support.sweeps import NEW_SWEEP
 
 DEEP = "[" * 100_000 + "]" * 100_000
 HOSTILE = {
@@ -181,7 +181,7 @@ def test_a_value_of_another_type_in_a_sweeps_record_is_no_error_of_the_harness(t
         add_run(reports, f"tiny/run-01_{number}", users=number)
     path = reports / "tiny" / "sweep-01.json"
     runs = tuple(SweepRun(number, 1, f"run-01_{number}") for number in (1, 2))
-    good = json_text(replace(RECORD, name="sweep-01", users=(1, 2), runs=runs).to_json())
+    good = json_text(replace(NEW_SWEEP, name="sweep-01", users=(1, 2), runs=runs).to_json())
     for where, value, text in mutations(good, 60, seed):
         path.write_text(text)
         try:

@@ -1,13 +1,9 @@
 """The borders of docs/architecture.md, read from the imports themselves."""
 
-import ast
-from pathlib import Path
-
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.imports import MODULES, imports_of, name_of
 
-PACKAGE = ROOT / "harness"
 # A module may import harness modules of its own layer and of those above it in this list.
 LAYERS = (
     {"errors", "units"},
@@ -72,26 +68,11 @@ ACTING = {
     "urllib.request",
     "rich",
 }
-MODULES = sorted(PACKAGE.rglob("*.py"))
-
-
-def imports_of(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return found
 
 
 def layer_of(name: str) -> int:
     part = name.removeprefix("harness.").split(".")[0]
     return next((place for place, names in enumerate(LAYERS) if part in names), -1)
-
-
-def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TAKES = {

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from harness.report.files import write_report
-from tests.conftest import ROOT
 from tests.support.factories import closed_load
+from tests.support.paths import ROOT
 from tests.support.report_folder import run_folder
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads"

@@ -18,8 +18,8 @@ from harness.report.selection import Selection, Shown, parse_pattern
 from harness.report.summary import summarise
 from harness.report.tables import cell, classic_table, group_table, titled_tables
 from harness.report.terminal import FAILED, SLOWEST, screen_table
-from tests.conftest import ROOT
 from tests.support.factories import failed, sample, tally_of
+from tests.support.paths import ROOT
 
 # Two samples of one second in all, worked out by hand below.
 TWO = (

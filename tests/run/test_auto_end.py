@@ -12,9 +12,9 @@ from harness.plan.spec import ClosedLoad, LoadArguments, load_record, resolve_lo
 from harness.report.setup import load_text, setup_lines
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
 from harness.run.record import AutoEndRecord
-from tests.conftest import ROOT
-from tests.run.test_run import report, run_json
 from tests.support.factories import closed_load, record, sample
+from tests.support.paths import ROOT
+from tests.support.tiny import report, run_json
 
 DEFAULT = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 LOAD = ClosedLoad(users=5, ramp_s=5, duration_s=600, loops=None, is_auto=True)

@@ -1,6 +1,5 @@
 """scripts/run as a user calls it, with a fake JMeter at the edge of the process."""
 
-import json
 import os
 import shutil
 import signal
@@ -8,51 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.conftest import ROOT
-
-
-def run_json(reports: Path, name: str = "run-01_1") -> dict:
-    return json.loads((reports / "tiny" / name / "run.json").read_text())
-
-
-def report(reports: Path, name: str = "run-01_1") -> str:
-    return (reports / "tiny" / f"{name}.md").read_text()
-
-
-def wait_for(condition, seconds: float = 20.0):
-    """Return the condition's value once it is true; the test fails when it never is."""
-    deadline_s = time.monotonic() + seconds
-    while time.monotonic() < deadline_s:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")
-
-
-def samples_under_way(tmp_path: Path, rows: int = 3, seconds: float = 20.0) -> Path:
-    """Return the JTL of the run that goes on, once it holds more than `rows` rows."""
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > rows, seconds)
-    return samples
-
-
-def processes_of(folder: Path) -> list[psutil.Process]:
-    """The processes that run in `folder` or have it in their command, ours left out."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            text = " ".join([process.cwd(), *process.cmdline()])
-        except (psutil.Error, OSError):
-            continue
-        if str(folder) in text and process.pid != os.getpid():
-            found.append(process)
-    return found
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import report, run_json, samples_under_way
 
 
 def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, tmp_path):

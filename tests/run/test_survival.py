@@ -21,9 +21,9 @@ from harness.base import toolchain
 from harness.base.guardian import Guardian, owned_processes
 from harness.base.interrupts import Interrupts
 from harness.run.telemetry_writer import TelemetryWriter
-from tests.conftest import FAKE_JMETER, ROOT, arguments_of_run
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 SUITE = """format_version = 1
 title = "Nights"

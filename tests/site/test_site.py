@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 from tests.support.report_folder import add_run, run_folder
 
 pytestmark = pytest.mark.real

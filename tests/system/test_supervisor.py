@@ -21,9 +21,9 @@ from harness.base.guardian import OWNER_VARIABLE, Guardian, owned_processes
 from harness.base.once import stamp_of
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from tests.run.test_run import wait_for
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ROOT / "tests" / "support" / "systems"
 
 Start = Callable[..., Supervisor]

@@ -33,10 +33,10 @@ from harness.run.remote.load import (
     records,
     users_each,
 )
-from tests.conftest import ROOT
-from tests.report.test_merge import figures, split
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.support.merges import figures, split
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 
 # Loops end the load when there is no duration, and each line of codes.csv is for one user once.
 SHARED_JMX = (
