@@ -240,12 +240,15 @@ ls: ## list the runs in S3=s3://bucket/prefix
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
 tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
-test: test-fast ## all tests, with real JMeters and real systems (minutes)
-	@$(pytest) -n 2 --dist loadfile -m real $(tests) $(or_none)
+# One session for both kinds. A file stays on one worker, which starts the system of the file once. Three workers on two
+# cores, as many of the real tests wait for most of their time.
+test: ## all tests, with real JMeters and real systems (minutes)
+	@$(python) scripts/setup --tests
+	@$(pytest) -n 3 --dist loadfile --no-loadscope-reorder $(tests)
 
 test-fast: ## the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests
-	@$(pytest) -n 4 --dist worksteal -m 'not real' $(tests) $(or_none)
+	@$(pytest) -n 3 --dist worksteal -m 'not real' $(tests) $(or_none)
 
 lint: ## ruff and mypy
 	@$(python) scripts/setup --tests

@@ -11,11 +11,46 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from harness import entry
 from harness.run.other_runs import FOLDER_VARIABLE
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, Run, Start, arguments_of_run
+
+# The files that take longest. `make test` begins with them, so that no worker is alone with one at the end. Those that
+# compute stand beside those that mostly wait.
+LONGEST = (
+    "systems/test_killbill_system.py",
+    "run/test_survival.py",
+    "sweep/test_sweep_driver.py",
+    "program/test_end_to_end.py",
+    "run/remote/test_generators.py",
+    "run/test_real_jmeter.py",
+    "nightly/test_nightly_driver.py",
+    "run/test_auto_end.py",
+    "plans/test_killbill_plan.py",
+    "run/test_run.py",
+    "report/test_false_doubts.py",
+    "plans/test_lb_plan.py",
+    "systems/test_thruzero_system.py",
+    "program/test_workflows.py",
+    "plans/test_thruzero_plan.py",
+    "plans/test_folio_checkin.py",
+    "program/test_add_a_system.py",
+    "run/test_off_host.py",
+)
+
+# No deadline for an example: on a busy machine one that takes long is no failure.
+settings.register_profile("harness", max_examples=40, deadline=None)
+settings.load_profile("harness")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; the order within a file stays."""
+    tests = Path(__file__).parent
+    rank = {tests / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_a_file_without_a_secret_is_not_written_again(tmp_path):
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(SECRETS, min_size=1, max_size=3, unique=True))
 def test_files_that_hold_random_secrets_can_still_be_read(tmp_path, secrets):
     texts = [text for secret in secrets for text in every_spelling(secret).values()]

@@ -266,12 +266,7 @@ def not_steady_rate(runs):
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("utilisation", "length_s"),
-    [
-        (0.5, 100),
-        (0.8, 100),
-        pytest.param(0.8, 300, marks=pytest.mark.real),
-        pytest.param(0.9, 300, marks=pytest.mark.real),
-    ],
+    [(0.5, 100), (0.8, 100), (0.8, 300), (0.9, 300)],
 )
 def test_a_queue_in_balance_is_seldom_told_as_not_steady(utilisation, length_s):
     """Measured over 200 seeds at 40 requests served per second: 0 %, 3.5 %, 2.5 % and 4.5 %.
@@ -283,9 +278,8 @@ def test_a_queue_in_balance_is_seldom_told_as_not_steady(utilisation, length_s):
     assert rate <= 0.06
 
 
-@pytest.mark.parametrize(
-    ("length_s", "variation"), [(75, 0.05), (75, 0.2), pytest.param(300, 0.2, marks=pytest.mark.real)]
-)
+@pytest.mark.real
+@pytest.mark.parametrize(("length_s", "variation"), [(75, 0.05), (75, 0.2), (300, 0.2)])
 def test_noise_that_remembers_the_second_before_is_seldom_told_as_not_steady(length_s, variation):
     """Measured over 200 seeds, correlation 0.5 from second to second: 1.5 %, 1.5 % and 1 %."""
     rate = not_steady_rate(run_of(noise(seed, length_s, variation=variation)) for seed in range(SEEDS))

@@ -96,6 +96,7 @@ def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_pat
     assert "its JSON" in page
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("text", [DEEP, '{"format_version": NaN}', "\0"], ids=["deep", "nan", "nul"])
 def test_a_hostile_file_of_another_run_does_not_end_a_later_run(run, target, tmp_path, text):
     folder = tmp_path / "reports" / "tiny"

@@ -2,7 +2,6 @@
 
 import random
 import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +11,7 @@ from harness.plan.spec import ClosedLoad, LoadArguments, load_record, resolve_lo
 from harness.report.setup import load_text, setup_lines
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
 from harness.run.record import AutoEndRecord
+from tests.support.commands import command
 from tests.support.factories import closed_load, record, sample
 from tests.support.paths import ROOT
 from tests.support.tiny import report, run_json
@@ -162,9 +162,8 @@ def test_a_budget_that_is_too_short_is_refused_on_the_command_line(refused, targ
 
 @pytest.mark.parametrize("script", ["sweep", "capacity"])
 def test_levels_of_a_sweep_are_not_auto(script):
-    command = [sys.executable, str(ROOT / "scripts" / script), "--plan", "lb-direct", "--duration", "auto"]
-    command += ["--users", "1,2"] if script == "sweep" else []
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    users = ["--users", "1,2"] if script == "sweep" else []
+    done = command(f"scripts/{script}", "--plan", "lb-direct", "--duration", "auto", *users)
     assert done.returncode == 2
     assert "DURATION=auto is for make run" in done.stderr
 
@@ -184,8 +183,8 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
 
 
 def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
-    command = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    argv = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--duration='auto'" in done.stdout
     assert "--max='5m'" in done.stdout

@@ -111,7 +111,7 @@ def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run,
     [
         ("dies", "CannotResolveClass kg.apc.Gone"),
         pytest.param("silent", "no sample of the load was taken", marks=pytest.mark.real),
-        ("all-failed", "a fast error is no speed"),
+        pytest.param("all-failed", "a fast error is no speed", marks=pytest.mark.real),
         pytest.param("torn", "JMeter was killed by signal 9 (SIGKILL)", marks=pytest.mark.real),
     ],
 )
@@ -123,6 +123,7 @@ def test_a_run_that_measured_nothing_ends_with_3_and_the_reason(run, target, tmp
     assert reason in report(tmp_path / "reports")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("sure", "code"), [([], 0), (["--sure"], 3)])
 def test_a_doubtful_run_ends_with_0_and_with_sure_with_3(run, target, sure, code):
     done = run("--target", target, "--duration", "1", *sure)
@@ -131,6 +132,7 @@ def test_a_doubtful_run_ends_with_0_and_with_sure_with_3(run, target, sure, code
     assert "not steady" in done.stdout
 
 
+@pytest.mark.real
 def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
     run("--target", target, "--duration", "1", mode="torn")
     assert "Of the JTL 1 record could not be used" in report(tmp_path / "reports")
@@ -172,6 +174,7 @@ def test_a_second_wish_to_stop_does_not_wait_for_a_deaf_jmeter(start_run, target
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.real
 def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported(start_run, tmp_path):
     process = start_run("--duration", "60")  # with the system started here
     samples = samples_under_way(tmp_path)
@@ -300,6 +303,7 @@ def test_no_disk_space_is_refused_before_anything_starts(refused, home):
     assert "MB free, a run wants 999999999 MB" in refused()
 
 
+@pytest.mark.real
 def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home, tmp_path):
     manifest = home / "systems" / "tiny" / "system.toml"
     manifest.write_text(manifest.read_text().replace('"-m", "http.server"', '"-c", "raise SystemExit(\'no licence\')"'))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -11,14 +12,16 @@ PACKAGE = ROOT / "harness"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imports_of(path: Path) -> set[str]:
-    found = set()
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Return what a module imports, each name also with its module."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return found
+    return frozenset(found)
 
 
 def name_of(path: Path) -> str:
