@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
 import random
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy
 import pytest
@@ -25,6 +23,7 @@ from harness.metrics.window import (
     parse_window,
     warm_up_batches,
 )
+from tests.support.golden import golden_run
 
 ALL, STEADY = WindowSpec("all"), WindowSpec("steady")
 SEEDS = 200
@@ -487,8 +486,6 @@ def test_the_line_of_the_report(window, line):
 
 # Real runs of 2014-2015; times in the comments were read off their series by eye
 
-GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[3] / "shared" / "golden"))
-
 
 @pytest.mark.parametrize(
     ("run", "users", "ramp_s", "is_steady", "warm_up_s"),
@@ -503,9 +500,7 @@ GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[
 )
 @pytest.mark.real
 def test_real_runs_are_cut_where_their_series_change(run, users, ramp_s, is_steady, warm_up_s):
-    if not (GOLDEN / run).is_dir():
-        pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")
-    window = find_window(STEADY, seconds_of(GOLDEN / run / "samples.jtl"), users)
+    window = find_window(STEADY, seconds_of(golden_run(run) / "samples.jtl"), users)
     assert abs(window.ramp_cut_s - ramp_s) <= 2
     assert window.is_steady is is_steady
     assert warm_up_s[0] <= window.warm_up_cut_s <= warm_up_s[1]

@@ -34,6 +34,11 @@ HOSTILE = {
     "empty": "",
     "torn": '{"format_version": 3, "groups": [',
 }
+# All commands read each of them, which takes some time: all but these are left to `make test`.
+QUICK = ("deep", "nan", "torn")
+every_kind = pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.real) for kind in HOSTILE]
+)
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 1.5, 10**15, 10**18, -(10**18), 1e308, "", "x", "\0", "\ud800", [], [1], {}, {"a": 1},
     [[]], "../..",
@@ -78,7 +83,7 @@ def test_json_that_cannot_be_computed_with_is_refused(text):
         parse_object(text.encode())
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@every_kind
 def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"
     (directory / "samples.jtl").unlink()  # else its report is made of the samples
@@ -119,7 +124,7 @@ def test_errors_name_the_file_and_not_what_stands_in_it(reports, capsys):
     assert "None:" not in text
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@every_kind
 def test_a_hostile_run_json_is_listed_and_named(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"
     (directory / "run.json").write_text(HOSTILE[kind])

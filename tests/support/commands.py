@@ -14,7 +14,7 @@ from harness import entry
 
 
 def command(program: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Return the exit code of aggregate.py or scripts/NAME and what it writes to both streams, which are no terminals."""
+    """Return the exit code of aggregate.py or scripts/NAME, and what it writes to streams that are no terminals."""
     out, err = io.StringIO(newline=""), io.StringIO(newline="")
     argv = [program, *map(str, arguments)]
     with (
