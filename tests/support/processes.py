@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -18,6 +20,14 @@ def wait_for(condition, seconds: float = 20.0):
             return value
         time.sleep(0.05)
     raise AssertionError(f"not within {seconds} s")
+
+
+def becomes(read: Callable[[], Any], expected: object, seconds: float = 10.0) -> None:
+    """Fail unless `read()` is equal to `expected` within some seconds: for a page or a file that follows an action."""
+    deadline_s = time.monotonic() + seconds
+    while (found := read()) != expected and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert found == expected
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
