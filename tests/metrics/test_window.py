@@ -451,6 +451,7 @@ def test_an_open_load_that_runs_dry_before_its_planned_end_has_no_tail():
     assert (window.to_s, window.is_steady) == (99, False)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("freedom", [3, 4, 7, 12, 25, 45, 100, 10_000])
 def test_the_values_of_student_are_those_of_scipy(freedom):
     stats = pytest.importorskip("scipy.stats")

@@ -24,8 +24,8 @@ def test_good_runs_are_valid():
 
 
 @pytest.mark.real
-def test_of_150_good_runs_few_are_doubtful_and_none_is_invalid():
-    verdicts = states(150)
+def test_of_300_good_runs_few_are_doubtful_and_none_is_invalid():
+    verdicts = states(300)
     assert {verdict.state for verdict in verdicts} <= {"VALID", "DOUBTFUL"}
     assert sum(verdict.state == "DOUBTFUL" for verdict in verdicts) <= MOST_RATIO * len(verdicts)
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
@@ -138,6 +138,7 @@ def test_a_label_cannot_act_on_a_terminal_or_turn_the_direction_of_writing():
     assert cell("\u202etxt.exe") == "\ufffdtxt.exe"
 
 
+@settings(max_examples=15)
 @given(st.text())
 def test_any_label_is_one_row_of_as_many_cells_as_the_head_in_every_layout(label):
     group = load_of([sample(label)])

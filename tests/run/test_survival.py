@@ -116,6 +116,7 @@ def guardian_of(pid: int) -> psutil.Process:
     return next(child for child in own if any("guardian.py" in word for word in child.cmdline()))
 
 
+@pytest.mark.real
 def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "60"))
     samples_under_way(tmp_path)
@@ -296,6 +297,7 @@ def test_help_that_cannot_be_written_is_an_error():
     assert done.returncode == 2
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
 def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
     done = subprocess.run(
