@@ -25,8 +25,9 @@ from harness.base.guardian import Guardian
 from harness.base.once import lock
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.compare import metric_title
-from harness.compare.comparison import AVERAGE, METRICS
+from harness.compare.comparison import METRICS
 from harness.jtl.inputs import resolve
+from harness.metrics.batches import AVERAGE
 from harness.report.files import STEADY_WINDOW
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table

@@ -113,7 +113,7 @@ def refused(
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["scripts/run", *arguments_of_run(home, tmp_path, arguments)])
         with pytest.raises(SystemExit) as ended:
-            entry.run("run", "scripts/run")
+            entry.start("scripts/run")
         assert ended.value.code == 2
         assert not list((tmp_path / "reports").rglob("run-*"))
         return capsys.readouterr().err

@@ -15,7 +15,6 @@ from harness.compare import planning
 from harness.compare.comparable import caveats, check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.comparison import (
     CANNOT_TELL,
-    ERRORS,
     IMPROVED,
     INVALID,
     METRICS,
@@ -23,7 +22,6 @@ from harness.compare.comparison import (
     PERCENTILES,
     REGRESSED,
     RUNS,
-    THROUGHPUT,
     Comparison,
     LabelComparison,
     MetricComparison,
@@ -31,6 +29,7 @@ from harness.compare.comparison import (
 from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
 from harness.compare.result import RunResult
 from harness.metrics import ranks
+from harness.metrics.batches import ERRORS, THROUGHPUT
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds

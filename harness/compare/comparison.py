@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
+
 REGRESSED, OK, CANNOT_TELL, INVALID = "REGRESSED", "OK", "CANNOT TELL", "INVALID"
-AVERAGE, THROUGHPUT, ERRORS = "average", "throughput", "errors"
 PERCENTILES = ("50", "75", "90", "95", "99")
 METRICS = (AVERAGE, *PERCENTILES, THROUGHPUT, ERRORS)
 # What an observation was.

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from harness.compare import batch_means, planning
+from harness.compare import planning
 from harness.compare.comparable import is_mixed
-from harness.compare.comparison import AVERAGE, BATCHES, ERRORS, METRICS, NOTHING, PERCENTILES, RUNS, THROUGHPUT
+from harness.compare.comparison import BATCHES, METRICS, NOTHING, PERCENTILES, RUNS
 from harness.compare.result import LabelResult, RunResult
-from harness.metrics import ranks
+from harness.metrics import batch_means, ranks
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import CONFIDENCE, Shift
 from harness.report.warnings import P95_LEAST_SAMPLES, P99_LEAST_SAMPLES

@@ -9,20 +9,18 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.comparison import (
-    AVERAGE,
     CANNOT_TELL,
-    ERRORS,
     IMPROVED,
     METRICS,
     OK,
     PERCENTILES,
     REGRESSED,
-    THROUGHPUT,
     Comparison,
     LabelComparison,
     MetricComparison,
 )
 from harness.compare.setup_diff import Difference
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.gallery import Picture
 from harness.report.notes import NOTES_BEGIN, NOTES_END

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from harness.compare.comparison import ERRORS
 from harness.history.change_points import ChangePoint
+from harness.metrics.batches import ERRORS
 from harness.report.charts import svg
 from harness.report.charts.svg import Plot
 

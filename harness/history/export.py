@@ -7,11 +7,12 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from harness.compare.comparison import AVERAGE, ERRORS, PERCENTILES, THROUGHPUT
+from harness.compare.comparison import PERCENTILES
 from harness.history.change_points import ChangePoint
 from harness.history.nightly_series import value_of
 from harness.history.render import host_text
 from harness.history.series import History, Line
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from harness.report.setup import load_text
 
 FORMAT_VERSION = 1

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from harness.compare.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
+from harness.compare.comparison import METRICS, PERCENTILES
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
 from harness.history.catalogue import Entry
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from harness.metrics.figures import TOTAL
 
 _DATE_DIGITS = 6

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
+from harness.compare.comparison import METRICS, PERCENTILES
 from harness.compare.conditions import Conditions
 from harness.history.change_marks import change_marks, size_text
 from harness.history.series import History, Line, Point
 from harness.history.summary import FIGURES, percentile_figure, start_text
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
 from harness.report.charts.gallery import Picture

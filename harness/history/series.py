@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import pandas
 
-from harness.compare.comparison import ERRORS
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
 from harness.history.acceptance import Acceptance
@@ -17,6 +16,7 @@ from harness.history.catalogue import Entry
 from harness.history.change_points import ChangePoint
 from harness.history.nightly_series import figures_of, night_of, value_of
 from harness.history.trend import Gauge, changes_of
+from harness.metrics.batches import ERRORS
 from harness.metrics.figures import TOTAL
 from harness.plan.thresholds import Thresholds
 

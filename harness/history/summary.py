@@ -10,11 +10,11 @@ from urllib.parse import quote
 from harness.base import units
 from harness.compare.result import LabelResult
 from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanShelf, first_line
+from harness.plan.load import OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import Verdict
-from harness.run.record import OPEN, LoadRecord
 from harness.sweep.record import level_note
 
 _KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from harness.compare.comparison import ERRORS, PERCENTILES, THROUGHPUT
+from harness.compare.comparison import PERCENTILES
 from harness.compare.findings import CLOCK_STEP_MS
 from harness.history.change_points import ChangePoint, change_points
 from harness.history.spread import spread
+from harness.metrics.batches import ERRORS, THROUGHPUT
 
 OK, WARNED, REGRESSED, IMPROVED, LEARNING = "OK", "WARNED", "REGRESSED", "IMPROVED", "LEARNING"
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from harness.base import units
-from harness.compare.comparison import ERRORS
 from harness.history.change_marks import change_marks
 from harness.history.render import metric_title, name_axis
+from harness.metrics.batches import ERRORS
 from harness.nightly.gate import REGRESSED, WARNED, Check
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between

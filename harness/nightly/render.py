@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.comparison import ERRORS, THROUGHPUT
 from harness.history.render import change_text, metric_title
 from harness.history.summary import start_text
+from harness.metrics.batches import ERRORS, THROUGHPUT
 from harness.nightly.chart import check_picture
 from harness.nightly.gate import (
     GONE_LABEL,

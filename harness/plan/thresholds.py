@@ -1,4 +1,4 @@
-"""Which changes matter when runs are compared: a plan's [compare], or what the command line says instead."""
+"""Defines which changes matter when runs are compared: a plan's [compare], or the command line's values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from harness.base.units import parse_number
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The least change of each metric that matters, and the significance level `alpha`.
+    """The smallest change of each metric that matters, and the significance level `alpha`.
 
-    All are ratios of the baseline's figure, but for `errors`: that is a difference of two error ratios (0.005 is half
-    a percent of all samples).
+    All are ratios of the baseline's value, except `errors`: that is a difference of two error ratios (0.005 is half a
+    percent of all samples).
     """
 
     average: float = 0.05
@@ -29,19 +29,19 @@ class Thresholds:
     alpha: float = 0.05
 
     def of(self, metric: str) -> float:
-        """Return the least change of a metric that matters; a percentile is named 50 or p50."""
+        """Return the smallest change of a metric that matters; a percentile is named 50 or p50."""
         values: Mapping[str, float] = asdict(self)
         return values[metric] if metric in values else values[f"p{metric}"]
 
     def with_table(self, table: Mapping[str, object], where: str) -> Thresholds:
-        """Return these with the ratios of a plan's [compare] in their place; UsageError for any that are none."""
+        """Return these thresholds, updated with the ratios of a plan's [compare]. UsageError for invalid ones."""
         check_keys(table, dict.fromkeys(NAMES, (int, float)), where)
         return replace(
             self, **{key: parse_number(str(value), f"{where}: {key}", 0.0, 1.0) for key, value in table.items()}
         )
 
     def with_option(self, text: str) -> Thresholds:
-        """Return these with `average=5%` or `average=0.05` in their place; UsageError for what is neither."""
+        """Return these thresholds, updated with `average=5%` or `average=0.05`. UsageError for another text."""
         name, _, value = (part.strip() for part in text.partition("="))
         key = "p50" if name == "median" else f"p{name}" if f"p{name}" in NAMES else name
         if key not in NAMES:

@@ -11,6 +11,7 @@ from harness.base import units
 from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
+from harness.plan.load import OPEN
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
@@ -24,7 +25,6 @@ from harness.report.tables import GROUP_TITLES, cell, group_table, table
 from harness.report.template import filled
 from harness.report.verdict import headline, is_beyond
 from harness.report.warnings import P95_LEAST_SAMPLES
-from harness.run.record import OPEN
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.system.heap import HeapUse
 

@@ -18,10 +18,11 @@ from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import Pulse, Timeline
 from harness.metrics.window import Window, WindowSpec, find_window, parse_window
+from harness.plan.load import OPEN
 from harness.report.verdict import Verdict, judge
 from harness.report.warnings import Caveat, Evidence, false_time, find_caveats, stalls_of
 from harness.run.clock_steps import find_clock_step
-from harness.run.record import OPEN, RunRecord
+from harness.run.record import RunRecord
 from harness.run.telemetry import Usage, UsageSeries
 from harness.system.exceptions import ExceptionCount
 from harness.system.heap import HeapSeries, HeapUse

@@ -9,8 +9,9 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.plan.goal import Goal
+from harness.plan.load import OPEN
 from harness.report.warnings import DOUBTS, Caveat
-from harness.run.record import FINISHED, OPEN, RunRecord
+from harness.run.record import FINISHED, RunRecord
 
 # Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
 MOSTLY_ERRORS_RATIO = 0.5

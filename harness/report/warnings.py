@@ -13,8 +13,9 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import Window
+from harness.plan.load import OPEN
 from harness.run.clock_steps import ClockStep
-from harness.run.record import OPEN, RunRecord
+from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, Usage, process_at
 
 LITTLES_LAW_TOLERANCE = 0.10

@@ -17,9 +17,9 @@ from statistics import fmean, stdev
 
 from scipy.special import bdtr, stdtrit
 
-from harness.compare.batch_means import Estimate, estimate, slower_share
-from harness.compare.comparison import AVERAGE
 from harness.compare.result import LabelResult
+from harness.metrics.batch_means import Estimate, estimate, slower_share
+from harness.metrics.batches import AVERAGE
 from harness.metrics.histogram import Histogram
 from harness.metrics.shift import CONFIDENCE
 

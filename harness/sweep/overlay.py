@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.report.charts.gallery import Picture
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
@@ -14,7 +13,7 @@ from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Sweep
 from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
-from harness.sweep.render import HEADS, PRINTS, knows, set_up
+from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
 from harness.sweep.text import answer_text, doubts, findings, users_text
 
 # A table each.
@@ -25,11 +24,8 @@ def several_sweeps_report(
     sweeps: Sequence[Sweep],
     analyses: Sequence[SweepAnalysis],
     comparisons: Sequence[SweepComparison],
-    pictures: Sequence[Picture],
-    notes: str,
-    folder: str,
+    page: Page,
     links: Sequence[str],
-    command: str,
 ) -> str:
     """Return the report of several sweeps; `links` are those to their own reports, empty where there is none."""
     named = [
@@ -39,7 +35,7 @@ def several_sweeps_report(
     both = list(zip(named, sweeps, analyses, strict=True))
     return filled(
         "sweeps.md.j2",
-        command=one_line(command),
+        command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],
         headline=cell(_headline(sweeps, analyses, comparisons)),
         answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in both],
@@ -67,13 +63,13 @@ def several_sweeps_report(
             }
             for found in comparisons
         ],
-        images=[image(picture, folder) for picture in pictures],
+        images=[image(picture, page.folder) for picture in page.pictures],
         findings=[
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis)]) for name, sweep, analysis in both
         ],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
-        notes=notes,
+        notes=page.notes,
         caveats=_caveats(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base import units
 from harness.plan.goal import Goal
-from harness.report.charts.cloudwatch import cloud_level_tables
 from harness.report.charts.gallery import Picture
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -17,6 +17,7 @@ from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import LITTLES_LAW
 from harness.sweep.analysis import SweepAnalysis, outcome
+from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.record import CAPACITY
@@ -55,20 +56,27 @@ HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
 
 
+@dataclass(frozen=True)
+class Page:
+    """What a report of sweeps has beside its figures: `folder` has the charts, `command` renders it again."""
+
+    pictures: Sequence[Picture]
+    notes: str
+    folder: str
+    command: str
+
+
 def sweep_report(
     sweep: Sweep,
     analysis: SweepAnalysis,
-    pictures: Sequence[Picture],
-    notes: str,
-    folder: str,
+    page: Page,
     links: Mapping[str, str],
-    command: str,
 ) -> str:
-    """Return the report of one sweep; `links` are those to the reports of its runs, `command` renders it again."""
+    """Return the report of one sweep; `links` are those to the reports of its runs."""
     record = sweep.record
     return filled(
         "sweep.md.j2",
-        command=one_line(command),
+        command=one_line(page.command),
         made_by=one_line(record.command) if record else "",
         title=cell(sweep.name),
         is_measured=bool(sweep.records),
@@ -81,7 +89,7 @@ def sweep_report(
         is_repeated=any(len(level.counted) > 1 for level in sweep.levels),
         range_table=_range_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
-        images=[image(picture, folder) for picture in pictures],
+        images=[image(picture, page.folder) for picture in page.pictures],
         process_table=process_table(sweep.levels),
         cloud_tables=cloud_level_tables(sweep.levels),
         growth=growth_section(sweep),
@@ -89,7 +97,7 @@ def sweep_report(
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
-        notes=notes,
+        notes=page.notes,
         caveats=[cell(text) for text in doubts(sweep, analysis)],
     )
 

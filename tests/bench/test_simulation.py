@@ -13,7 +13,8 @@ from bench.simulated_runs import (
     queue_rates,
     response_times,
 )
-from harness.compare.comparison import AVERAGE, METRICS
+from harness.compare.comparison import METRICS
+from harness.metrics.batches import AVERAGE
 
 
 def above_by_chance(rate: float, repetitions: int) -> float:

@@ -9,19 +9,17 @@ import pytest
 from harness.base.errors import UsageError
 from harness.compare.compare import compare
 from harness.compare.comparison import (
-    AVERAGE,
     CANNOT_TELL,
-    ERRORS,
     IMPROVED,
     INVALID,
     OK,
     REGRESSED,
-    THROUGHPUT,
     Comparison,
     LabelComparison,
     MetricComparison,
 )
 from harness.compare.result import JTL, MARKDOWN, RunResult
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from harness.metrics.histogram import Histogram
 from harness.metrics.window import ALL, STEADY, Window
 from harness.plan.goal import Goal

@@ -87,7 +87,7 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
         (f"{RUN}repeats = 101", "env/nights.toml [[run]] tiny: repeats = 101; give a whole number from 1 to 100"),
         (f"{RUN}goal = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny goal: unknown key p95; did you mean p90?"),
         (f"{RUN}thresholds = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny thresholds: p95=5: not a number"),
-        (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a length of time"),
+        (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a duration"),
         (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users stands there twice; give repeats = 2"),
         (f'[gate]\nmetrics = ["p89"]\n{RUN}', "env/nights.toml [gate] metrics: p89: no such metric; did you mean"),
         (f"[gate]\nmetrics = []\n{RUN}", "env/nights.toml [gate] metrics = []: nothing would be judged; give some of"),

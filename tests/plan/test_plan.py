@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
-from harness.plan.spec import ClosedLoad, OpenLoad
 from tests.support.paths import ROOT
 
 SHAPE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -92,7 +92,7 @@ def test_an_unknown_plan_names_its_neighbour_and_the_others(plans: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["mine", "plans/mine.jmx", "mine.jmx", "plans/mine.toml"])
-def test_a_jmx_without_its_toml_is_told_what_to_write(plans: Path, name: str) -> None:
+def test_the_error_for_a_jmx_without_its_toml_says_what_to_write(plans: Path, name: str) -> None:
     (plans / "mine.jmx").write_bytes((plans / "shop.jmx").read_bytes())
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
@@ -110,7 +110,7 @@ def test_a_jmx_without_its_toml_is_told_what_to_write(plans: Path, name: str) ->
 def test_a_files_name_is_no_plans_name(plans: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
-    assert str(error.value) == f"PLAN={name}: a file's name; give the name alone: PLAN=shop"
+    assert str(error.value) == f"PLAN={name}: this is a file name; give the name only: PLAN=shop"
 
 
 def test_an_unknown_name_with_a_folder_names_what_there_is(plans: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_missing_shape_is_named(plans: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["title", "shape", "[load]"])
-def test_what_a_plan_must_say_is_missing(plans: Path, key: str) -> None:
+def test_a_missing_key_of_a_plan_is_an_error(plans: Path, key: str) -> None:
     lines = PLAN.split("[load]")[0] if key == "[load]" else "\n".join(x for x in PLAN.split("\n") if key not in x)
     (plans / "shop.toml").write_text(lines, encoding="utf-8")
     with pytest.raises(UsageError, match=rf"plans/shop\.toml: {key.strip('[]')} is missing"):
@@ -166,7 +166,7 @@ def test_what_a_plan_must_say_is_missing(plans: Path, key: str) -> None:
         ("[labels]\n[dumps]\nlabel = 'a'", "plans/shop.toml: dumps = {'label': 'a'}"),
     ],
 )
-def test_what_a_plan_cannot_say_is_refused(plans: Path, text: str, message: str) -> None:
+def test_an_invalid_plan_is_refused(plans: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(add(plans, text), "shop")
     assert str(error.value).startswith(message)

@@ -20,8 +20,9 @@ from typing import Any, ClassVar
 import pytest
 
 from harness.plan.lint import lint
+from harness.plan.load import LoadArguments, resolve_load
 from harness.plan.plan import load_plan
-from harness.plan.spec import LoadArguments, load_profile, resolve_load
+from harness.plan.spec import load_profile
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of
 

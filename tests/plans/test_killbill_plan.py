@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from harness.plan.load import OpenLoad
 from harness.plan.plan import effective_jmx
-from harness.plan.spec import OpenLoad
 from tests.support.local_server import serving
 from tests.support.paths import ROOT, jmeter_home
 

@@ -122,7 +122,10 @@ def test_a_target_takes_the_variables_of_its_recipe_and_no_others(target):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["run", "USER=10"], "USER: no such variable; did you mean USERS? make help lists them; nothing was started"),
+        (
+            ["run", "USER=10"],
+            "USER: no such variable; did you mean USERS? make help VERB lists them; nothing was started",
+        ),
         (["run", "users=10"], "users: no such variable; did you mean USERS? "),
         (["USRES=10"], "USRES: no such variable; did you mean USERS? "),
         (["run", "LEVEL_DURATION=5"], "LEVEL_DURATION: make run does not take it; these do: capacity sweep; nothing"),
@@ -138,6 +141,38 @@ def test_a_variable_that_the_target_does_not_take_is_refused_before_anything_sta
     assert done.stdout == ""
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def help_of(*words: str) -> str:
+    return subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "python=false", *words],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TAKES)
+def test_help_of_a_target_explains_each_of_its_variables_and_starts_nothing(target):
+    text = help_of("help", target)
+    assert (
+        text
+        == help_of(target, "HELP=1")
+        == help_of(target, "HELP=1", *sorted(f"{name}=$(x)" for name in TAKES[target]))
+    )
+    first, *lines = text.splitlines()
+    assert first.startswith(f"make {target}: ")
+    explained = [re.fullmatch(r"  ([A-Z0-9_]+)=.*\S  +\S.*", line)[1] for line in lines if line.startswith("  ")]
+    assert explained == TAKES[target]
+
+
+def test_help_of_a_target_that_there_is_not_is_an_error():
+    done = subprocess.run(["make", "-C", str(ROOT), "help", "rnu"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "rnu: no such target; make lists them" in done.stderr
+
+
+def test_help_in_the_environment_changes_nothing(argv):
+    assert argv("run", {"HELP": "1"}, from_environment=True) == argv("run", {})
+    assert argv("run", {"HELP": "0"}) == argv("run", {})
 
 
 @pytest.mark.parametrize("name", ["PYTHON", "CHROME", "JAVA_HOME", "JMETER_HOME", "AWS_REGION", "NO_COLOR"])

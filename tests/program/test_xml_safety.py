@@ -97,7 +97,7 @@ def test_a_jtl_with_a_document_type_is_refused(tmp_path, asked, tries, encoding)
     paths, address = asked
     evil = declarations(tmp_path, address)[tries]
     text = f'<?xml version="1.0"?>\n{evil}\n<testResults version="1.2">\n{SAMPLE.format(label="&x;")}\n</testResults>'
-    with pytest.raises(UsageError, match="a document type declaration, and a JTL has none"):
+    with pytest.raises(UsageError, match="a document type declaration, which a JTL never has"):
         list(parse_xml(io.BytesIO(text.encode(encoding)), "evil.jtl", Dropped()))
     assert paths == []
 

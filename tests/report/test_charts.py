@@ -20,6 +20,7 @@ from harness.report.charts.over_time import (
     throughput_chart,
     user_chart,
 )
+from harness.system.heap import HeapSeries
 
 SVG = "{http://www.w3.org/2000/svg}"
 PERCENTILES = ("median", "90 %", "95 %", "99 %")
@@ -267,7 +268,7 @@ def test_counts_become_rates_by_the_length_of_their_stretch():
 def test_cores_become_percent_and_bytes_megabytes():
     assert "least 50, most 150" in description(cpu_chart([minute([0.5, 1.5])]))
     assert "least 1, most 512" in description(memory_chart([minute([1024**2, 512 * 1024**2])]))
-    heap = heap_chart("shop", [0, 1], [1024**2, 2 * 1024**2], [3 * 1024**2] * 2, [4 * 1024**2] * 2)
+    heap = heap_chart(HeapSeries("shop", (0, 1), (1024**2, 2 * 1024**2), (3 * 1024**2,) * 2, (4 * 1024**2,) * 2))
     assert "used: least 1, most 2, last 2. committed: least 3" in description(heap)
 
 

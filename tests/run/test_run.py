@@ -211,7 +211,7 @@ BAD = [
     (("--loops", "5", "--duration", "10"), "LOOPS=5 and DURATION=10 exclude each other"),
     (("--rate", "5", "--users", "10"), "RATE=5 and USERS=10 exclude each other"),
     (("--rate", "0"), "RATE=0: not a number above 0"),
-    (("--duration", "soon"), "DURATION=soon: not a length of time"),
+    (("--duration", "soon"), "DURATION=soon: not a duration"),
     (("--series", "x"), "SERIES=x: not a number"),
     (("--series", "0"), "SERIES=0: not a number"),
     (("--plan", "../plans/tiny"), "PLAN=../plans/tiny: unknown"),
@@ -253,7 +253,7 @@ def test_more_users_than_open_files_are_refused_with_the_command_that_raises_the
         ["sh", "-c", f"{command} --reports {tmp_path}/reports"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "500 users want 1500 open files, and the limit is 1200; raise it for this shell: " in done.stderr
+    assert "500 users need 1500 open files, but the limit is 1200; raise it for this shell: " in done.stderr
     assert "prlimit --pid $$ --nofile=1500:1500" in done.stderr
     assert not list((tmp_path / "reports").rglob("run-*"))
 
@@ -265,7 +265,7 @@ def test_a_jmeter_home_without_jmeter_is_refused(refused, tmp_path):
 def test_a_profile_for_a_system_that_is_not_there_is_refused(refused, home):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text() + "[system.tinny]\nheap_max_mb = 1\n")
-    assert "env/local.toml: there is no system tinny; did you mean tiny?" in refused()
+    assert "env/local.toml: unknown system tinny; did you mean tiny?" in refused()
 
 
 @pytest.mark.real

@@ -313,7 +313,7 @@ def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_pat
     guardian_of(process.pid).kill()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert err.splitlines() == ["the guardian process ended (exit code -9); another one is started"]
+    assert err.splitlines() == ["the guardian process ended (exit code -9); starting another one"]
     assert "Goal met" in out
     assert is_whole(tmp_path)
     assert processes_of(tmp_path) == []
@@ -391,7 +391,7 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
         with Guardian():
             wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
             assert others.status() != psutil.STATUS_ZOMBIE
-        assert f"ended, left by a harness that was killed: sleep (pid {left.pid})" in capfd.readouterr().err
+        assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
     finally:
         for process in (dead, alive):
             process.kill()
@@ -453,7 +453,7 @@ def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, e
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
-    wanted = "tiny/ cannot be written (Permission denied); give yourself the right to write, or name another place"
+    wanted = "tiny/ cannot be written (Permission denied); give yourself write permission, or choose another folder"
     assert done.stderr.splitlines() == [f"scripts/{script}: reports/{wanted}"]
 
 
@@ -463,8 +463,8 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
     manifest.write_text(manifest.read_text().replace("[[process]]", f"{step}[[process]]"))
     (tmp_path / "build").write_text("a file: nothing can be put into it")
     assert refused() == (
-        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself the right to write, or name "
-        "another place\n"
+        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself write permission, or choose "
+        "another folder\n"
     )
 
 
@@ -477,8 +477,8 @@ def test_a_run_in_a_folder_of_somebody_else_is_reported_nowhere_and_that_is_one_
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     directory.parent.chmod(0o755)
     assert done.returncode == 2
-    wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself the right to write"
-    assert done.stderr == f"aggregate.py: {wanted}, or name another place\n"
+    wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself write permission"
+    assert done.stderr == f"aggregate.py: {wanted}, or choose another folder\n"
 
 
 @pytest.mark.real

@@ -15,7 +15,7 @@ from harness.sweep.time_left import time_left_s
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
-from harness.system.log_part import copy_stretch, log_ends
+from harness.system.log_part import copy_new_lines, log_ends
 from tests.support.garbage import garbage_command
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
@@ -118,7 +118,7 @@ def test_the_logs_of_a_run_hold_only_what_was_logged_during_it(tmp_path):
     (logs / "rotated.log").write_text("begun anew\n")
     (logs / "late.log").write_text("first line\n")
     (logs / "web.jfr").write_bytes(b"FLR")
-    copy_stretch(logs, ends, run, [logs / "web.jfr"])
+    copy_new_lines(logs, ends, run, [logs / "web.jfr"])
     assert {path.name: path.read_text() for path in run.iterdir()} == {
         "web.log": "during the run\n",
         "rotated.log": "begun anew\n",
@@ -155,7 +155,7 @@ def test_the_soft_limit_of_open_files_is_raised_as_far_as_needed_and_the_hard_on
     assert open_files_allowed(10, 1024, 2048) == "1024"
     assert open_files_allowed(500, 1024, 2048) == "1500"
     assert open_files_allowed(2000, 1024, 2048) == (
-        "2000 users want 3000 open files, and the limit is 2048; "
+        "2000 users need 3000 open files, but the limit is 2048; "
         "raise it for this shell: sudo prlimit --pid $$ --nofile=3000:3000"
     )
 

@@ -156,7 +156,7 @@ def test_a_grandchild_in_a_session_of_its_own_does_not_survive_either(make: Star
     assert owned_processes(owner) == []
 
 
-def test_a_process_that_dies_while_the_system_runs_is_told_once(make: Start) -> None:
+def test_a_process_that_dies_while_the_system_runs_is_reported_once(make: Start) -> None:
     with make() as system:
         system.start()
         psutil.Process(system.processes["web"]).kill()
@@ -181,12 +181,12 @@ def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_refused_with_its_owner(make: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=rf"port {port} \(http\) is taken by .*\(pid {os.getpid()}\)"):
+        with pytest.raises(UsageError, match=rf"port {port} \(http\) is in use by .*\(pid {os.getpid()}\)"):
             make(fixed_ports={"http": port}).start()
 
 
 def test_an_unknown_port_is_refused(make: Start) -> None:
-    with pytest.raises(UsageError, match="has no port 'htpt'; there is: http"):
+    with pytest.raises(UsageError, match="has no port 'htpt'; its ports: http"):
         make(fixed_ports={"htpt": 8080}).start()
 
 
@@ -197,7 +197,7 @@ def test_a_system_runs_on_as_many_cpus_as_its_profile_says_and_the_harness_on_al
         system.start()
         assert answer_of(system) == "state: good; cpus: 1"
     assert os.sched_getaffinity(0) == ours
-    with pytest.raises(UsageError, match="cpus = 4096, and there are"):
+    with pytest.raises(UsageError, match="cpus = 4096, but only"):
         make(cpus=4096).start()
 
 
@@ -257,7 +257,7 @@ def test_an_input_that_is_a_folder_counts_with_all_files_in_it(tmp_path: Path) -
     assert stamp_of([tmp_path / "src"]) in stamps
 
 
-def test_a_step_that_fails_tells_the_end_of_its_log(make: Start) -> None:
+def test_the_error_of_a_failed_step_has_the_end_of_its_log(make: Start) -> None:
     with pytest.raises(StartError, match=r"broken tool: .* ended with code 1") as caught:
         make("workshop", step_fails=True).prepare()
     assert "no such artefact" in caught.value.detail

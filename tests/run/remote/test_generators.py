@@ -14,8 +14,9 @@ from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.ports import free_port
 from harness.plan.data_sets import DataSet, data_sets, divided
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import effective_jmx
-from harness.plan.spec import ClosedLoad, OpenLoad, parse_target
+from harness.plan.spec import parse_target
 from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
 from harness.report.warnings import SEPARATE_CLOCKS

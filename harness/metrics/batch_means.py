@@ -20,12 +20,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from scipy.special import stdtr, stdtrit
 
-from harness.compare.comparison import AVERAGE, ERRORS, THROUGHPUT
-from harness.compare.result import LabelResult
-from harness.metrics.batches import Batches
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT, Batches
 from harness.metrics.histogram import Histogram
 from harness.metrics.shift import CONFIDENCE, POWER, Shift
 
@@ -47,7 +46,19 @@ class Estimate:
     batch_count: int
 
 
-def estimate(figures: LabelResult, metric: str) -> Estimate | str:
+class Scattered(Protocol):
+    """Figures of a label that may know how they scatter."""
+
+    @property
+    def batches(self) -> Batches | None:
+        """The batches of the window; None where there are none."""
+
+    @property
+    def histogram(self) -> Histogram | None:
+        """The distribution of the response times; None where the source does not have it."""
+
+
+def estimate(figures: Scattered, metric: str) -> Estimate | str:
     """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason."""
     batches = figures.batches
     if batches is None and figures.histogram is None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.batch_means import Estimate, change, estimate, log_change
-from harness.compare.comparison import AVERAGE, ERRORS, THROUGHPUT
+from harness.metrics.batch_means import Estimate, change, estimate, log_change
+from harness.metrics.batches import AVERAGE, ERRORS, THROUGHPUT
 from tests.support.results import batched
 
 _QUICK, _SLOW = [90] * 10, [110] * 10
