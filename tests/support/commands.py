@@ -7,7 +7,6 @@ import io
 import os
 import subprocess
 import sys
-from pathlib import Path
 from unittest import mock
 
 from harness import entry
@@ -24,7 +23,7 @@ def command(program: str, *arguments: object, **environment: str) -> subprocess.
         contextlib.redirect_stderr(err),
     ):
         try:
-            entry.run(Path(program).stem, program, output_counts=program == "aggregate.py")
+            entry.start(program)
         except SystemExit as ended:
             code = ended.code
     assert isinstance(code, int)
