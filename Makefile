@@ -312,12 +312,15 @@ setup: ## build .venv and the JMeter home; every other target does it when neede
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
 tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
-test: test-fast ## run all tests, with real JMeters and real systems (minutes)
-	@$(pytest) -n 2 --dist loadfile -m real $(tests) $(or_none)
+# One session for both kinds. A file stays on one worker, which starts the system of the file once. Three workers on two
+# cores, as many of the real tests wait for most of their time.
+test: ## run all tests, with real JMeters and real systems (minutes)
+	@$(python) scripts/setup --tests
+	@$(pytest) -n 3 --dist loadfile --no-loadscope-reorder $(tests)
 
 test-fast: ## run the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests
-	@$(pytest) -n 4 --dist worksteal -m 'not real' $(tests) $(or_none)
+	@$(pytest) -n 3 --dist worksteal -m 'not real' $(tests) $(or_none)
 
 lint: ## run ruff and mypy
 	@$(python) scripts/setup --tests

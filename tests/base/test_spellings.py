@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
-from tests.support.secret_spellings import csv_row, every_spelling
+from tests.support.secret_spellings import assert_no_secret, csv_row, every_spelling
 
 NASTY = "".join(map(chr, range(32, 127))) + "äöüßéñ€漢字Ωж😀"
 # A letter or digit in each, as a secret without any could be the punctuation of any text.
@@ -83,7 +83,7 @@ def test_a_file_without_a_secret_is_not_written_again(tmp_path):
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(SECRETS, min_size=1, max_size=3, unique=True))
 def test_files_with_random_secrets_can_still_be_read_after_masking(tmp_path, secrets):
     texts = [text for secret in secrets for text in every_spelling(secret).values()]
@@ -107,11 +107,3 @@ def write_files(folder: Path, texts: list[str]) -> None:
     ElementTree.ElementTree(root).write(folder / "a.xml", encoding="utf-8")
     (folder / "samples.jtl").write_text("".join(csv_row("1", "2", f"said {text}", "200") + "\n" for text in texts))
     (folder / "a.log").write_text("".join(f"sent {text} to it\n" for text in texts))
-
-
-def assert_no_secret(folder: Path, secrets: list[str]) -> None:
-    """Assert that no file holds a spelling; letters and digits alone are no spelling where they are a word of ours."""
-    spelt = [(secret, text.encode()) for secret in secrets for text in every_spelling(secret).values()]
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        data = path.read_bytes()
-        assert [secret for secret, text in spelt if text in data] == [], path.name

@@ -21,9 +21,9 @@ from harness.base.errors import HarnessError, UsageError
 from harness.cli import main
 from harness.cloudwatch.queries import parse_cloudwatch
 from harness.run.directory import RunDirectory
-from tests.conftest import FAKE_JMETER, ROOT
 from tests.support.local_server import serving
 from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.report_folder import add_run
 
 pytestmark = pytest.mark.real

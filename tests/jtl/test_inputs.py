@@ -11,7 +11,7 @@ import zstandard
 
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input, opened, resolve
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 CSV = (
     "timeStamp,elapsed,label,responseCode,success\n"

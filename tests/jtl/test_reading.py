@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from harness.jtl.progress import ReadingProgress, reading_text
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 MB = 1024 * 1024
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.jtl.csv import Dropped, Sample, parse
 from harness.jtl.xml import parse_xml
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 DATA = ROOT / "tests" / "data"
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<testResults version="1.2">\n'

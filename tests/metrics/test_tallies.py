@@ -16,7 +16,7 @@ from harness.metrics import files as tallies
 from harness.metrics.files import read_tally
 from harness.metrics.window import parse_window
 from harness.report.jtls import Counting, summary_of_jtls
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,allThreads"
 

@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
 import random
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy
 import pytest
@@ -25,6 +23,7 @@ from harness.metrics.window import (
     parse_window,
     warm_up_batches,
 )
+from tests.support.golden import golden_run
 
 ALL, STEADY = WindowSpec("all"), WindowSpec("steady")
 SEEDS = 200
@@ -266,12 +265,7 @@ def not_steady_rate(runs):
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("utilisation", "length_s"),
-    [
-        (0.5, 100),
-        (0.8, 100),
-        pytest.param(0.8, 300, marks=pytest.mark.real),
-        pytest.param(0.9, 300, marks=pytest.mark.real),
-    ],
+    [(0.5, 100), (0.8, 100), (0.8, 300), (0.9, 300)],
 )
 def test_a_queue_in_balance_is_seldom_reported_as_not_steady(utilisation, length_s):
     """Measured over 200 seeds at 40 requests served per second: 0 %, 3.5 %, 2.5 % and 4.5 %.
@@ -283,9 +277,8 @@ def test_a_queue_in_balance_is_seldom_reported_as_not_steady(utilisation, length
     assert rate <= 0.06
 
 
-@pytest.mark.parametrize(
-    ("length_s", "variation"), [(75, 0.05), (75, 0.2), pytest.param(300, 0.2, marks=pytest.mark.real)]
-)
+@pytest.mark.real
+@pytest.mark.parametrize(("length_s", "variation"), [(75, 0.05), (75, 0.2), (300, 0.2)])
 def test_autocorrelated_noise_is_seldom_reported_as_not_steady(length_s, variation):
     """Measured over 200 seeds, correlation 0.5 from second to second: 1.5 %, 1.5 % and 1 %."""
     rate = not_steady_rate(run_of(noise(seed, length_s, variation=variation)) for seed in range(SEEDS))
@@ -458,6 +451,7 @@ def test_an_open_load_that_runs_dry_before_its_planned_end_has_no_tail():
     assert (window.to_s, window.is_steady) == (99, False)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("freedom", [3, 4, 7, 12, 25, 45, 100, 10_000])
 def test_the_values_of_student_are_those_of_scipy(freedom):
     stats = pytest.importorskip("scipy.stats")
@@ -493,8 +487,6 @@ def test_the_line_of_the_report(window, line):
 
 # Real runs of 2014-2015; times in the comments were read off their series by eye
 
-GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[3] / "shared" / "golden"))
-
 
 @pytest.mark.parametrize(
     ("run", "users", "ramp_s", "is_steady", "warm_up_s"),
@@ -509,9 +501,7 @@ GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[
 )
 @pytest.mark.real
 def test_real_runs_are_cut_where_their_series_change(run, users, ramp_s, is_steady, warm_up_s):
-    if not (GOLDEN / run).is_dir():
-        pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")
-    window = find_window(STEADY, seconds_of(GOLDEN / run / "samples.jtl"), users)
+    window = find_window(STEADY, seconds_of(golden_run(run) / "samples.jtl"), users)
     assert abs(window.ramp_cut_s - ramp_s) <= 2
     assert window.is_steady is is_steady
     assert warm_up_s[0] <= window.warm_up_cut_s <= warm_up_s[1]

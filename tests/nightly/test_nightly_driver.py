@@ -20,10 +20,11 @@ from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.cli import main
 from harness.nightly.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
-from tests.conftest import ROOT, TINY_PLAN, start_front_door
-from tests.run.test_run import processes_of, wait_for
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import TINY_PLAN, start_front_door
 
 SUITE = """format_version = 1
 title = "Nights"

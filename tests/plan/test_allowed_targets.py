@@ -9,7 +9,7 @@ from harness.base.errors import UsageError
 from harness.plan.allowed_targets import check_allowed, is_loopback, parse_allowed
 from harness.plan.spec import load_profile, parse_target
 from harness.run.request import Names, resolve_request
-from tests.conftest import PROFILES, ROOT
+from tests.support.paths import PROFILES, ROOT
 
 LOCAL = load_profile(ROOT / "env", "local")
 

@@ -10,7 +10,7 @@ from harness.nightly.suite import load_suite
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 DEEP = "[" * 5000 + "]" * 5000
 PLANS = [

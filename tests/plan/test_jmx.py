@@ -11,8 +11,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.errors import UsageError
 from harness.plan.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
 from harness.plan.lint import lint
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 CODE_ASSERTION = """
 <ResponseAssertion testname="Code 200">

@@ -9,8 +9,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 SHAPE = """<?xml version="1.0" encoding="UTF-8"?>
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3"><hashTree>

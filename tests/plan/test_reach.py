@@ -12,7 +12,6 @@ from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.script_text import is_simple
 from harness.run.preflight import check_asked
 from harness.run.request import Names, resolve_request
-from tests.conftest import ROOT
 from tests.support.off_host import (
     ALIAS,
     ENDS,
@@ -27,6 +26,7 @@ from tests.support.off_host import (
     text,
     variables,
 )
+from tests.support.paths import ROOT
 
 TARGET = "http://127.0.0.1:8098"
 

@@ -13,10 +13,10 @@ import pytest
 from harness.base.secrecy import is_secret_name, masked, masked_table, secret_values, secrets_in
 from harness.plan.jmx import fixed_secrets
 from harness.plan.plan import load_plan
-from tests.base.test_spellings import assert_no_secret
-from tests.conftest import ROOT, TINY_JMX
-from tests.run.test_run import wait_for
-from tests.support.secret_spellings import every_spelling
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
+from tests.support.secret_spellings import assert_no_secret, every_spelling
+from tests.support.tiny import TINY_JMX
 
 
 @pytest.mark.parametrize(

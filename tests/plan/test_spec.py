@@ -6,7 +6,7 @@ from harness.base.errors import UsageError
 from harness.plan.load import ClosedLoad, LoadArguments, OpenLoad, parse_load, resolve_load
 from harness.plan.plan import PlanLoad
 from harness.plan.spec import load_profile, parse_series, parse_target
-from tests.conftest import PROFILES, ROOT
+from tests.support.paths import PROFILES, ROOT
 
 DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 

@@ -6,7 +6,8 @@ from harness.base.errors import UsageError
 from harness.metrics.metric import metric_of
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
-from tests.conftest import ROOT, TINY_PLAN
+from tests.support.paths import ROOT
+from tests.support.tiny import TINY_PLAN
 
 
 def test_by_default_high_percentiles_may_change_more_than_averages():

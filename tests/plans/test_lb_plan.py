@@ -15,8 +15,8 @@ from harness.base.errors import UsageError
 from harness.plan.plan import load_plan
 from harness.run.request import Names, resolve_request
 from harness.sweep.published import parse_csv
-from tests.conftest import ROOT
-from tests.run.test_run import processes_of
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
 
 BALANCED = ("lb-nginx", "lb-nginx-seed", "lb-jvm", "lb-haproxy")
 

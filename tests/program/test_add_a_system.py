@@ -15,8 +15,9 @@ import pytest
 from harness.base.toolchain import ensure_jmeter
 from harness.plan.lint import lint
 from harness.run.request import Names, resolve_request
-from tests.conftest import ROOT, check_short_run
-from tests.run.test_run import processes_of
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
+from tests.support.tiny import check_short_run
 
 PAGE = (ROOT / "docs" / "add-a-system.md").read_text(encoding="utf-8")
 # A heading with a file's name, perhaps some lines of text, and the file.

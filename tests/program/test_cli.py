@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from harness import cli
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 COMMANDS = {**cli.VERBS, **cli.SCRIPTS}
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 LINES_MOST = 60
 PARAMETERS_MOST = 6

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.commands import command
+from tests.support.paths import ROOT
 
 
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -87,7 +88,7 @@ def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(s
     options = set(re.findall(r"call option,([a-z0-9]+)|,--([a-z]+)\)", recipe))
     names = {one or other for one, other in options}
     assert {"plan", "duration", "note"} < names
-    text = subprocess.run([ROOT / "scripts" / script, "--help"], capture_output=True, text=True, check=True).stdout
+    text = command(f"scripts/{script}", "--help").stdout
     assert all(f"--{name} " in text or f"--{name}\n" in text for name in names)
 
 
@@ -95,7 +96,7 @@ def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(s
     "script", ["scripts/run", "scripts/sweep", "scripts/capacity", "scripts/nightly", "scripts/system", "aggregate.py"]
 )
 def test_help_teaches_with_examples(script):
-    done = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True, check=False)
+    done = command(script, "--help")
     assert done.returncode == 0
     assert "example" in done.stdout
 

@@ -10,7 +10,7 @@ from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
 from harness.run.request import Names, resolve_request
 from harness.system.manifest import load_manifest, system_names
-from tests.conftest import PROFILES, ROOT
+from tests.support.paths import PROFILES, ROOT
 
 SYSTEMS = system_names(ROOT / "systems")
 PLANS = sorted(path.stem for path in (ROOT / "plans").glob("*.toml"))

@@ -15,8 +15,9 @@ from harness.jtl.csv import Dropped
 from harness.jtl.xml import parse_xml
 from harness.plan.jmx import fixed_secrets, plan_tree, read_properties
 from harness.plan.plan import load_plan
-from tests.conftest import ROOT, TINY_JMX
-from tests.program.test_imports import MODULES, imports_of, name_of
+from tests.support.imports import MODULES, imports_of, name_of
+from tests.support.paths import ROOT
+from tests.support.tiny import TINY_JMX
 
 SECRET = "content of a file that is nobody's business"
 LAUGHS = '<!ENTITY a "ha">' + "".join(
@@ -150,7 +151,7 @@ def test_nothing_else_parses_xml():
     }
     calls = {
         node.func.attr
-        for node in ast.walk(ast.parse((ROOT / "harness" / "jmx.py").read_text()))
+        for node in ast.walk(ast.parse((ROOT / "harness" / "plan" / "jmx.py").read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
     assert not calls & {"fromstring", "XML", "iterparse", "XMLParser", "XMLPullParser"}

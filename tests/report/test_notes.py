@@ -135,7 +135,7 @@ LINE = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
 WORDS = st.lists(st.one_of(LINE, st.sampled_from(("None.", "## Caveats", NOTES_BEGIN, NOTES_END, "", "| run 1 | 7 |"))))
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     notes=WORDS,
     inserts=st.lists(st.tuples(st.integers(0, 40), WORDS), max_size=4),

@@ -2,7 +2,6 @@
 
 import random
 import subprocess
-import sys
 
 import pytest
 
@@ -12,9 +11,10 @@ from harness.plan.plan import PlanLoad
 from harness.report.setup import load_text, setup_lines
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
 from harness.run.record import AutoEndRecord
-from tests.conftest import ROOT
-from tests.run.test_run import report, run_json
+from tests.support.commands import command
 from tests.support.factories import closed_load, record, sample
+from tests.support.paths import ROOT
+from tests.support.tiny import report, run_json
 
 DEFAULT = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 LOAD = ClosedLoad(users=5, ramp_s=5, duration_s=600, loops=None, is_auto=True)
@@ -166,9 +166,8 @@ def test_a_budget_that_is_too_short_is_refused_on_the_command_line(refused, targ
 
 @pytest.mark.parametrize("script", ["sweep", "capacity"])
 def test_levels_of_a_sweep_are_not_auto(script):
-    command = [sys.executable, str(ROOT / "scripts" / script), "--plan", "lb-direct", "--duration", "auto"]
-    command += ["--users", "1,2"] if script == "sweep" else []
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    users = ["--users", "1,2"] if script == "sweep" else []
+    done = command(f"scripts/{script}", "--plan", "lb-direct", "--duration", "auto", *users)
     assert done.returncode == 2
     assert "DURATION=auto is for make run" in done.stderr
 
@@ -188,8 +187,8 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
 
 
 def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
-    command = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    argv = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--duration='auto'" in done.stdout
     assert "--max='5m'" in done.stdout

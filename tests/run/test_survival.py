@@ -21,9 +21,9 @@ from harness.base import toolchain
 from harness.base.guardian import Guardian, owned_processes
 from harness.base.interrupts import Interrupts
 from harness.run.telemetry_writer import TelemetryWriter
-from tests.conftest import FAKE_JMETER, ROOT, arguments_of_run
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -116,6 +116,7 @@ def guardian_of(pid: int) -> psutil.Process:
     return next(child for child in own if any("guardian.py" in word for word in child.cmdline()))
 
 
+@pytest.mark.real
 def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "60"))
     samples_under_way(tmp_path)
@@ -174,9 +175,10 @@ def test_a_sweep_goes_on_without_its_terminal_where_hup_is_ignored(in_terminal, 
     assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("mode", "code", "verdict"),
-    [("works", 0, "Goal met"), pytest.param("all-failed", 3, "**INVALID", marks=pytest.mark.real)],
+    [("works", 0, "Goal met"), ("all-failed", 3, "**INVALID")],
 )
 def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
     command, environment, tmp_path, mode, code, verdict
@@ -195,9 +197,8 @@ def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
     assert verdict in report(tmp_path / "reports")
 
 
-@pytest.mark.parametrize(
-    "closed", ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.real) for one in ("<&-", ">&-", "2>&-"))]
-)
+@pytest.mark.real
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "<&-", ">&-", "2>&-"])
 def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, environment, target, tmp_path, closed):
     argv = command("run", "--target", target, "--duration", "1")
     done = subprocess.run(
@@ -224,7 +225,7 @@ def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("way", ["reader", pytest.param("terminal", marks=pytest.mark.real)])
+@pytest.mark.parametrize("way", ["reader", "terminal"])
 def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
     in_terminal, home, environment, tmp_path, way
 ):
@@ -296,6 +297,7 @@ def test_help_that_cannot_be_written_is_an_error():
     assert done.returncode == 2
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
 def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
     done = subprocess.run(
@@ -438,7 +440,9 @@ def test_a_sweep_in_which_a_run_folder_is_removed_writes_its_report(command, env
 AS_ORDINARY = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
 
 
-@pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
+@pytest.mark.parametrize(
+    "script", ["run", *(pytest.param(one, marks=pytest.mark.real) for one in ("sweep", "capacity"))]
+)
 def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, environment, target, tmp_path, script):
     folder = tmp_path / "reports" / "tiny"
     folder.mkdir(parents=True)

@@ -22,10 +22,11 @@ from harness.run.directory import RunDirectory
 from harness.run.record import RUNNING
 from harness.storage.after_run import keep, push_command
 from harness.storage.s3 import DifferentError, Place, check_writable, open_place, pull, push, runs_there
-from tests.conftest import ROOT, Start
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR, Proxy
 from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.paths import ROOT
 from tests.support.report_folder import add_run, run_folder
+from tests.support.tiny import Start
 
 pytestmark = pytest.mark.real
 

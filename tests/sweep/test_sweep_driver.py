@@ -12,9 +12,9 @@ import pytest
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.cli import main
-from tests.conftest import FAKE_JMETER, arguments_of_run, start_front_door
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, run_json, wait_for
+from tests.support.paths import FAKE_JMETER
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_front_door
 
 LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
 

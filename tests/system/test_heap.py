@@ -23,8 +23,9 @@ from harness.system.heap import (
     read_heaps,
 )
 from harness.system.jfr import write_heap
-from tests.run.test_run import wait_for
 from tests.support.factories import record
+from tests.support.garbage import garbage_command
+from tests.support.processes import wait_for
 
 # What jfr of OpenJDK 17 prints, with a blank behind most commas.
 PRINTED = """\
@@ -201,21 +202,6 @@ def test_a_recording_that_takes_too_long_to_read_is_reported(tmp_path: Path) -> 
     assert found == (("shop", "not known: jfr print had not read shop.jfr after 0 s"),)
 
 
-GARBAGE = """
-public class Garbage {
-    public static byte[] kept;
-    public static void main(String[] arguments) {
-        for (int round = 0; round < Integer.parseInt(arguments[0]); round++) kept = new byte[200_000];
-    }
-}
-"""
-JFC = """<?xml version="1.0" encoding="UTF-8"?>
-<configuration version="2.0">
-  <event name="jdk.GCHeapSummary"><setting name="enabled">%s</setting></event>
-</configuration>
-"""
-
-
 @pytest.mark.real
 @pytest.mark.parametrize("collector", ["G1", "Parallel", "Serial", "Z", "Shenandoah"])
 def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, collector: str) -> None:
@@ -252,12 +238,3 @@ def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
     command, recording = garbage_command(folder, collector, enabled, round_count=2000)
     subprocess.run(command, capture_output=True, check=True)
     return recording
-
-
-def garbage_command(folder: Path, collector: str, enabled: str, round_count: int) -> tuple[list[str], Path]:
-    (folder / "Garbage.java").write_text(GARBAGE)
-    (folder / "own.jfc").write_text(JFC % enabled)
-    recording = folder / "shop.jfr"
-    options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
-    options += [f"-XX:StartFlightRecording=settings={folder / 'own.jfc'},filename={recording}"]
-    return ["java", *options, str(folder / "Garbage.java"), str(round_count)], recording

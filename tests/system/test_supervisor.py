@@ -21,9 +21,9 @@ from harness.base.guardian import OWNER_VARIABLE, Guardian, owned_processes
 from harness.base.once import stamp_of
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from tests.run.test_run import wait_for
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ROOT / "tests" / "support" / "systems"
 
 Start = Callable[..., Supervisor]
@@ -37,7 +37,6 @@ def make(tmp_path: Path) -> Iterator[Start]:
     def make_one(name: str = "web", **options: object) -> Supervisor:
         ports = options.pop("fixed_ports", None)
         guardian = options.pop("guardian", None)
-        say = options.pop("say", lambda _: None)
         manifest = load_manifest(SYSTEMS / name)
         settings = manifest.resolve_settings(options)
         made.append(
@@ -48,7 +47,6 @@ def make(tmp_path: Path) -> Iterator[Start]:
                 log_dir=tmp_path / "logs",
                 fixed_ports=ports,
                 guardian=guardian,
-                say=say,
             )
         )
         return made[-1]
@@ -231,8 +229,8 @@ def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_inpu
     source.write_text("one")
 
     def prepare() -> None:
-        with make("workshop", input=str(source), journal=str(journal), say=said.append) as system:
-            system.prepare()
+        with make("workshop", input=str(source), journal=str(journal)) as system:
+            system.prepare(said.append)
 
     threads = [threading.Thread(target=prepare) for _ in range(2)]
     for thread in threads:

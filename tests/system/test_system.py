@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.system.manifest import load_manifest, system_names
 from harness.system.system import Manifest, applies, render, render_argv, render_facts
-from tests.conftest import PROFILES, ROOT
+from tests.support.paths import PROFILES, ROOT
 
 SYSTEMS = ROOT / "tests" / "support" / "systems"
 

@@ -35,10 +35,10 @@ from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
 from tests.support.killbill_client import KillBill
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
 FAST = {"gateway_median_ms": 5.0, "plugin_threads": 20, "plugin_timeout_s": 5, "shiro_hash_iterations": 1}

@@ -18,7 +18,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 

@@ -17,10 +17,10 @@ import pytest
 
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = load_manifest(ROOT / "systems" / "okapi")
 SERVICE_S = 0.5
 # No spread, so that times tell how many requests were worked on together.
