@@ -1,59 +1,18 @@
-# Front door for people: `make` alone explains itself. Everything is done by scripts/ and aggregate.py.
-# make ends with code 2 on every failure; call scripts/run or aggregate.py where the exit code matters.
+# The commands for daily work: `make` lists them. scripts/ and aggregate.py do the work.
+# make returns 2 for every failure; call scripts/run or aggregate.py where the exit code matters.
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help setup run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
-## PLAN=killbill-stripe      which traffic: plans/<PLAN>.toml, see below
 PLAN ?= killbill-stripe
-## USERS=50                  concurrent users, closed model (default: the plan's)
-## RATE=20                   new users per second, open model, instead of USERS
-## RAMP=25s                  time until all users run, part of the duration (default: users/2 s for KillBill)
-## DURATION=100s             length of the load: 100, 100s, 15m, 4h, or auto: until it is steady (default: the plan's)
-## MAX=10m                   with DURATION=auto: the most that the load lasts
-## LOOPS=10                  loops per user, instead of DURATION
-## REQUESTS=1000000          the load ends after about so many samples, if not before
-## ENV=local                 profile env/<ENV>.toml, see below
 ENV ?= local
-## TARGET=http://host:8080   a system that runs already, instead of one started here
-## PORT=8080                 port of the system started here (default: a free one)
-## REMOTES=host:1099,host:1099  run, sweep: generators that share USERS or RATE (docs/generators.md)
-## HOST=10.0.0.7             `make generator`: the name by which others reach it (default: this machine alone); PORT=1099
-## KEYS=generator-keys       folder of the generators' keys
-## SERIES=7                  series in the run's name, run-07_1 … (default: the last one used)
-## NOTE="why this run"       text for the report's notes block
-## USERS=1,5,10,25           levels of `make sweep`; REPEAT=3 measures each three times, in rounds
-## LEVEL_DURATION=80 LEVEL_REQUESTS=1000000  sweep, capacity: DURATION and REQUESTS of each level
-## FRESH=1                   sweep, capacity: start the system anew for each level
-## WARMUP=30s                sweep, capacity: a run before the first level that is not counted; 0 for none
-## RESUME=07                 sweep, capacity: go on with sweep-07 (the same command does it too); NEW=1 begins another
-## RESUME=1                  nightly: go on with the last night
-## P90=2000 AVERAGE=500      goal of a run or of `make capacity` in ms; ERRORS=1% (default: the plan's)
-## FROM=1 MOST=400           users of its first run, and the most it tries
-## SUITE=env/nightly.toml    what `make nightly` measures; DRY_RUN=1 only checks it and prints the order of the runs
-## RUNS="gen1/run-01_1 …"    runs that `make merge` makes one of; INTO=reports/…/run-02_1 its folder (default: a free name)
-## RUN=reports/…/run-01_1    the run that `make report` renders again, and `make metrics` fetches for
-## LABEL="Capture Payment"   label of `make history` (default: TOTAL)
-## METRIC=p90                its metric: average, median, p75, p90, p95, p99, throughput, errors
-## LAST=20                   only the newest runs
-## SINCE=2026-11-20 REASON="why"  `make accept`: the first night with a change of PLAN that is meant to be so
-## S3=s3://bucket/prefix     `make run` pushes there; where `make push`, `pull`, `ls` go (default: [storage] of ENV)
-## RUN="run-07_1 run-07_2"   push, pull, ls: which runs (default: all), of PLAN, of ENV, SINCE=2026-11-01, LAST=20
-## FIGURES_ONLY=1 REPLACE=1  pull without samples; push reports made again in place of those there
-## BASE=run-07_1 NEW=run-07_2  what `make compare` compares: runs (several with blanks between, patterns as run-07_*, files), or two sweeps
-##                           PLAN=… where several plans have a run of that name; report and metrics take it, too
-## THRESHOLD="p95=20%"       the least change that matters, instead of the plan's
-## ANYWAY=1                  compare: also judge runs that are DOUBTFUL, or differ in users, plan or duration
-## SURE=1                    run, sweep, capacity, nightly: code 3 for a DOUBTFUL run; compare: code 1 when it cannot tell
-## REPORTS=reports           where reports go
 REPORTS ?= reports
-## TESTS=tests/base/test_units.py  what `make test` and `make test-fast` run (default: all)
 TESTS ?= tests
 
 python := scripts/python
-# The variables of each target. One that the target does not take is an error: USER=10 must not start the default load.
+# The variables of each target. Any other variable is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
@@ -80,17 +39,96 @@ takes.test-fast := TESTS
 takes.bench := BENCH
 targets := $(sort $(patsubst takes.%,%,$(filter takes.%,$(.VARIABLES))))
 known := $(sort $(foreach target,$(targets),$(takes.$(target))))
-# What the scripts read from the environment may be given to make, too.
-always := python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
+# Variables that the scripts read from the environment are accepted by every target.
+always := HELP python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
 
-# Values are texts of the user: from here on make expands nothing in them, wherever they came from.
+# The text of `make help VERB` for each variable; about.VERB.NAME where a target uses the variable in another way.
+about.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml: which traffic (default: killbill-stripe)
+about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
+about.USERS := USERS=50                     concurrent users, closed model (default: the plan's)
+about.RATE := RATE=20                      new users per second, open model, instead of USERS
+about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
+about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)
+about.run.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h; auto: until steady (default: the plan's)
+about.MAX := MAX=10m                      the longest duration with DURATION=auto
+about.LOOPS := LOOPS=10                     loops per user, instead of DURATION
+about.REQUESTS := REQUESTS=1000000             end the load after about this many samples
+about.TARGET := TARGET=http://host:8080      a running system; without it the plan's system is started here
+about.PORT := PORT=8080                    port of the system that is started (default: a free one)
+about.generator.PORT := PORT=1099                    port of the load generator; it also uses the next one
+about.REMOTES := REMOTES=host:1099,host:1099  load generators that share the load (docs/generators.md)
+about.capacity.REMOTES := REMOTES=…                    refused: only make run and make sweep use load generators
+about.HOST := HOST=10.0.0.7                name or address of this machine for other machines (default: this one only)
+about.KEYS := KEYS=generator-keys          folder of the load generators' keys
+about.SERIES := SERIES=7                     series in the run's name: run-07_1 (default: the last series)
+about.NOTE := NOTE="why this run"          text for the notes in the report
+about.P90 := P90=2000                     goal: p90 of at most 2000 ms (default: the plan's)
+about.AVERAGE := AVERAGE=500                  goal: average of at most 500 ms
+about.ERRORS := ERRORS=1%                    goal: at most 1 % failed samples (default: the plan's)
+about.S3 := S3=s3://bucket/prefix        folder in S3 (default: [storage] of ENV)
+about.run.S3 := S3=s3://bucket/prefix        upload the finished run there (default: [storage] of ENV)
+about.nightly.S3 := S3=s3://bucket/prefix        download earlier nights from there, upload each run to it
+about.sweep.S3 := S3=…                         refused: upload the runs afterwards with make push
+about.capacity.S3 := $(about.sweep.S3)
+about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
+about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
+about.sweep.USERS := USERS=1,5,10,25              the levels
+about.REPEAT := REPEAT=3                     runs per level, in rounds (default: 1)
+about.LEVEL_DURATION := LEVEL_DURATION=80            duration of each level; the same as DURATION
+about.LEVEL_REQUESTS := LEVEL_REQUESTS=1000000       end each level after about this many samples; the same as REQUESTS
+about.FRESH := FRESH=1                      restart the system before each level
+about.WARMUP := WARMUP=30s                   length of an uncounted run before the first level; 0 for none
+about.RESUME := RESUME=07                    resume sweep-07; repeating the command without NEW=1 also resumes it
+about.nightly.RESUME := RESUME=1                     resume the last nightly run
+about.NEW := NEW=1                        start a new sweep, although one with these settings is unfinished
+about.compare.NEW := NEW=run-07_2                 runs of the contender, as in BASE
+about.FROM := FROM=1                       users of the first run
+about.MOST := MOST=400                     the largest number of users to try
+about.SUITE := SUITE=env/nightly.toml       the loads to run (default: env/nightly.toml)
+about.DRY_RUN := DRY_RUN=1                    check the suite and print the order of the runs; start nothing
+about.RUN := RUN="run-07_1 run-07_2"      runs; PLAN/NAME when several plans have a run of that name (default: all)
+about.report.RUN := RUN=killbill-stripe/run-01_1  the run whose report is written again (required)
+about.metrics.RUN := RUN=killbill-stripe/run-01_1  the runs or the sweep (required)
+about.RUNS := RUNS="gen1/run-01_1 gen2/run-01_1"  the runs to merge (required)
+about.INTO := INTO=reports/…/run-02_1      folder of the merged run (default: the next free name)
+about.BASE := BASE=run-07_1                runs of the baseline: one or several, patterns such as run-07_*, or a sweep
+about.THRESHOLD := THRESHOLD="p95=20%"          the smallest relevant change (default: the plan's)
+about.LABEL := LABEL="Capture Payment"      label (default: TOTAL)
+about.compare.LABEL := LABEL="Payment$$"             only labels that match this pattern (default: all)
+about.accept.LABEL := LABEL="Capture Payment"      only for this label (default: all)
+about.ANYWAY := ANYWAY=1                     also judge runs that are DOUBTFUL, or differ in users, plan or duration
+about.METRIC := METRIC=p90                   average, median, p75, p90, p95, p99, throughput or errors
+about.LAST := LAST=20                      only the newest runs
+about.SINCE := SINCE=2026-11-01             only runs since this day
+about.accept.SINCE := SINCE=2026-11-20             the first night with the change (required)
+about.REASON := REASON="why"                 why the change is intended (required)
+about.accept.PLAN := PLAN=killbill-stripe         the plan whose metrics changed (required)
+about.accept.ENV := ENV=local                    only for this profile (default: all)
+about.accept.USERS := USERS=10                     only for this number of users (default: all)
+about.history.USERS := USERS=50                     only runs with this number of users
+about.report.PLAN := PLAN=killbill-stripe         plan of a run that is given without one
+about.compare.PLAN := $(about.report.PLAN)
+about.metrics.PLAN := $(about.report.PLAN)
+about.metrics.ENV := ENV=folio                    use [cloudwatch] of this profile instead of the run's own
+about.pull.PLAN := PLAN=killbill-stripe         only runs of this plan
+about.ls.PLAN := $(about.pull.PLAN)
+about.push.ENV := ENV=lab                      profile whose [storage] names the folder in S3, without S3=…
+about.pull.ENV := ENV=lab                      only runs of this profile; its [storage] names the folder in S3
+about.ls.ENV := $(about.pull.ENV)
+about.FIGURES_ONLY := FIGURES_ONLY=1               only run.json, summary and report, without samples
+about.REPLACE := REPLACE=1                    replace reports in S3 that were written again here
+about.REPORTS := REPORTS=reports              folder of the reports (default: reports)
+about.TESTS := TESTS=tests/base/test_units.py  tests to run (default: all)
+about.BENCH := BENCH=aggregate              one part of the benchmarks (default: all)
+
+# Variables are texts of the user: from here on make expands nothing in them, whether from the command line or not.
 is_given = $(filter-out undefined default file automatic,$(firstword $(origin $(1))))
 on_command_line := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name))))
 as_text = $(if $(call is_given,$(1)),$(eval override export $(1) := $$(value $(1))))
 $(foreach name,$(sort $(known) $(on_command_line)),$(call as_text,$(name)))
-# A make that a script or a test calls gets none of them.
+# A make that a script or a test starts gets none of them.
 MAKEOVERRIDES :=
-# The scripts name variables in place of options: harness/entry.py.
+# Messages of the scripts name these variables instead of options: harness/entry.py.
 asked := $(or $(MAKECMDGOALS),help)
 export MAKE_VARIABLES := $(strip $(foreach target,$(asked),$(takes.$(target))))
 
@@ -99,17 +137,17 @@ define newline
 
 endef
 export NEWLINE := $(newline)
-# $(call quote,it's) is 'it'\''s': one word for the shell, whatever is in it.
+# $(call quote,it's) is 'it'\''s': one word for the shell, whatever it contains.
 quote = '$(subst $(newline),'"$$NEWLINE"',$(subst ','\'',$(1)))'
 # $(call option,users,$(USERS)) is --users='50', or nothing when the value is empty.
 option = $(if $(strip $(2)),--$(1)=$(call quote,$(2)))
-# $(call path,-dash) is './-dash': no option.
+# $(call path,-dash) is './-dash', which is not taken for an option.
 path = $(call quote,$(if $(filter -%,$(firstword $(1))),./)$(1))
 # $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
 quoted = $(foreach name,$(1),$(call path,$(name)))
-# $(call given,PLAN) is PLAN as the user gave it, nothing where it is our default.
+# $(call given,PLAN) is PLAN as the user gave it, and empty for our default.
 given = $(if $(call is_given,$(1)),$($(1)))
-# $(call names,plans) is what has a TOML file in plans/.
+# $(call names,plans) are the names of the TOML files in plans/.
 names = $(sort $(patsubst $(1)/%.toml,%,$(wildcard $(1)/*.toml)))
 
 wrong := $(firstword $(filter-out $(MAKE_VARIABLES) $(always),$(on_command_line)))
@@ -120,29 +158,52 @@ ifneq ($(wrong),)
 ifneq ($(takers),)
 $(error $(wrong): make $(asked) does not take it; these do: $(takers); nothing was started)
 endif
-$(error $(wrong): no such variable; $(near)make help lists them; nothing was started)
+$(error $(wrong): no such variable; $(near)make help VERB lists them; nothing was started)
 endif
 
 # --sure, unless SURE is empty or 0.
 sure = $(if $(filter-out 0,$(SURE)),--sure)
 
-# Compiled once and not by every worker, whatever the environment says; the tree stays clean.
+# Compile once and not in every worker, whatever the environment says, and keep the tree clean.
 pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
 
-help: ## this text
-	@echo 'Targets:'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-21s %s\n", $$1, $$2}'
-	@echo 'Variables:'
-	@sed -n 's/^## /  /p' $(MAKEFILE_LIST)
-	@echo 'Plans:'
-	@echo '  $(call names,plans)'
-	@echo 'Profiles:'
-	@echo '  $(filter-out nightly,$(call names,env))'
+# `make help VERB` and `make VERB HELP=1` explain the variables of VERB; no other recipe is then defined.
+is_help = $(and $(filter HELP,$(on_command_line)),$(filter-out 0,$(HELP)))
+topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-out help,$(asked)))
+ifneq ($(topics),)
+explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
+unknown := $(filter-out $(explained),$(topics))
+starting := run sweep capacity system
+ifneq ($(unknown),)
+$(error $(firstword $(unknown)): no such target; make lists them)
+endif
+$(asked): explain
+	@:
 
-setup: ## build .venv and the JMeter home, once; every other target does it when needed
-	@$(python) scripts/setup
+explain:
+	$(foreach topic,$(topics),$(call explain,$(topic)))@:
 
-run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a report
+define explain
+@sed -n 's/^$(1):.*## /make $(1): /p' Makefile
+$(foreach name,$(takes.$(1)),@echo $(call quote,  $(or $(value about.$(1).$(name)),$(value about.$(name))))
+)$(if $(filter $(1),$(starting)),@echo 'Plans: $(call names,plans)'
+)$(if $(filter $(1),$(starting)),@echo 'Profiles: $(filter-out nightly,$(call names,env))'
+)
+endef
+else
+
+help: ## list the targets
+	@awk '/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  match($$0, /^[a-z-]+:/) && (about = index($$0, "## ")) \
+	    {printf "  make %-15s %s\n", substr($$0, 1, RLENGTH - 1), substr($$0, about + 3)}' Makefile
+	@echo
+	@echo 'make help VERB (or make VERB HELP=1) explains the variables of a target, as in make help run.'
+	@echo 'Plans: $(call names,plans)'
+	@echo 'Profiles: $(filter-out nightly,$(call names,env))'
+
+##@ Run
+
+run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
@@ -151,7 +212,7 @@ run: ## start the system (or use TARGET), drive it with JMeter, stop it, leave a
 	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
-# What sweep and capacity take beside their levels.
+# Options of both sweep and capacity.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
   $(call option,duration,$(or $(LEVEL_DURATION),$(DURATION))) $(call option,loops,$(LOOPS)) \
   $(call option,requests,$(or $(LEVEL_REQUESTS),$(REQUESTS))) $(call option,target,$(TARGET)) \
@@ -159,100 +220,116 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
   $(sure) $(call option,reports,$(REPORTS))
 
-# $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which nothing would heed.
+# $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which would be ignored.
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
 no_push = a sweep is not pushed by itself: when it is done, make push S3=… RUN="run-07_*"
 
-sweep: ## a run for each of USERS=1,5,10,25, and one report of them all
+sweep: ## run a plan at several numbers of users, such as USERS=1,5,10,25, and write one report
 	@$(call refused,S3,$(no_push),$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) \
 	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options))
 
-capacity: ## search the greatest number of users within the goal
+capacity: ## find the largest number of users within the goal
 	@$(call refused,REMOTES,a search for the capacity has no REMOTES: make sweep has,$(call refused,S3,$(no_push),$(python) \
 	  scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
 	  $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
 
-nightly: ## measure all loads of SUITE, judge them against the nights before: REPORTS/nightly/<date>.md
-	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(sure) \
-	  $(call option,reports,$(REPORTS)/nightly)
-
-system: ## start the PLAN's system alone and keep it up until Ctrl-C
+system: ## start the system of PLAN and keep it running until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))
 
-generator: ## keep a generator up until Ctrl-C, which drives for make run REMOTES=…
+generator: ## start a load generator for make run REMOTES=…, until Ctrl-C
 	@$(python) scripts/generator $(call option,host,$(HOST)) $(call option,port,$(PORT)) $(call option,env,$(ENV)) \
 	  $(call option,keys,$(KEYS))
 
-generator-keys: ## make the keys by which generators and make run know each other, once
+generator-keys: ## create the keys that load generators and make run share, once
 	@$(python) scripts/generator-keys $(call option,keys,$(KEYS))
 
-report: ## render the report of RUN again
+##@ Results
+
+report: ## write the report of RUN again; its notes are preserved
 	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(call option,plan,$(call given,PLAN)) \
 	  $(call option,reports,$(REPORTS)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
-merge: ## make one run of RUNS="gen1/run-01_1 gen2/run-01_1", each of an independent generator
+merge: ## merge the runs of independent load generators: RUNS="gen1/run-01_1 gen2/run-01_1"
 	@$(if $(strip $(RUNS)),$(python) aggregate.py report --merge $(call option,reports,$(REPORTS)) \
 	  $(call option,into,$(INTO)) $(call quoted,$(RUNS)),echo 'give RUNS="gen1/run-01_1 gen2/run-01_1"' >&2; exit 2)
 
-compare: ## has NEW become worse than BASE? REPORTS/<plan>/compare-<BASE>-<NEW>.md
+compare: ## is NEW slower than BASE? writes REPORTS/<plan>/compare-<BASE>-<NEW>.md
 	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save $(call option,reports,$(REPORTS)) \
 	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(call option,label,$(LABEL)) \
 	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
 	  $(if $(strip $(ANYWAY)),--anyway) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
-summary: ## write REPORTS/SUMMARY.md: every run of every plan, newest first
+summary: ## write REPORTS/SUMMARY.md: all runs of all plans, newest first
 	@$(python) aggregate.py summary $(call path,$(REPORTS))
 
-history: ## write the figures of PLAN over time with a chart: REPORTS/PLAN/history-TOTAL-average.md
+history: ## write a metric of PLAN over time with a chart: REPORTS/PLAN/history-TOTAL-average.md
 	@$(python) aggregate.py history $(call path,$(REPORTS)) --save $(call option,plan,$(PLAN)) $(call option,label,$(LABEL)) \
 	  $(call option,metric,$(METRIC)) $(call option,users,$(USERS)) $(call option,last,$(LAST))
 
-metrics: ## fetch what CloudWatch knows of RUN (ENV: that of another profile), and write its report again
+metrics: ## fetch the CloudWatch metrics of RUN and write its report again
 	@$(if $(strip $(RUN)),$(python) aggregate.py metrics $(call quoted,$(RUN)) $(call option,reports,$(REPORTS)) \
 	  $(call option,plan,$(call given,PLAN)) $(call option,env,$(call given,ENV)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
-accept: ## mark a change of PLAN as intended from the night SINCE on, for a REASON: the nightly compares since then
+site: ## write all reports as a static HTML site; open build/site/index.html
+	@$(python) aggregate.py site $(call path,$(REPORTS))
+
+##@ Nightly
+
+nightly: ## run the loads of SUITE and compare them with earlier nights: REPORTS/nightly/<date>.md
+	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
+	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(sure) \
+	  $(call option,reports,$(REPORTS)/nightly)
+
+accept: ## record an intended change of PLAN since the night SINCE, with a REASON
 	@$(python) aggregate.py accept $(call option,since,$(SINCE)) \
 	  $(call option,plan,$(call given,PLAN)) $(call option,env,$(call given,ENV)) \
 	  $(call option,users,$(USERS)) $(call option,label,$(LABEL)) $(call option,metric,$(METRIC)) \
 	  $(call option,reason,$(REASON)) $(call option,reports,$(REPORTS)/nightly)
 
-site: ## write build/site: all reports as HTML pages with charts to zoom; open build/site/index.html
-	@$(python) aggregate.py site $(call path,$(REPORTS))
+##@ Storage
 
 stored = $(call quoted,$(RUN)) $(if $(strip $(S3)),$(call path,$(S3))) $(call option,env,$(call given,ENV))
 chosen = $(call option,plan,$(call given,PLAN)) $(call option,since,$(SINCE)) $(call option,last,$(LAST))
 
-push: ## put RUN, or all runs, into S3=s3://bucket/prefix
+push: ## upload RUN, or all runs, to S3=s3://bucket/prefix
 	@$(python) aggregate.py push $(if $(strip $(RUN)),,all) $(stored) $(if $(strip $(REPLACE)),--replace) \
 	  $(call option,reports,$(REPORTS))
 
-pull: ## get runs out of S3=s3://bucket/prefix into REPORTS
+pull: ## download runs from S3=s3://bucket/prefix into REPORTS
 	@$(python) aggregate.py pull $(stored) $(chosen) $(if $(strip $(FIGURES_ONLY)),--figures-only) \
 	  $(call option,reports,$(REPORTS))
 
 ls: ## list the runs in S3=s3://bucket/prefix
 	@$(python) aggregate.py ls $(stored) $(chosen)
 
-# pytest's 5 is "no tests": as it should be where TESTS names files that have none of this kind, never for all of them.
+##@ Development
+
+setup: ## build .venv and the JMeter home; every other target does it when needed
+	@$(python) scripts/setup
+
+# pytest returns 5 for "no tests": correct when TESTS names files without tests of this kind, never for all tests.
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
 tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
-test: test-fast ## all tests, with real JMeters and real systems (minutes)
-	@$(pytest) -n 2 --dist loadfile -m real $(tests) $(or_none)
-
-test-fast: ## the tests that start no real system (under a minute)
+# One session for both kinds. A file stays on one worker, which starts the system of the file once. Three workers on two
+# cores, as many of the real tests wait for most of their time.
+test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(python) scripts/setup --tests
-	@$(pytest) -n 4 --dist worksteal -m 'not real' $(tests) $(or_none)
+	@$(pytest) -n 3 --dist loadfile --no-loadscope-reorder $(tests)
 
-lint: ## ruff and mypy
+test-fast: ## run the tests that start no real system (under a minute)
+	@$(python) scripts/setup --tests
+	@$(pytest) -n 3 --dist worksteal -m 'not real' $(tests) $(or_none)
+
+lint: ## run ruff and mypy
 	@$(python) scripts/setup --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-bench: ## measure the product itself: readers, comparisons, sweeps, the gate, … (BENCH=aggregate; scripts/bench --help lists all)
+bench: ## benchmark the harness (scripts/bench --help lists the parts)
 	@$(python) scripts/bench $(call quoted,$(BENCH))
 
 clean: ## remove .venv and build/; reports stay
 	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache
+
+endif

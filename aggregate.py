@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tables and reports from JTLs and run directories: ./aggregate.py --help."""
+"""Make tables and reports from JTL files and run directories: ./aggregate.py --help."""
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness.entry import run
+from harness.entry import start
 
-run("aggregate", "aggregate.py", output_counts=True)
+start("aggregate.py")

@@ -1,4 +1,4 @@
-"""`scripts/check-otava`: are our change points those of Apache Otava?"""
+"""`scripts/check-otava`: compare our change points with those of Apache Otava."""
 
 from __future__ import annotations
 
@@ -15,46 +15,35 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, run_or_fail
 from harness.base.units import plural
-from harness.compare.comparison import AVERAGE
 from harness.history.catalogue import runs_of
 from harness.history.change_points import LEAST_RATIO, P_MOST, WINDOW, change_points
 from harness.history.export import otava_csv
 from harness.history.files import read_catalogue
 from harness.history.series import Line, history
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import AVERAGE
 from harness.report.tables import cell, table
 
 _SEED = 1
 _RUNS_LEAST = 3
 _EPILOG = """\
-Exports histories as ./aggregate.py history --format otava does, lets Otava analyse them, and compares places and sizes
-of the change points. Otava goes into build/otava-venv at the first call (about 400 MB), and nowhere else.
+Exports histories as ./aggregate.py history --format otava does, runs Otava on them, and compares position and size of
+the change points. The first call installs Otava into build/otava-venv (about 400 MB).
 
-exit codes: 0 the same; 1 they differ by more than docs/methodology.md says; 2 wrong use; 3 Otava does not run.
+exit codes: 0 they agree; 1 they differ by more than docs/methodology.md allows; 2 wrong use; 3 Otava does not run.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/check-otava",
-        description="Hold our change points against those of Apache Otava.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    result.add_argument(
-        "--reports",
-        type=Path,
-        action="append",
-        metavar="FOLDER",
-        help="folders of runs; default: reports and reports/nightly",
-    )
-    return result
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/check-otava`."""
+    parser.description = "Compare our change points with those of Apache Otava."
+    parser.epilog = _EPILOG
+    folders = "folders of runs; default: reports and reports/nightly"
+    parser.add_argument("--reports", type=Path, action="append", metavar="FOLDER", help=folders)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print a row per history; return 0 when all agree, else 1."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Print one row per history; return 0 when all agree, else 1."""
     with Interrupts():
         python = toolchain.ensure_otava_venv()
         folders = options.reports or [toolchain.ROOT / "reports", toolchain.ROOT / "reports" / "nightly"]

@@ -1,9 +1,8 @@
-"""`scripts/bench`: measures the aggregator, how a run gets going, what comparisons, the gate and sweeps see."""
+"""`scripts/bench`: benchmark the aggregator, the start of a run, comparisons, the nightly gate and sweeps."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from bench import aggregate as bench_aggregate
 from bench import compare as bench_compare
@@ -21,63 +20,61 @@ from harness.run import machine
 
 _EPILOG = """\
 examples:
-  scripts/bench                                                 all of it, as make bench does (twenty minutes)
-  scripts/bench aggregate                                       the aggregator and the other readers, 1M and 10M rows
+  scripts/bench                                                 all parts, as make bench does (twenty minutes)
+  scripts/bench aggregate                                       the aggregator and other readers, 1M and 10M rows
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
-  scripts/bench compare                                         false alarms and power of comparisons, and their time
-  scripts/bench gate                                            false alarms and power of the nightly's gate
+  scripts/bench compare                                         false alarms, power and time of comparisons
+  scripts/bench gate                                            false alarms and power of the nightly gate
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
-  scripts/bench window                                          how often a run is called not steady, by what happens
-  scripts/bench generators                                      two generators beside one: samples lost, rates
-  scripts/bench push                                            a JTL to S3 beside a plain copy
-  scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is called DOUBTFUL
+  scripts/bench window                                          false alarms and power of the steady-state check
+  scripts/bench generators                                      two load generators next to one: lost samples, rates
+  scripts/bench push                                            upload of a JTL file, next to a plain copy
+  scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is DOUBTFUL
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
 
-exit codes: 0 fine; 1 an aim is not met; 2 wrong use; 3 a run failed.
+exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
-# Too long to be part of all: every plan ten times.
+# Too long for the run of all parts: every plan ten times.
 _BY_NAME = ("verdicts",)
-# In the order in which all of them are done.
+# In the order in which all of them run.
 _PARTS = {
-    "run": (bench_run, "the harness itself: to ready, to the first sample, its CPU"),
-    "aggregate": (bench_aggregate, "the aggregator beside the other readers"),
-    "compare": (bench_compare, "false alarms and power of comparisons, and their time"),
-    "gate": (bench_gate, "false alarms and power of the nightly's gate, on simulated histories"),
-    "sweep": (bench_sweep, "peaks, cliffs and knees that sweeps report, on simulated ones"),
-    "window": (bench_window, "false alarms and power of the check for a steady state, on simulated runs"),
-    "generators": (bench_generators, "two generators beside one on this machine: samples lost, rates"),
-    "verdicts": (bench_verdicts, "each plan that starts a system, ten times: how many runs are VALID (hours)"),
-    "push": (bench_push, "a JTL to S3, beside a plain copy to the same server"),
+    "run": (bench_run, "a run: time until ready, time until the first sample, CPU"),
+    "aggregate": (bench_aggregate, "the aggregator next to other readers"),
+    "compare": (bench_compare, "false alarms, power and time of comparisons"),
+    "gate": (bench_gate, "false alarms and power of the nightly gate, on simulated histories"),
+    "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
+    "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
+    "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),
+    "verdicts": (bench_verdicts, "every plan that starts a system, ten times: how many runs are VALID (hours)"),
+    "push": (bench_push, "upload of a JTL file to S3, next to a plain copy to the same server"),
 }
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/bench",
-        description="Measure, and print Markdown for docs/benchmarks.md. Without a word: all, with the defaults.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/bench`."""
+    parser.description = (
+        "Benchmark the harness and print Markdown for docs/benchmarks.md. Without PART: all parts with their defaults."
     )
-    words = result.add_subparsers(dest="word", metavar="|".join(_PARTS))
-    for word, (part, about) in _PARTS.items():
-        part.add_options(words.add_parser(word, help=about))
-    return result
+    parser.epilog = _EPILOG
+    parts = parser.add_subparsers(dest="part", metavar="PART")
+    for name, (part, about) in _PARTS.items():
+        part.add_options(parts.add_parser(name, help=about))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Do what the arguments ask for; return the exit code."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run the benchmarks and return the exit code."""
     host = machine.host_facts()
     print(f"{host.cpu_model}, {host.cpu_count} cores, {mb_text(host.memory_bytes)} MB, {host.kernel}\n", flush=True)
     with Interrupts():
-        if options.word:
-            code: int = _PARTS[options.word][0].bench(options)
+        if options.part:
+            code: int = _PARTS[options.part][0].bench(options)
             return code
         codes = []
-        for word, (part, _) in _PARTS.items():
-            if word in _BY_NAME:
+        for name, (part, _) in _PARTS.items():
+            if name in _BY_NAME:
                 continue
-            codes.append(part.bench(parser().parse_args([word])))
+            defaults = argparse.ArgumentParser()
+            part.add_options(defaults)
+            codes.append(part.bench(defaults.parse_args([])))
             print(flush=True)
         return max(codes, default=EXIT_OK)

@@ -24,9 +24,8 @@ from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartErro
 from harness.base.guardian import Guardian
 from harness.base.once import lock
 from harness.base.units import parse_whole_number, percent_text
-from harness.compare.compare import metric_title
-from harness.compare.comparison import AVERAGE, METRICS
 from harness.jtl.inputs import resolve
+from harness.metrics.metric import AVERAGE, compared_metrics, metric_of
 from harness.report.files import STEADY_WINDOW
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
@@ -45,7 +44,7 @@ _ALARMS_MOST = 0.05
 _NAIVE_LEAST = 0.30
 _COMPARE_END_S = 1.0
 # No error can occur in the simulated runs.
-_METRICS = METRICS[:-1]
+_METRICS = compared_metrics()[:-1]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +72,7 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
         _say(f"nothing changed, utilisation {utilisation}")
         load = _percent(utilisation, 0)
         naive.append(simulation.per_request_rate(random, utilisation, repetitions))
-        rows.append(["requests", load, "0", *[""] * METRICS.index("50"), _percent(naive[-1])])
+        rows.append(["requests", load, "0", *[""] * compared_metrics().index(metric_of("p50")), _percent(naive[-1])])
         rows[-1] += [""] * (3 + len(_METRICS) + 1 - len(rows[-1]))
         for noise_cv in (0.0, _RUN_NOISE_CV):
             rates = simulation.queue_rates(random, utilisation, noise_cv, 1, repetitions)
@@ -82,7 +81,7 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
             rates = simulation.queue_rates(random, utilisation, _RUN_NOISE_CV, runs, repetitions)
             groups += [rates.below_alpha[metric] for metric in _METRICS]
             rows.append([f"runs, {runs} v {runs}", load, _percent(_RUN_NOISE_CV, 0), *_rate_cells(rates)])
-    heads = ("observations", "utilisation %", "CV of runs %", *map(metric_title, _METRICS), "REGRESSED")
+    heads = ("observations", "utilisation %", "CV of runs %", *(metric.short_title for metric in _METRICS), "REGRESSED")
     print(f"**Nothing changed: % of {repetitions:,} comparisons with p < 0.05, and of verdicts REGRESSED**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     # By chance alone some of so many rates lie above what they are rates of.

@@ -27,8 +27,8 @@ from harness.history.change_points import (
 )
 from harness.history.series import Line, Point
 from harness.metrics.figures import TOTAL
+from harness.plan.load import CLOSED, LoadRecord
 from harness.report.verdict import VALID
-from harness.run.record import CLOSED, LoadRecord
 
 SAME, SLIP, OTHER = "same", "same but for Otava's slip", "DIFFERS"
 METRIC = "average_ms"

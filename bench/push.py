@@ -19,7 +19,7 @@ from bench import file as bench_file
 from bench.results import Aim
 from bench.tables import aims_table, seconds_text
 from harness.base import toolchain
-from harness.base.aws import errors_told
+from harness.base.aws import aws_errors
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, ServiceError, StartError, UsageError
 from harness.base.ports import LOOPBACK, free_port
 from harness.base.units import mb_text, parse_whole_number
@@ -77,7 +77,7 @@ def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[floa
     copies, pushes = seconds.values()
     copied, pushed = place.target("bench/copy"), place.target(f"bench/{SAMPLES_NAME}.zst")
     sent_bytes = 0
-    with errors_told(place.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
+    with aws_errors(place.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number in range(repeat):
             _say(f"{path.name}: round {number + 1} of {repeat}")
 
@@ -132,7 +132,7 @@ def _make_bucket(client: Any, process: subprocess.Popen[bytes]) -> None:
     deadline_s = time.monotonic() + _START_S
     while process.poll() is None and time.monotonic() < deadline_s:
         try:
-            with errors_told("moto"):
+            with aws_errors("moto"):
                 client.create_bucket(Bucket=_BUCKET)
             return
         except ServiceError:

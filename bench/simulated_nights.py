@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.compare.comparison import AVERAGE
 from harness.history.trend import IMPROVED, NIGHTS_LEAST, NIGHTS_MOST, REGRESSED, WARNED, Gauge, changes_of, standings
+from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 
 NIGHTS = 60

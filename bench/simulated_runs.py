@@ -22,6 +22,7 @@ from harness.compare.result import JTL, LabelResult, RunResult
 from harness.metrics.batches import BATCH_COUNT, BATCH_PERCENTILES, BatchCounts, Batches
 from harness.metrics.figures import TOTAL
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
 
 SAMPLE_COUNT = 5_000
@@ -34,7 +35,7 @@ class Rates:
     """Shares of repetitions: p-values of a metric below alpha, and the verdicts on the whole."""
 
     repetitions: int
-    below_alpha: dict[str, float]
+    below_alpha: dict[Metric, float]
     regressed: float
     ok: float
     cannot_tell: float
@@ -105,7 +106,7 @@ def repeated(repetitions: int, one: Callable[[int], Comparison]) -> Rates:
     """Return the rates over comparisons, each made by its number."""
     comparisons = [one(number) for number in range(repetitions)]
     alpha = Thresholds().alpha
-    below: dict[str, int] = {}
+    below: dict[Metric, int] = {}
     for comparison in comparisons:
         assert comparison.total
         for metric in comparison.total.metrics:

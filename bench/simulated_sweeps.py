@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from harness.sweep import usl
-from harness.sweep.analysis import analyse
+from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.levels import Figures, Level, LevelRun, levels_of
 
 THIRTEEN = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
@@ -105,13 +105,15 @@ class Claims:
 def of_queue(queue: Queue, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
     """Return what is reported of sweeps over a queue, whose throughput never falls."""
     rates = queue.rates_per_s(max(users))
-    return _claims([rates[level - 1] for level in users], users, cv, sweeps, seed, None, queue.saturation_users)
+    return _claims(
+        _analyses([rates[level - 1] for level in users], users, cv, sweeps, seed), None, queue.saturation_users
+    )
 
 
 def of_law(law: Law, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
     """Return what is reported of sweeps over a system that follows the law."""
     rates = [law.rate_per_s(level) for level in users]
-    return _claims(rates, users, cv, sweeps, seed, law.peak_users, None)
+    return _claims(_analyses(rates, users, cv, sweeps, seed), law.peak_users, None)
 
 
 def simulated(
@@ -124,17 +126,13 @@ def simulated(
     )
 
 
-def _claims(
-    rates: Sequence[float],
-    users: Sequence[int],
-    cv: float,
-    sweeps: int,
-    seed: int,
-    peak_users: float | None,
-    knee_users: float | None,
-) -> Claims:
+def _analyses(rates: Sequence[float], users: Sequence[int], cv: float, sweeps: int, seed: int) -> list[SweepAnalysis]:
     random = np.random.default_rng(seed)
-    found = [analyse(simulated(rates, users, cv, random), None) for _ in range(sweeps)]
+    return [analyse(simulated(rates, users, cv, random), None) for _ in range(sweeps)]
+
+
+def _claims(found: Sequence[SweepAnalysis], peak_users: float | None, knee_users: float | None) -> Claims:
+    sweeps = len(found)
     peaks = [one.usl.peak_users for one in found if one.usl and one.usl.follows and one.usl.peak_users]
     cliffs = [one.cliff for one in found if one.cliff]
     knees = [one.knee.users for one in found if one.knee]

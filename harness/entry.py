@@ -1,43 +1,35 @@
-"""What every front door does first and last: the right Python, clear errors, exit codes."""
+"""What every program does first and last: protect the streams, enter .venv, print errors, set the exit code.
+
+This module runs before .venv exists: standard library only.
+"""
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import sys
-import traceback
+from pathlib import Path
 
 from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
-from harness.base.toolchain import enter_venv
+from harness.base.toolchain import ROOT, enter_venv
 
-_MODULES = {
-    "aggregate": "harness.cli",
-    "bench": "bench.command",
-    "capacity": "harness.sweep.capacity_command",
-    "check_otava": "bench.check_otava",
-    "generator": "harness.run.remote.command",
-    "generator_keys": "harness.run.remote.keys_command",
-    "nightly": "harness.nightly.command",
-    "run": "harness.run.command",
-    "sweep": "harness.sweep.command",
-    "system": "harness.system.command",
-}
-# What make passes on as an option without a value.
+_AGGREGATE = "aggregate.py"
+# Variables of make that are options without a value.
 _FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN")
 
 
-def run(module: str, program: str, *, output_counts: bool = False) -> None:
-    """Run `main(arguments)` of a module of the table inside .venv and exit with what it returns.
+def start(program: str) -> None:
+    """Run a program of `harness.cli` inside .venv and exit with its exit code.
 
-    The module is imported only then: it needs packages that a new checkout does not have yet. What cannot be printed
-    does not end the command. With `output_counts` it is an error in the end, unless the reader has gone.
+    Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py` an error, unless
+    the reader has gone, because there the output is the result.
     """
     standard_streams.protect()
+    output_counts = program == _AGGREGATE
     try:
-        code = _code_of(module, program)
+        code = _code_of(program)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
         code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
     lost = standard_streams.output_error()
@@ -47,11 +39,19 @@ def run(module: str, program: str, *, output_counts: bool = False) -> None:
     sys.exit(code)
 
 
-def _code_of(module: str, program: str) -> int:
+def console_script() -> None:
+    """Run the program that a console script is named after: `harness-run` is scripts/run, `harness` is aggregate.py."""
+    _, _, name = Path(sys.argv[0]).stem.partition("-")
+    start(f"scripts/{name}" if name else _AGGREGATE)
+
+
+def _code_of(program: str) -> int:
     try:
         with Interrupts():
-            enter_venv()
-        code: int = importlib.import_module(_MODULES[module]).main(sys.argv[1:])
+            enter_venv(ROOT / program)
+        from harness.cli import main  # here, because it is imported only inside .venv
+
+        return main(sys.argv[1:], program)
     except HarnessError as error:
         print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
         return error.exit_code
@@ -59,15 +59,16 @@ def _code_of(module: str, program: str) -> int:
         print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception:  # noqa: BLE001 - the last resort
-        # An error of ours must not look like a missed goal: Python's own code would be 1.
+        # An error of ours must not look like a missed goal: Python's own exit code would be 1.
+        import traceback
+
         traceback.print_exc()
         print(f"{program}: this is an error of the harness itself", file=sys.stderr)
         return EXIT_BUG
-    return code
 
 
 def with_variables(text: str) -> str:
-    """Return a message with make's variables in place of options, when make called: ANYWAY=1 for --anyway."""
+    """Return a message with variables of make instead of options, when make called: ANYWAY=1 for --anyway."""
     for name in os.environ.get("MAKE_VARIABLES", "").split():
         option = re.escape(f"--{name.lower().replace('_', '-')}")
         text = re.sub(rf"{option}(?![\w-])", f"{name}=1" if name in _FLAGS else name, text)

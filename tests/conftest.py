@@ -7,88 +7,50 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from harness import entry
-from harness.report.verdict import DOUBTFUL, VALID
-from harness.report.warnings import WarningCode
 from harness.run.other_runs import FOLDER_VARIABLE
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, Run, Start, arguments_of_run
 
-ROOT = Path(__file__).resolve().parent.parent
-FAKE_JMETER = ROOT / "tests" / "support" / "fakes" / "jmeter"
-# The suite of the nightly stands beside the profiles.
-PROFILES = sorted(path for path in (ROOT / "env").glob("*.toml") if path.stem != "nightly")
-
-TINY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
-<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
-  <hashTree>
-    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Tiny"/>
-    <hashTree>
-      <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
-        <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
-        <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
-        <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
-        <boolProp name="ThreadGroup.scheduler">true</boolProp>
-      </ThreadGroup>
-      <hashTree/>
-    </hashTree>
-  </hashTree>
-</jmeterTestPlan>
-"""
-TINY_PLAN = """format_version = 1
-title = "A tiny plan"
-shape = "tiny.jmx"
-system = "tiny"
-[load]
-users = 2
-ramp_per_user_s = 0.0
-duration_s = 2
-[goal]
-p90_ms = 1000
-error_ratio = 0.01
-"""
-TINY_PROFILE = """format_version = 1
-title = "Test machine"
-[generator]
-overrun_s = 1
-[reports]
-min_free_mb = 1
-"""
-TINY_SYSTEM = """format_version = 1
-title = "A file server"
-target = "http://127.0.0.1:{{ ports.http }}"
-[ports]
-http = 0
-[[process]]
-name = "web"
-command = ["{{ settings.python }}", "-m", "http.server", "{{ ports.http }}", "--bind", "127.0.0.1"]
-ready = { url = "http://127.0.0.1:{{ ports.http }}/", deadline_s = 20 }
-[settings]
-python = "python3"
-"""
-
-
-# What a run of some seconds may be DOUBTFUL for, on a machine that other tests share.
-REASONS_OF_SHORT_RUNS = frozenset(
-    code.brief
-    for code in (
-        WarningCode.NOT_STEADY,
-        WarningCode.TOO_FEW_SAMPLES,
-        WarningCode.OTHER_CPU,
-        WarningCode.GENERATOR_CPU,
-        WarningCode.STALL,
-    )
+# The files that take longest. `make test` begins with them, so that no worker is alone with one at the end. Those that
+# compute stand beside those that mostly wait.
+LONGEST = (
+    "systems/test_killbill_system.py",
+    "run/test_survival.py",
+    "sweep/test_sweep_driver.py",
+    "program/test_end_to_end.py",
+    "run/remote/test_generators.py",
+    "run/test_real_jmeter.py",
+    "nightly/test_nightly_driver.py",
+    "run/test_auto_end.py",
+    "plans/test_killbill_plan.py",
+    "run/test_run.py",
+    "report/test_false_doubts.py",
+    "plans/test_lb_plan.py",
+    "systems/test_thruzero_system.py",
+    "program/test_workflows.py",
+    "plans/test_thruzero_plan.py",
+    "plans/test_folio_checkin.py",
+    "program/test_add_a_system.py",
+    "run/test_off_host.py",
 )
 
+# No deadline for an example: on a busy machine one that takes long is no failure.
+settings.register_profile("harness", max_examples=40, deadline=None)
+settings.load_profile("harness")
 
-def check_short_run(verdict: Mapping[str, Any]) -> None:
-    """Fail unless the verdict of a run's JSON is VALID, or DOUBTFUL for no more than being short on a busy machine."""
-    assert verdict["state"] in (VALID, DOUBTFUL), verdict
-    assert set(verdict["reasons"]) <= REASONS_OF_SHORT_RUNS
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; the order within a file stays."""
+    tests = Path(__file__).parent
+    rank = {tests / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 @pytest.fixture
@@ -112,16 +74,6 @@ def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
         yield
-
-
-Start = Callable[..., "subprocess.Popen[str]"]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def arguments_of_run(home: Path, tmp_path: Path, arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of a run of the tiny plan."""
-    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
-    return ["--plan", "tiny", *places, *arguments]
 
 
 @pytest.fixture
@@ -161,28 +113,12 @@ def refused(
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["scripts/run", *arguments_of_run(home, tmp_path, arguments)])
         with pytest.raises(SystemExit) as ended:
-            entry.run("run", "scripts/run")
+            entry.start("scripts/run")
         assert ended.value.code == 2
         assert not list((tmp_path / "reports").rglob("run-*"))
         return capsys.readouterr().err
 
     return stderr_of
-
-
-def start_front_door(
-    script: str, arguments: Sequence[str], tmp_path: Path, mode: str, environment: Mapping[str, str]
-) -> subprocess.Popen[str]:
-    """Start a front door with the fake JMeter and a TMPDIR of its own; both streams come as one text."""
-    (tmp_path / "tmp").mkdir(exist_ok=True)
-    variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "scripts" / script), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, **variables, **environment},
-        start_new_session=True,
-    )
 
 
 @pytest.fixture

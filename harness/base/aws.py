@@ -1,4 +1,4 @@
-"""Clients of AWS by boto3, with the credentials that its own chain finds, and its errors in one line each."""
+"""Creates boto3 clients for AWS and turns boto3's errors into one-line errors of the harness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BAD_CREDENTIALS = {
 }
 _NO_RIGHT = {"403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden", "UnauthorizedOperation"}
 _WRONG_REGION = {"301", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
-# Operations whose right has another name.
+# Operations whose permission has another name.
 _RIGHTS = {
     "CompleteMultipartUpload": "s3:PutObject",
     "CreateMultipartUpload": "s3:PutObject",
@@ -38,8 +38,8 @@ _RIGHTS = {
 
 
 def client(service: str, endpoint_url: str | None = None, region: str | None = None) -> Any:
-    """Return boto3's client of a service; nothing is asked yet. UsageError for a profile or region that cannot be."""
-    import boto3  # here, because it takes half a second to load, and few commands need it
+    """Return boto3's client of a service without sending a request. UsageError for an unknown profile or region."""
+    import boto3  # imported late: it takes 0.5 s, and few commands need it
     from botocore.config import Config
 
     config = Config(
@@ -47,7 +47,7 @@ def client(service: str, endpoint_url: str | None = None, region: str | None = N
         connect_timeout=_CONNECT_TIMEOUT_S,
         read_timeout=_READ_TIMEOUT_S,
     )
-    with errors_told(service):
+    with aws_errors(service):
         try:
             return boto3.session.Session().client(service, region, endpoint_url=endpoint_url, config=config)
         except ValueError as error:
@@ -55,44 +55,46 @@ def client(service: str, endpoint_url: str | None = None, region: str | None = N
 
 
 @contextmanager
-def errors_told(where: str) -> Iterator[None]:
-    """Within it an error of boto3 becomes one of ours: `where` it came up, and what to do. No credentials are told."""
+def aws_errors(where: str) -> Iterator[None]:
+    """Turn boto3's errors within the block into ours. Messages start with `where` and show no credentials."""
     from botocore import exceptions
 
     try:
         yield
     except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
-        raise UsageError(f"{where}: no credentials for AWS found", _SIGN_IN) from None
+        raise UsageError(f"{where}: no AWS credentials found", _SIGN_IN) from None
     except exceptions.ProfileNotFound as error:
         raise UsageError(f"{where}: {error}", "correct AWS_PROFILE, or run aws configure") from None
     except exceptions.NoRegionError:
         raise UsageError(f"{where}: no region is set", "set AWS_DEFAULT_REGION") from None
     except (exceptions.CredentialRetrievalError, exceptions.TokenRetrievalError, exceptions.SSOError):
-        raise UsageError(f"{where}: the credentials for AWS could not be got", "sign in again: aws sso login") from None
+        raise UsageError(f"{where}: cannot obtain the AWS credentials", "sign in again: aws sso login") from None
     except exceptions.ClientError as error:
-        raise _told(where, error.response, error.operation_name) from None
+        raise _client_error(where, error.response, error.operation_name) from None
     except (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError) as error:
-        what = f"{where}: the server does not answer, or breaks off ({type(error).__name__}, {_ATTEMPTS} attempts)"
-        raise ServiceError(what, "see whether it is up and reachable, then repeat the command") from None
+        what = f"{where}: the server does not answer or disconnects ({type(error).__name__}, {_ATTEMPTS} attempts)"
+        raise ServiceError(what, "check that it is up and reachable, then repeat the command") from None
     except exceptions.BotoCoreError as error:
-        raise ServiceError(f"{where}: {error}", "see AWS_* in the environment and ~/.aws/config") from None
+        raise ServiceError(f"{where}: {error}", "check the AWS_* variables and ~/.aws/config") from None
 
 
-def _told(where: str, response: Any, operation: str) -> HarnessError:
+def _client_error(where: str, response: Any, operation: str) -> HarnessError:
     code = str(response.get("Error", {}).get("Code", ""))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code == "NoSuchBucket":
-        return UsageError(f"{where}: there is no such bucket", "correct its name, or make it: aws s3 mb")
+        return UsageError(f"{where}: the bucket does not exist", "correct its name, or create it: aws s3 mb")
     if code in _BAD_CREDENTIALS:
-        return UsageError(f"{where}: AWS does not take the credentials ({code})", _SIGN_IN)
+        return UsageError(f"{where}: AWS rejects the credentials ({code})", _SIGN_IN)
     if code in _NO_RIGHT:
         right = _RIGHTS.get(operation, f"s3:{operation}")
         page = "cloudwatch" if right.startswith("cloudwatch:") else "storage"
-        return UsageError(f"{where}: no right to do that", f"these credentials need {right} there: docs/{page}.md")
+        return UsageError(f"{where}: permission denied", f"these credentials need {right}: see docs/{page}.md")
     if code in _WRONG_REGION:
-        return UsageError(f"{where}: it is in another region ({code})", "set AWS_DEFAULT_REGION to that of the bucket")
+        return UsageError(
+            f"{where}: the bucket is in another region ({code})", "set AWS_DEFAULT_REGION to the bucket's region"
+        )
     if code == "NoSuchUpload":
-        return UsageError(f"{where}: its upload was ended by somebody else meanwhile", "repeat the command")
+        return UsageError(f"{where}: another process ended this upload", "repeat the command")
     if status >= 500 or code in ("SlowDown", "Throttling", "ThrottlingException", "RequestTimeout"):
-        return ServiceError(f"{where}: the server fails ({code}, {_ATTEMPTS} attempts)", "repeat the command later")
-    return ServiceError(f"{where}: {operation} was refused ({code})", "see the server's log")
+        return ServiceError(f"{where}: the server failed ({code}, {_ATTEMPTS} attempts)", "repeat the command later")
+    return ServiceError(f"{where}: {operation} was refused ({code})", "check the server's log")

@@ -1,11 +1,9 @@
-"""Reads the project's TOML files: unknown names, keys and versions are refused with what there is instead."""
+"""Reads the project's TOML files and rejects unknown names, keys and versions with a list of the valid ones."""
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,50 +12,57 @@ from harness.base.errors import UsageError
 
 _DEPTH_MAX = 20
 _WHOLE_MAX = 2**63 - 1
-# A name is a file's name: nothing that leads to another folder.
+# A name is a file name without a folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return `did you mean x? ` with the nearest of the names, or nothing when none is near."""
+    """Return `did you mean x? ` with the most similar name, or an empty text when none is similar."""
+    import difflib  # here, because only errors need it
+
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"did you mean {near[0]}? " if near else ""
 
 
 def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
-    """Return the TOML file `path`; a UsageError names the files of its kind that there are, or the bad line."""
+    """Return the contents of the TOML file `path`. The UsageError lists the available files, or names the bad line."""
     if not _NAME.fullmatch(name) or not path.is_file():
-        folder = Path(str(path).removesuffix(f"/{name}.toml"))  # a name with a folder in it leads to another one
+        folder = Path(str(path).removesuffix(f"/{name}.toml"))  # `name` may contain a folder
         there = sorted(other.stem for other in folder.glob("*.toml") if not is_suite(other))
         bare = Path(name).stem
         if bare in there and Path(name).suffix in (".toml", ".jmx"):
-            raise UsageError(f"{what}={name}: a file's name", f"give the name alone: {what}={bare}")
+            raise UsageError(f"{what}={name}: this is a file name", f"give the name only: {what}={bare}")
         raise UsageError(
             f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
         )
+    import tomllib  # here, because a table needs no TOML file
+
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         raise UsageError(f"{path.parent.name}/{path.name}: {reason}", "correct the file") from None
     except OSError as error:
-        raise UsageError(f"{path.parent.name}/{path.name}: cannot be read ({error.strerror})", "see who may") from None
+        raise UsageError(
+            f"{path.parent.name}/{path.name}: cannot be read ({error.strerror})", "check its permissions"
+        ) from None
     _check_values(data, f"{path.parent.name}/{path.name}")
     if data.get("format_version") != 1:
         raise UsageError(
-            f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}", "this version reads 1"
+            f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}",
+            "this version of the harness reads 1",
         )
     return data
 
 
 def is_suite(path: Path) -> bool:
-    """Return whether a TOML file says what a nightly measures: suites and profiles share a folder."""
+    """Return whether a TOML file is a nightly suite; suites and profiles share a folder."""
     return bool(_SUITE_SIGN.search(path.read_text(encoding="utf-8", errors="replace")))
 
 
 def _check_values(value: object, where: str, depth: int = 0) -> None:
-    """Raise a UsageError for what cannot be computed with: a number that is not finite or too large, deep nesting."""
+    """Raise a UsageError for values that cannot be computed with: infinite or huge numbers, deep nesting."""
     if depth > _DEPTH_MAX:
         raise UsageError(f"{where}: nested too deeply", "correct the file")
     if isinstance(value, dict):
@@ -69,11 +74,11 @@ def _check_values(value: object, where: str, depth: int = 0) -> None:
     elif isinstance(value, int) and abs(value) > _WHOLE_MAX:
         raise UsageError(f"{where}: a number of more than 19 digits", "give a smaller one")
     elif isinstance(value, float) and not math.isfinite(value):
-        raise UsageError(f"{where} = {value}", "give a number that is finite")
+        raise UsageError(f"{where} = {value}", "give a finite number")
 
 
 def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, ...]], where: str) -> None:
-    """Raise a UsageError for a key that is not known or a value of the wrong type."""
+    """Raise a UsageError for an unknown key or a value of the wrong type."""
     for key, value in table.items():
         if key not in known:
             there = f"{did_you_mean(key, known)}there are: {', '.join(sorted(known))}"
@@ -85,7 +90,7 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, 
 
 
 def texts(values: Iterable[object], where: str) -> tuple[str, ...]:
-    """Return a list of texts; UsageError with `where` it stands when another value is in it."""
+    """Return the values as a tuple of texts. UsageError, starting with `where`, for any other type."""
     found = []
     for value in values:
         if not isinstance(value, str):

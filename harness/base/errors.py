@@ -1,8 +1,7 @@
-"""One family of errors: what is wrong and where, what to do about it, and the exit code.
+"""The harness's exceptions. Each says what is wrong and where, what to do about it, and sets the exit code.
 
-Exit codes of every front door: 0 fine, 1 regressed or a goal missed, 2 wrong use or bad input
-(nothing was measured), 3 the run is invalid, 70 an error of the harness itself, 130 interrupted by
-the user.
+Exit codes of every command: 0 success, 1 regression or missed goal, 2 wrong use or bad input
+(nothing was measured), 3 invalid run, 70 error in the harness itself, 130 interrupted by the user.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ EXIT_INTERRUPTED = 130
 
 
 class HarnessError(Exception):
-    """An error whose text is meant for the user.
+    """An error with a message for the user.
 
-    `what` says what is wrong and where; `todo` says what to do; `detail` holds further lines
+    `what` says what is wrong and where; `todo` says what to do; `detail` contains further lines
     (the tail of a log) that are printed below the first line.
     """
 
@@ -40,18 +39,18 @@ class UsageError(HarnessError):
 
 
 class StartError(HarnessError):
-    """A system or tool did not come up: there is nothing to measure."""
+    """A system or tool did not start: there is nothing to measure."""
 
     exit_code = EXIT_INVALID
 
 
 class InvalidRunError(HarnessError):
-    """A run took place and its numbers must not be believed."""
+    """A run finished, but its numbers are not valid."""
 
     exit_code = EXIT_INVALID
 
 
 class ServiceError(HarnessError):
-    """A service beside the system, such as S3, does not answer or fails: what was measured is here still."""
+    """An external service such as S3 fails or does not answer. The measured data is still on this machine."""
 
     exit_code = EXIT_INVALID

@@ -1,4 +1,4 @@
-"""One harness at a time in a folder."""
+"""A lock that lets only one harness at a time use a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 
 @contextmanager
 def alone_in(folder: Path, what: str, todo: str) -> Iterator[None]:
-    """Hold a folder alone; UsageError with these words when another harness does. Whatever ends a harness frees it."""
+    """Lock a folder. UsageError with these texts when another harness has the lock. A dead process holds no lock."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

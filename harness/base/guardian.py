@@ -1,12 +1,12 @@
-"""A guardian process: when the harness dies, however it dies, nothing that it started lives on.
+"""A guardian process that ends everything the harness started when the harness dies, even by SIGKILL.
 
-Every child of the harness carries HARNESS_OWNER=<id> in its environment and hands it on to its own children. The
-guardian, in a session of its own, waits for the end of a pipe whose other end only the harness holds. The pipe ends
-when the harness ends, even by SIGKILL. Then the guardian ends every process of that owner, masks the secrets in what a
-run has left that did not come to its end, and removes what it was told of. The same file is the guardian's
-program: standard library and psutil, and what masks secrets.
+Every child of the harness has HARNESS_OWNER=<id> in its environment and passes it on to its own children. The
+guardian runs in its own session and waits for the end of a pipe that only the harness writes to. The operating system
+closes the pipe when the harness ends. The guardian then ends every process of that owner, masks secrets in the files of
+an unfinished run, and removes temporary folders. This file is also the guardian's program: it imports only the standard
+library, psutil and the masking of secrets.
 
-A guardian that dies is replaced. Where both die at once, the next harness on this machine ends what they left.
+The harness replaces a guardian that died. If both die at once, the next harness on this machine ends the leftovers.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from pathlib import Path
 import psutil
 
 OWNER_VARIABLE = "HARNESS_OWNER"
-# What the harness tells its guardian: a list in JSON of the word, a folder, and values to mask.
+# A message to the guardian is a JSON list: the command, a folder, and the values to mask.
 _REMOVE, _MASK, _MASKED = "remove", "mask", "masked"
-# A process may wipe its environment, as nginx does to show a title; the session that it was started in stays.
+# A process may clear its environment (nginx does, to set its title), but it stays in the session it was started in.
 _SESSION = "session"
-# A harness may be started by another one, as a nightly starts its runs. Its guardian is to outlive both of them.
+# A harness may be started by another one: a nightly starts its runs. The guardian must outlive both.
 _GUARDIAN_VARIABLE = "HARNESS_GUARDIAN"
-# How long the processes of a dead harness have to end after SIGTERM, before SIGKILL.
+# Time for the processes of a dead harness to end after SIGTERM, before SIGKILL.
 _GRACE_S = 4.0
 _KILL_WAIT_S = 2.0
 _KILL_ROUNDS = 3
 _POLL_S = 0.05
 _CLOSE_DEADLINE_S = _GRACE_S + _KILL_ROUNDS * _KILL_WAIT_S + 5.0
-# The harness's process id and when that process started, so that nobody takes another one of that id for it.
+# Process id and start time of the harness: a reused process id is not mistaken for it.
 _OWNER_ID = re.compile(r"(\d+)-(\d*)-[0-9a-f]+")
-_START_FIELD = 19  # of /proc/<pid>/stat, counted from the state
+_START_FIELD = 19  # of /proc/<pid>/stat, counting from the state field
 _ENDED = "ended"
 
 
 class Guardian:
-    """Watches over everything that is started with its `environment`, until it is closed or the harness dies."""
+    """Ends all processes started with its `environment` when it is closed or when the harness dies."""
 
     def __init__(self, owner_id: str | None = None) -> None:
         self.owner_id = owner_id or f"{os.getpid()}-{_start_of(os.getpid())}-{secrets.token_hex(8)}"
-        self._told = b""
+        self._sent = b""
         self._begin()
 
     def _begin(self) -> None:
-        read_end, self._write_end = os.pipe()  # neither is inherited, save the read end by the guardian
+        read_end, self._write_end = os.pipe()  # only the guardian inherits the read end
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", str(Path(__file__).resolve()), self.owner_id, str(read_end)],
@@ -71,27 +71,27 @@ class Guardian:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Return what to merge into the environment of a child, so that it is watched over."""
+        """Return the variables to add to a child's environment so that the guardian ends it."""
         return {OWNER_VARIABLE: self.owner_id}
 
     def remove_at_end(self, path: Path) -> None:
-        """Have a folder, or a link, removed when the harness dies (or this guardian is closed)."""
-        self._tell(_REMOVE, path)
+        """Remove a folder or a link when the harness dies or this guardian is closed."""
+        self._send(_REMOVE, path)
 
     def watch(self, session: int) -> None:
-        """Have the processes of a session ended when the harness dies, also those that do not show their owner."""
-        self._tell(_SESSION, session)
+        """End the processes of a session when the harness dies, including those without the owner variable."""
+        self._send(_SESSION, session)
 
     @contextlib.contextmanager
     def masking(self, folder: Path, values: Sequence[str]) -> Iterator[None]:
-        """Have the values masked in the files of `folder`, should the harness not come to the end of the block."""
-        self._tell(_MASK, folder, *values)
+        """Mask the values in the files of `folder` if the harness dies within the block."""
+        self._send(_MASK, folder, *values)
         yield
-        self._tell(_MASKED, folder)
+        self._send(_MASKED, folder)
 
-    def _tell(self, word: str, what: Path | int, *values: str) -> None:
-        message = json.dumps([word, str(what), *values]).encode() + b"\0"
-        self._told += message
+    def _send(self, command: str, what: Path | int, *values: str) -> None:
+        message = json.dumps([command, str(what), *values]).encode() + b"\0"
+        self._sent += message
         try:
             os.write(self._write_end, message)
         except BrokenPipeError:
@@ -99,17 +99,17 @@ class Guardian:
             self.keep_up()
 
     def keep_up(self) -> None:
-        """Start another guardian, with all that this one was told, should it have died."""
+        """Start another guardian with the same instructions if this one died."""
         code = self._process.poll()
         if code is None:
             return
-        print(f"the guardian process ended (exit code {code}); another one is started", file=sys.stderr, flush=True)
+        print(f"the guardian process ended (exit code {code}); starting another one", file=sys.stderr, flush=True)
         os.close(self._write_end)
         self._begin()
-        os.write(self._write_end, self._told)
+        os.write(self._write_end, self._sent)
 
     def close(self) -> None:
-        """End what is left of the owner's processes and the guardian itself. Can be called again."""
+        """End the owner's remaining processes and the guardian itself. Calling it again has no effect."""
         if self._write_end < 0:
             return
         self.keep_up()
@@ -130,8 +130,9 @@ class Guardian:
 
 
 def owned_processes(owner_id: str, sessions: Collection[int] = ()) -> list[psutil.Process]:
-    """Return the live processes that carry `owner_id` in their environment or are of these sessions, and their
-    descendants, but no guardian.
+    """Return the live processes of an owner or of these sessions, and their descendants, without guardians.
+
+    A process belongs to an owner when its environment contains `owner_id`.
     """
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
@@ -144,18 +145,18 @@ def owned_processes(owner_id: str, sessions: Collection[int] = ()) -> list[psuti
 
 
 def end_leftovers() -> None:
-    """End the processes of harnesses that were killed together with their guardians, and say so."""
+    """End the processes of harnesses that died together with their guardians, and print their names."""
     found: dict[str, list[str]] = {}
     ours = _namespace(os.getpid())
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             owner = _OWNER_ID.fullmatch(process.environ().get(OWNER_VARIABLE, ""))
-            # In another namespace, as a container's, the process ids are other ones.
+            # Process ids differ in another namespace, such as a container's.
             is_ours = owner is not None and process.pid != os.getpid() and _namespace(process.pid) == ours
             if owner and is_ours and _has_ended(int(owner[1]), owner[2]) and not _is_guardian(process):
                 found.setdefault(owner[0], []).append(f"{process.name()} (pid {process.pid})")
     for owner_id, names in found.items():
-        print(f"ended, left by a harness that was killed: {', '.join(names)}", file=sys.stderr, flush=True)
+        print(f"ended processes left by a killed harness: {', '.join(names)}", file=sys.stderr, flush=True)
         _end_all(owner_id, ())
 
 
@@ -164,7 +165,7 @@ def _has_ended(pid: int, start: str) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """Return when a process started, in ticks since the machine did; "" where that cannot be known."""
+    """Return when a process started, in ticks since boot; "" when that is unknown."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -186,14 +187,14 @@ def _is_guardian(process: psutil.Process) -> bool:
 
 
 def _end_all(owner_id: str, sessions: Collection[int]) -> None:
-    """Ask the owner's processes to end, then kill; again, should one have started another meanwhile."""
+    """Send SIGTERM to the owner's processes, then SIGKILL; repeat in case one started another process."""
     victims = owned_processes(owner_id, sessions)
     for process in victims:
         with contextlib.suppress(psutil.Error):
             process.terminate()
     _wait_for(victims, _GRACE_S)
     for _ in range(_KILL_ROUNDS):
-        # One look is not enough: a process in the middle of its exec shows no environment for a moment.
+        # One check is not enough: a process shows no environment for a moment during exec.
         time.sleep(_POLL_S)
         victims = owned_processes(owner_id, sessions)
         for process in victims:
@@ -209,7 +210,7 @@ def _wait_for(processes: list[psutil.Process], deadline_s: float) -> None:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """Return whether the process still runs; one that ended and that its parent has not looked at does not."""
+    """Return whether the process is still running; a zombie is not."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -220,22 +221,22 @@ def _main(owner_id: str, read_end: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with os.fdopen(read_end, "rb") as pipe:
-        told = [json.loads(message) for message in pipe.read().split(b"\0") if message]
-    _end_all(owner_id, {int(session) for word, session, *_ in told if word == _SESSION})
-    masked = [folder for word, folder, *_ in told if word == _MASKED]
-    for word, folder, *values in told:
-        if word == _MASK and values and folder not in masked:
+        messages = [json.loads(message) for message in pipe.read().split(b"\0") if message]
+    _end_all(owner_id, {int(session) for command, session, *_ in messages if command == _SESSION})
+    masked = [folder for command, folder, *_ in messages if command == _MASKED]
+    for command, folder, *values in messages:
+        if command == _MASK and values and folder not in masked:
             _mask(Path(folder), values)
-    for word, path, *_ in told:
-        if word == _REMOVE and Path(path).is_symlink():
+    for command, path, *_ in messages:
+        if command == _REMOVE and Path(path).is_symlink():
             Path(path).unlink(missing_ok=True)
-        elif word == _REMOVE:
+        elif command == _REMOVE:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _mask(folder: Path, values: Sequence[str]) -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    from harness.base.secrets import mask_secrets  # here, because this program is found by its file
+    from harness.base.secrets import mask_secrets  # imported late: the guardian starts from this file's path
 
     mask_secrets(folder, values)
 

@@ -1,6 +1,6 @@
-"""Ctrl-C, TERM and HUP as a wish to stop: an exception while there is nothing to save, a flag while there is.
+"""Handles Ctrl-C, TERM and HUP: an exception normally, only a counter while results must be saved.
 
-A HUP that is ignored from the start, as below nohup, stays ignored.
+A HUP that is ignored from the start, as under nohup, stays ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Catches the signals that ask to stop, for as long as it is entered; `count` says how often it was asked."""
+    """Catches the signals that ask to stop while the context is open; `count` is the number of requests."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -35,7 +35,7 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Within this block a signal is only counted; whoever holds it looks at `count`."""
+        """Only count signals within this block; the caller checks `count`."""
         before, self._raising = self._raising, False
         try:
             yield
@@ -45,7 +45,7 @@ class Interrupts:
     def _note(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             if self._hung_up:
-                return  # of a terminal that is closed, the system and the shell send one each
+                return  # when a terminal closes, both the system and the shell send a HUP
             self._hung_up = True
         self.count += 1
         if self._raising:

@@ -1,4 +1,4 @@
-"""Where Java is: what a manifest says `{{ java }}`, `{{ java_bin }}` and `{{ java_version }}` for."""
+"""Finds Java for manifests: the values of `{{ java }}`, `{{ java_bin }}` and `{{ java_version }}`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from harness.base.toolchain import java_path
 
 
 def java_context() -> Mapping[str, str]:
-    """Return `java`, `java_bin` (the JDK's bin folder) and `java_version`; nothing when there is no Java.
+    """Return `java`, `java_bin` (the JDK's bin folder) and `java_version`; nothing without Java.
 
-    A manifest that needs no Java then still starts, and one that does fails on the name that is not there.
+    A manifest that needs no Java then still works; one that does fails with the name of the missing value.
     """
     found = shutil.which(java_path())
     if found is None:
         return {}
-    # /usr/bin/java is a chain of links into the JDK, whose other tools need not be on PATH.
+    # /usr/bin/java is a chain of links into the JDK. The JDK's other tools may not be on PATH.
     java = Path(os.path.realpath(found))
     return {"java": str(java), "java_bin": str(java.parent), "java_version": _version(java.parent.parent)}
 

@@ -1,4 +1,4 @@
-"""Masks secrets in whole files: what was XML or JSON before is XML or JSON afterwards, a JTL keeps its numbers."""
+"""Masks secrets in whole files. XML and JSON stay valid, and a JTL keeps its numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _XML_VALUE = re.compile(r"""=(\s*)("[^"]*"|'[^']*')""")
 _XML_REFERENCE = re.compile(r"&(?:#([0-9]+)|#x([0-9A-Fa-f]+)|(amp|lt|gt|quot|apos));")
 _XML_CHARACTERS = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What would be read as a space if it were written plainly.
+# Characters that XML reads as a space unless they are escaped.
 _XML_SPACES = {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
 _XML_RETURN = {"\r": "&#13;"}
 _CSV_ENDS = frozenset(b",;|\t\r\n")
@@ -28,7 +28,7 @@ _JTL_HEAD = b"timeStamp"
 
 
 def masked_file(data: bytes, spellings: Spellings) -> bytes:
-    """Return a file's bytes with ••• in place of every value: as JSON or XML where it is one, else line by line."""
+    """Return a file's bytes with ••• in place of every value. JSON and XML are parsed; other text goes line by line."""
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start in (b"{", b"[", b'"') and _is_json(data):
         return _masked_json(data, spellings)
@@ -38,10 +38,9 @@ def masked_file(data: bytes, spellings: Spellings) -> bytes:
 
 
 def masked_line(line: bytes, spellings: Spellings, *, is_table: bool = False) -> bytes:
-    """Return a line with ••• in place of every value; one that is JSON stays JSON.
+    """Return a line with ••• in place of every value; JSON stays JSON.
 
-    In a table a field that is a number stays, as it is no text: a response time may be the same number as a secret. So
-    does the head of a JTL.
+    In a table, numeric fields are not masked: a response time may equal a secret of digits. Nor is the header of a JTL.
     """
     if not spellings.may_be_in(line) or (is_table and line.startswith(_JTL_HEAD)):
         return line
@@ -64,7 +63,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _masked_json(data: bytes, spellings: Spellings) -> bytes:
-    """Return JSON with the values masked in its texts; a number that is one becomes the text •••."""
+    """Return JSON with the values masked in its texts; a number that equals a secret becomes the text •••."""
 
     def token(match: re.Match[str]) -> str:
         written = match[0]
@@ -85,13 +84,13 @@ def _is_xml(data: bytes) -> bool:
     try:
         data.decode("utf-8")
         fromstring(data, forbid_dtd=True)
-    except (ParseError, ValueError):  # also of defusedxml, for a document type
+    except (ParseError, ValueError):  # defusedxml raises it for a document type
         return False
     return True
 
 
 def _masked_xml(data: bytes, spellings: Spellings) -> bytes:
-    """Return XML in UTF-8 with the values masked in its texts, attributes and comments, never in a name of its own."""
+    """Return UTF-8 XML with the values masked in texts, attributes and comments; element and attribute names stay."""
 
     def token(match: re.Match[str]) -> str:
         written = match[0]

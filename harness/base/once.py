@@ -1,4 +1,4 @@
-"""Doing a thing once per machine: a stamp of what it was made from, and a lock that lets a second harness wait."""
+"""Prepares something once per machine: a stamp of its sources, and a lock for which a second harness waits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from harness.base.writable import writing_into
 
 
 def stamp_of(paths: Sequence[Path], *texts: str) -> str:
-    """Return the hash of the texts and of the files' names and contents; OSError when a file cannot be read.
+    """Return the hash of the texts and of the files' names and contents. OSError for an unreadable file.
 
-    A folder counts as all files in it.
+    A folder means all files in it.
     """
     digest = hashlib.sha256("\0".join(texts).encode())
     for path in paths:
@@ -25,13 +25,13 @@ def stamp_of(paths: Sequence[Path], *texts: str) -> str:
 
 
 def has_stamp(file: Path, stamp: str) -> bool:
-    """Return whether `file` holds that stamp."""
+    """Return whether `file` contains that stamp."""
     return file.is_file() and file.read_text() == stamp
 
 
 @contextmanager
-def lock(file: Path, name: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of one thing to do; says that it waits when another harness holds it."""
+def lock(file: Path, name: str, log: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of one preparation; log a message while another harness holds it."""
     with writing_into(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = file.open("w")
@@ -39,6 +39,6 @@ def lock(file: Path, name: str, say: Callable[[str], None]) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say(f"{name}: waiting for another harness that prepares it")
+            log(f"{name}: waiting for another harness that is preparing it")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield

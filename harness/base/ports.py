@@ -1,4 +1,4 @@
-"""TCP ports of this machine: free ones, the owner of a taken one, and what a process listens on."""
+"""Finds free TCP ports on this machine, the owner of a used one, and the addresses a process listens on."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ import psutil
 from harness.base.errors import StartError, UsageError
 
 LOOPBACK = "127.0.0.1"
-# Below the range from which Linux takes the ports of outgoing connections: a load test opens thousands of those, and
-# none may take a server's port between its choice and its use.
+# Below Linux's range for outgoing connections. A load test opens thousands of those, and none may take a server's port
+# between its choice and its use.
 _FREE_PORTS = range(20_000, 32_000)
 _TRIES = 200
 
 
 def free_port(taken: Iterable[int] = ()) -> int:
-    """Return a port that nothing uses on the loopback address, other than those in `taken`."""
+    """Return a loopback port that is not in use and not in `taken`."""
     source = random.SystemRandom()
     for _ in range(_TRIES):
         port = source.choice(_FREE_PORTS)
         if port not in taken and _trouble(port) is None:
             return port
-    raise StartError(f"no free port found in {_TRIES} tries", f"end what uses ports {_FREE_PORTS[0]}-{_FREE_PORTS[-1]}")
+    raise StartError(
+        f"no free port found in {_TRIES} attempts", f"end the processes on ports {_FREE_PORTS[0]}-{_FREE_PORTS[-1]}"
+    )
 
 
 def check_port(name: str, port: int) -> None:
-    """Raise a UsageError that names the owner, if it can be known, when `port` is taken."""
+    """Raise a UsageError when `port` is in use; it names the owner if known."""
     trouble = _trouble(port)
     if trouble is None:
         return
     if trouble == errno.EADDRINUSE:
         owner = port_owner(port)
         raise UsageError(
-            f"port {port} ({name}) is taken by {owner or 'a process that is not shown to this user'}",
+            f"port {port} ({name}) is in use by {owner or 'a process of another user'}",
             "end that process or choose another port",
         )
     raise UsageError(f"port {port} ({name}): {errno.errorcode.get(trouble, trouble)}", "choose a port from 1024 up")
 
 
 def port_owner(port: int) -> str | None:
-    """Return who listens on `port`, such as `java (pid 4711)`, or None when it cannot be known."""
+    """Return the process that listens on `port`, such as `java (pid 4711)`, or None when unknown."""
     try:
         for connection in psutil.net_connections(kind="tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
@@ -55,7 +57,7 @@ def port_owner(port: int) -> str | None:
 
 
 def exposed_listeners(pid: int) -> tuple[str, ...]:
-    """Return the addresses, such as `0.0.0.0:8080`, on which `pid` or its descendants listen beyond the loopback."""
+    """Return the non-loopback addresses, such as `0.0.0.0:8080`, on which `pid` or its descendants listen."""
     exposed = set()
     try:
         root = psutil.Process(pid)

@@ -1,4 +1,4 @@
-"""Child processes of the harness: each in a session of its own, its output in a file, ended as a group."""
+"""Starts and ends child processes: each has its own session and log file and is ended with its process group."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from harness.base.secrecy import AWS_VARIABLES
 
 _TAIL_LINES = 30
 _TAIL_BYTES = 64_000
-# A child that was sent SIGKILL is gone at once, save when it hangs in the kernel.
+# SIGKILL ends a child at once unless it hangs in the kernel.
 _KILL_WAIT_S = 5.0
 _POLL_S = 0.02
-_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+_PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start, where, and with what."""
+    """A command to start: its arguments, folder, environment and log file."""
 
     name: str
     argv: Sequence[str]
@@ -41,7 +41,7 @@ class Launch:
 
 
 def start(launch: Launch) -> subprocess.Popen[bytes]:
-    """Return the started process; UsageError when its program is not there. Ctrl-C of the terminal misses it."""
+    """Return the started process. UsageError when the program is missing. Ctrl-C in the terminal does not reach it."""
     launch.log.parent.mkdir(parents=True, exist_ok=True)
     with launch.log.open("wb") as log, _on_cpus(launch.cpu_count, launch.name):
         try:
@@ -62,9 +62,9 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
 
 
 def _ending_with_us() -> Callable[[], None] | None:
-    """Return what a child does first, so that Linux asks it to end when we are killed and our guardian with us.
+    """Return a function that makes Linux send the child SIGTERM when the harness and its guardian are killed.
 
-    The kernel watches the thread that started the child: only the main one lives as long as we do.
+    The kernel watches the thread that started the child, so only the main thread can use this.
     """
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return None
@@ -79,12 +79,12 @@ def _ending_with_us() -> Callable[[], None] | None:
 
 
 def inherited() -> dict[str, str]:
-    """Return our environment without the keys to AWS: those are for our own uploads, and no log can have them then."""
+    """Return our environment without the AWS keys: only our own uploads need them, and no log can contain them."""
     return {name: value for name, value in os.environ.items() if name not in AWS_VARIABLES}
 
 
 def run(launch: Launch) -> int:
-    """Return the exit code of the command, run to its end; it is ended with its group when we are interrupted."""
+    """Run the command and return its exit code. When we are interrupted, end its process group."""
     process = start(launch)
     try:
         return process.wait()
@@ -93,32 +93,32 @@ def run(launch: Launch) -> int:
 
 
 def run_or_fail(launch: Launch) -> None:
-    """Run the command to its end; StartError with the tail of its log when its exit code is not 0."""
+    """Run the command. StartError with the tail of its log when the exit code is not 0."""
     code = run(launch)
     if code:
         raise StartError(
             f"{launch.name}: {Path(launch.argv[0]).name} ended with code {code}",
-            f"see its log, {launch.log}",
+            f"see {launch.log}",
             tail_of(launch.log),
         )
 
 
 def stop(process: subprocess.Popen[bytes], deadline_s: float) -> None:
-    """End the process and its group: SIGTERM, SIGKILL after `deadline_s`. Does nothing to one that was seen to end."""
+    """End the process and its group: SIGTERM, then SIGKILL after `deadline_s`. No effect on one that has ended."""
     if process.returncode is not None:
         return
     _signal_group(process.pid, signal.SIGTERM)
     until_s = time.monotonic() + deadline_s
     while not _has_ended(process.pid) and time.monotonic() < until_s:
         time.sleep(_POLL_S)
-    # The ended leader is reaped only now: until then its number cannot become that of somebody else's group.
+    # Reap the ended leader only now: until then no other process group can get its number.
     _signal_group(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=_KILL_WAIT_S)
 
 
 def tail_of(*logs: Path) -> str:
-    """Return the last lines of the logs, each under its name; of logs that are missing or empty, nothing."""
+    """Return the last lines of each log under its name; missing and empty logs are left out."""
     parts = []
     for log in logs:
         with contextlib.suppress(OSError), log.open("rb") as file:
@@ -143,19 +143,21 @@ def _signal_group(group: int, number: signal.Signals) -> None:
 
 @contextlib.contextmanager
 def _on_cpus(count: int, name: str) -> Iterator[None]:
-    """Have the children that are started within run on `count` CPUs (0: on all).
+    """Run the children started within the block on `count` CPUs (0: all).
 
-    The calling thread is moved there and back, and a child inherits its place: so a JVM, which counts its CPUs first
-    of all, finds the right number. Of the CPUs we may use, the last are taken.
+    A child inherits the CPU affinity of the calling thread, which is restored afterwards. A JVM counts its CPUs at
+    start, so it sees the right number. The last of the CPUs available to us are used.
     """
     if count == 0:
         yield
         return
     if not hasattr(os, "sched_setaffinity"):
-        raise UsageError(f"{name}: cpus = {count}, and this operating system cannot pin", "set cpus = 0 (all)")
+        raise UsageError(
+            f"{name}: cpus = {count}, but this operating system cannot pin processes", "set cpus = 0 (all)"
+        )
     allowed = os.sched_getaffinity(0)
     if count > len(allowed):
-        raise UsageError(f"{name}: cpus = {count}, and there are {len(allowed)} to use", "set cpus = 0 (all)")
+        raise UsageError(f"{name}: cpus = {count}, but only {len(allowed)} are available", "set cpus = 0 (all)")
     os.sched_setaffinity(0, sorted(allowed)[-count:])
     try:
         yield

@@ -1,7 +1,7 @@
-"""What is a secret by its name, and texts without the secrets in them.
+"""Recognises secrets by their names and removes them from texts.
 
-What stands in this project for all to see is none: a default in a JMX, and the [embedded] values of a plan, which are
-those of a system started here.
+Values that are public in this project are not secrets: defaults in a JMX, and the [embedded] values of a plan, which
+belong to a system started here.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from urllib.parse import unquote
 
 from harness.base.spellings import LEAST_LENGTH, MASK, Spellings
 
-# Where boto3 finds its keys.
+# The variables in which boto3 looks for its keys.
 AWS_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SECRET_WORDS = frozenset(
     ("password", "passwd", "pwd", "passphrase", "secret", "token", "credential", "credentials", "apikey", "accesskey")
 )
-# Names in one word: PGPASSWORD, sslpassword, accesstoken.
+# Endings of one-word names: PGPASSWORD, sslpassword, accesstoken.
 _SECRET_ENDS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey")
-# A name that ends in one of these says something about a secret: token_url, password_file.
+# A name with one of these endings describes a secret but is not one: token_url, password_file.
 _ABOUT_IT = frozenset((
     "url", "uri", "path", "file", "name", "user", "username", "id", "type", "length", "count", "size", "limit",
     "header",
 ))  # fmt: skip
 _SECRET_HEADER = re.compile(r"(?:proxy-)?authorization|(?:set-)?cookie2?|x-(?:[\w-]+-)?auth(?:-[\w-]+)?", re.IGNORECASE)
-# Words of JSON, of JTLs and of any log: masked, they would break what holds them.
+# Words that occur in JSON, JTLs and logs. Masking them would break those files.
 _COMMON_WORDS = frozenset(("true", "false", "null", "none", "undefined"))
 _NAME = r"([A-Za-z][\w.-]*)"
-# A value goes on to a separator behind which another name follows, or to what cannot be in a bare value.
+# A value ends at a separator followed by another name, or at a character that a bare value cannot contain.
 _PAIR = re.compile(
     _NAME + r"""["']?\s*[=:]\s*["']?((?:(?![&;,]\s*["']?[A-Za-z][\w.-]*["']?\s*[=:])[^\s"'<>{}$])+)""",
 )
@@ -48,7 +48,7 @@ _USER_INFO = re.compile(r"""://[^\s/"'@:<>{}$]*:([^\s/"'<>{}$]+)@""")
 _ORACLE = re.compile(r"""jdbc:oracle:\w+:[^\s/"'@]+/([^\s"'@${}]+)@""")
 _SCHEME = re.compile(r"\b(?:Bearer|Basic|Token)\s+([A-Za-z0-9+/._~-]{8,}={0,2})")
 _SCHEMES = ("bearer", "basic", "digest", "token")
-# A variable, or a text that a script puts together.
+# A variable, or a text that a script concatenates.
 _VARIABLE = re.compile(r"""\$\w+|.*(?:\$\{|["']\s*\+).*""", re.DOTALL)
 _PROPERTY_LINE = re.compile(r"\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.*?)\s*$")
 _LEAST_COOKIE_LENGTH = 8
@@ -56,8 +56,8 @@ _BACKSLASHED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def says_secret(name: str) -> bool:
-    """Return whether a name is that of a secret: db_password, apiSecret, X-Okapi-Token, apiKey; not a mere key."""
+def is_secret_name(name: str) -> bool:
+    """Return whether a name is that of a secret: db_password, apiSecret, X-Okapi-Token, apiKey; "key" alone is not."""
     words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in _ABOUT_IT:
         return False
@@ -66,40 +66,40 @@ def says_secret(name: str) -> bool:
 
 
 def is_common_word(value: str) -> bool:
-    """Return whether a value is a word of JSON or of every JTL, which cannot be masked: true, null."""
+    """Return whether a value is a word of JSON or of every JTL (true, null), which cannot be masked."""
     return value.lower() in _COMMON_WORDS
 
 
 def secrets_in(text: str) -> tuple[str, ...]:
-    """Return the values in a text of settings, a URL or a body that follow the name of a secret.
+    """Return the secret values in settings, a URL or a request body, recognised by the name before them.
 
-    …apiKey=value, "password": "value", <password>value</password>, and what `secrets_in_code` finds.
+    Finds …apiKey=value, "password": "value", <password>value</password>, and what `secrets_in_code` finds.
     """
     pairs = [*_property_lines(text), *_PAIR.findall(text), *_ELEMENT.findall(text)]
-    return _known((*(value for name, value in pairs if says_secret(name)), *_in_code(text)))
+    return _known((*(value for name, value in pairs if is_secret_name(name)), *_in_code(text)))
 
 
 def secrets_in_code(text: str) -> tuple[str, ...]:
-    """Return the values in a script that follow the name of a secret as a quoted text, and those within URLs."""
+    """Return the secret values in a script: quoted texts after the name of a secret, and those within URLs."""
     return _known(_in_code(text))
 
 
 def secrets_of_header(name: str, value: str) -> tuple[str, ...]:
-    """Return the secrets of a request's header: of basic authentication its base64 and the password in it."""
+    """Return the secrets of a request header; for basic authentication the base64 text and the password in it."""
     if "cookie" in name.lower() and _SECRET_HEADER.fullmatch(name):
         cookies = [part.strip().partition("=") for part in value.split(";")]
-        return _known([value] + [v for n, _, v in cookies if says_secret(n) or len(v) >= _LEAST_COOKIE_LENGTH])
-    if "authorization" in name.lower() and _SECRET_HEADER.fullmatch(name):  # its first word is the scheme
+        return _known([value] + [v for n, _, v in cookies if is_secret_name(n) or len(v) >= _LEAST_COOKIE_LENGTH])
+    if "authorization" in name.lower() and _SECRET_HEADER.fullmatch(name):  # the first word is the scheme
         rest = value.strip().rpartition(" ")[2]
         return () if rest.lower() in _SCHEMES else _known([rest, *_password_of_basic(rest)])
-    return _known([value] if says_secret(name) or _SECRET_HEADER.fullmatch(name) else secrets_in(value))
+    return _known([value] if is_secret_name(name) or _SECRET_HEADER.fullmatch(name) else secrets_in(value))
 
 
 def _in_code(text: str) -> Iterator[str]:
     for name, double, single in (found for expression in _QUOTED for found in expression.findall(text)):
-        if says_secret(name) or _SECRET_HEADER.fullmatch(name):
+        if is_secret_name(name) or _SECRET_HEADER.fullmatch(name):
             yield from secrets_of_header(name, double or single)
-    yield from (value for name, value in _QUERY.findall(text) if says_secret(name))
+    yield from (value for name, value in _QUERY.findall(text) if is_secret_name(name))
     yield from _USER_INFO.findall(text)
     yield from _ORACLE.findall(text)
     for value in _SCHEME.findall(text):
@@ -107,14 +107,14 @@ def _in_code(text: str) -> Iterator[str]:
 
 
 def _property_lines(text: str) -> list[tuple[str, str]]:
-    """Return name and value of each line of a properties file, where a value goes on to the end of its line."""
+    """Return name and value of each line of a properties file, where a value extends to the end of its line."""
     lines = [line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#!"]
     found = [match.groups() for line in lines if (match := _PROPERTY_LINE.match(line))]
     return [(name, value) for name, value in found] if len(found) == len(lines) > 1 else []
 
 
 def _password_of_basic(value: str) -> list[str]:
-    """Return the password in `user:password` in base64; nothing when it is something else."""
+    """Return the password in base64-encoded `user:password`; nothing for other values."""
     try:
         user, colon, password = base64.b64decode(value, validate=True).decode().partition(":")
     except ValueError:
@@ -123,7 +123,7 @@ def _password_of_basic(value: str) -> list[str]:
 
 
 def _known(values: Iterable[str]) -> tuple[str, ...]:
-    """Return each value once, plain as well where it is escaped; without variables, which are no values."""
+    """Return each value once, both as written and unescaped; variables such as ${x} are left out."""
     found = (spelling for value in values if not _VARIABLE.fullmatch(value) for spelling in _plain(value))
     return tuple(dict.fromkeys(value for value in found if value))
 
@@ -137,13 +137,13 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def masked(text: str, values: Iterable[str]) -> str:
-    """Return the text with ••• in the place of every one of the values, however it is spelt."""
+    """Return the text with ••• in place of every value, in any spelling."""
     data = text.encode("utf-8", errors="surrogatepass")
     return Spellings(values).masked(data).decode("utf-8", errors="surrogatepass")
 
 
 def masked_table(table: Mapping[str, Any], names: Iterable[str], values: Iterable[str]) -> dict[str, Any]:
-    """Return the table with ••• for each of `names`, and in its texts in the place of the values."""
+    """Return the table with ••• for each of `names` and in place of the values in its texts."""
     hidden, values = frozenset(names), tuple(values)
     return {
         name: MASK if name in hidden else masked(value, values) if isinstance(value, str) else value
@@ -152,12 +152,12 @@ def masked_table(table: Mapping[str, Any], names: Iterable[str], values: Iterabl
 
 
 def secret_values(pairs: Iterable[tuple[str, object]]) -> tuple[str, ...]:
-    """Return the secrets in pairs of name and value that are long enough to be masked.
+    """Return the secrets in pairs of name and value that are long enough to mask.
 
-    A value is one by its name; and in a text of several settings each is one that has such a name.
+    A value is a secret by its own name. In a text with several settings, each value with a secret name is one.
     """
     found: list[str] = []
     for name, value in pairs:
         if isinstance(value, str):
-            found += _plain(value) if says_secret(name) else secrets_in(value)
+            found += _plain(value) if is_secret_name(name) else secrets_in(value)
     return tuple(dict.fromkeys(v for v in found if len(v) >= LEAST_LENGTH and not is_common_word(v)))

@@ -1,4 +1,4 @@
-"""The secrets of a run: where they come from, and that none of them is kept."""
+"""Finds the secrets of a run and removes them from the files that the run stores."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ from harness.base.secrecy import AWS_VARIABLES, is_common_word
 from harness.base.spellings import LEAST_LENGTH, Spellings
 
 FILE_NAME = "secrets.toml"
-# Tells the keys of AWS, of 16 characters and more, from those of test servers ("test"), which stand in any log.
+# Distinguishes AWS keys (16 characters or more) from those of test servers ("test"), which appear in any log.
 _LEAST_AWS_LENGTH = 16
-# A file with a NUL byte within these first ones is no text.
+# A file with a NUL byte within this many first bytes is binary.
 _HEAD_BYTES = 8192
-# XML and JSON up to this size are masked as such.
+# Larger XML and JSON files are masked line by line.
 _WHOLE_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _TABLES = (".jtl", ".csv")
 
 
 def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> dict[str, str]:
-    """Return the values by name: those `given`, else of environment variables, else of secrets.toml in `home`.
+    """Return the secrets by name: from `given`, else from environment variables, else from secrets.toml in `home`.
 
-    UsageError names those that are nowhere, and those too short to be masked.
+    The UsageError names missing values and values too short to mask.
     """
     path = home / FILE_NAME
-    kept = load_toml(path, "the file of secrets", path.stem) if path.is_file() else {}
-    values = {name: given.get(name) or os.environ.get(name) or str(kept.get(name, "")) for name in names}
+    stored = load_toml(path, "the secrets file", path.stem) if path.is_file() else {}
+    values = {name: given.get(name) or os.environ.get(name) or str(stored.get(name, "")) for name in names}
     missing = [name for name, value in values.items() if not value]
     if missing:
         raise UsageError(
             f"the plan needs {', '.join(missing)}",
-            f'set the environment variable, or write {missing[0]} = "…" into {FILE_NAME}, below a line '
-            "format_version = 1; git ignores that file",
+            f'set the environment variable, or write {missing[0]} = "…" into {FILE_NAME} below the line '
+            "format_version = 1; git ignores this file",
         )
     words = [name for name, value in values.items() if is_common_word(value)]
     if words:
         raise UsageError(
-            f"{', '.join(words)}: a word of JSON and of every JTL, and cannot be masked in what a run stores",
-            "use another one",
+            f"{', '.join(words)}: the value is a word of JSON and of every JTL and cannot be masked in the run's files",
+            "use another value",
         )
     short = [name for name, value in values.items() if len(value) < LEAST_LENGTH]
     if short:
         raise UsageError(
-            f"{', '.join(short)}: shorter than {LEAST_LENGTH} characters, and could not be masked in what a run keeps",
-            "use a longer one",
+            f"{', '.join(short)}: shorter than {LEAST_LENGTH} characters, too short to mask in the run's files",
+            "use a longer value",
         )
     return values
 
 
 def environment_secrets() -> tuple[str, ...]:
-    """Return the keys to AWS that stand in our environment: no program that a run starts gets them, see io/child."""
+    """Return the AWS keys in our environment. No program that a run starts gets them: see process.inherited."""
     found = (os.environ.get(name, "") for name in AWS_VARIABLES)
     return tuple(value for value in found if len(value) >= _LEAST_AWS_LENGTH)
 
 
 def mask_secrets(folder: Path, values: Iterable[str], *, but: Path | None = None) -> tuple[str, ...]:
-    """Put ••• in the place of every one of the values in the files of a folder; return the names of those changed.
+    """Replace the values with ••• in the files of a folder; return the names of the changed files.
 
-    In files that are no text as many asterisks take the place of a value, so that the rest keeps its place. Files below
-    `but` are left as they are: whoever still writes them would go on writing into the one that was replaced.
+    In binary files, each value is replaced by asterisks of the same length, so that offsets do not change. Files below
+    `but` are not changed: a process that still writes them would continue to write to the replaced file.
     """
     spellings = Spellings(values)
     changed = []
@@ -86,7 +86,7 @@ def _may_hold(path: Path, spellings: Spellings) -> bool:
 
 
 def _rewrite(path: Path, spellings: Spellings) -> bool:
-    """Mask the values in a file; return whether it held any."""
+    """Mask the values in a file; return whether it contained any."""
     draft = path.with_name(f".{path.name}.masked")
     is_changed, is_binary = False, _is_binary(path)
     with path.open("rb") as stream, draft.open("wb") as out:
@@ -103,7 +103,7 @@ def _rewrite(path: Path, spellings: Spellings) -> bool:
 
 
 def _chunks(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Yield a file whole as long as it is not too large for that, else many lines at a time."""
+    """Yield a small file whole, and a large one in chunks of whole lines."""
     if path.stat().st_size <= _WHOLE_BYTES:
         yield stream.read()
         return

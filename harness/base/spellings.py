@@ -1,4 +1,4 @@
-"""Regular expressions that find a secret in whatever way a program writes it: XML, JSON, URL, CSV, Java, base64."""
+"""Finds a secret in every spelling in which programs write it: XML, JSON, URL, CSV, Java, base64."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MASK = "•••"
 LEAST_LENGTH = 4
 _XML_NAMES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _JSON_NAMES = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-# How \\, %, & and ; are written within an escape that was escaped again. Each begins with a literal: see `_sequence`.
-# Few repetitions, so that no text takes long.
+# Spellings of \\, %, & and ; within an escape that was escaped again. Each begins with a literal: see `_sequence`.
+# The number of repetitions is small so that the search is fast on any text.
 _BACKSLASH = rb"\\\\{0,7}"
 _PERCENT = rb"%(?:25){0,3}"
 _BACKSLASHES = (_BACKSLASH, _PERCENT + rb"5[cC](?:%(?:25){0,3}5[cC]){0,7}")
@@ -24,11 +24,11 @@ _AMPERSANDS = (rb"&(?:amp;){0,3}", _PERCENT + rb"26(?:amp(?:;|%(?:25){0,3}3[bB])
 _SEMICOLON = rb"(?:;|%(?:25){0,3}3[bB])"
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _BITS_PER_BYTE, _BITS_PER_LETTER = 8, 6
-# Bytes of unknown text before the secret within a group of three that base64 writes as four letters.
+# Unknown bytes before the secret within a group of three, which base64 writes as four letters.
 _OFFSETS = (0, 1, 2)
 _LINE_END = re.compile("\r\n|\r|\n")
 _PLAIN = re.compile("[A-Za-z0-9]+")
-# Something between & and z, as programs escape only when they must or when they escape all.
+# A character between & and z: programs escape these only when they must, or when they escape everything.
 _ESCAPED_LETTER = re.compile(rb"&(?:amp;)*#|%(?:25)*(?:26|[3-7][0-9A-Fa-f])|\\\\*[ux]")
 
 Mask = Callable[[int], bytes]
@@ -37,18 +37,18 @@ IsKept = Callable[[bytes, int, int], bool]
 
 @dataclass(frozen=True)
 class _Finder:
-    """What finds one line of a secret. `plain` is slow: `may_hold` says whether it is worth its time."""
+    """Finds one line of a secret. `plain` is slow: call `may_hold` first."""
 
     anchor: bytes
     plain: re.Pattern[bytes]
     base64: tuple[tuple[bytes, re.Pattern[bytes]], ...]
 
     def may_hold(self, data: bytes | mmap) -> bool:
-        """Return False for data that holds no spelling of the line: the anchor is in all, unless it is escaped."""
+        """Return False for data without any spelling of the line: every unescaped spelling contains the anchor."""
         return data.find(self.anchor) >= 0 or any(data.find(anchor) >= 0 for anchor, _ in self.base64)
 
     def replaced(self, data: bytes, mask: Mask, is_kept: IsKept) -> bytes:
-        """Return the data with the line masked in each spelling."""
+        """Return the data with every spelling of the line masked."""
         data = _replaced(self.plain, data, mask, is_kept, 0)
         for anchor, expression in self.base64:
             if anchor in data:
@@ -57,12 +57,12 @@ class _Finder:
 
 
 class Spellings:
-    """Finds values in UTF-8 however they are spelt.
+    """Finds values in UTF-8 data in any spelling.
 
     Every character may be written as itself, as a character reference, as a percent escape, as a \\u or \\x escape or
-    behind backslashes, also when that was escaped once more; and the whole value as a part of base64, as in basic
-    authentication. Of a value of several lines, such as a private key, each line counts. A longer value goes before
-    one that it contains. A value of digits is not found in a longer number.
+    after backslashes, also when that was escaped again. The whole value may be part of base64, as in basic
+    authentication. Each line of a multi-line value, such as a private key, is a secret. Longer values are masked before
+    values that they contain. A value of digits is not found within a longer number.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
@@ -73,12 +73,12 @@ class Spellings:
         return bool(self._finders)
 
     def may_be_in(self, data: bytes | mmap) -> bool:
-        """Return False for data, of any size, that holds none of the values."""
+        """Return False for data, of any size, that contains none of the values."""
         is_escaped = bool(self._finders) and _ESCAPED_LETTER.search(data) is not None
         return is_escaped or any(finder.may_hold(data) for finder in self._finders)
 
     def masked(self, data: bytes, mask: Mask = lambda _: MASK.encode(), is_kept: IsKept = lambda *_: False) -> bytes:
-        """Return the data with `mask` of the length in place of every value, but for the places that `is_kept`."""
+        """Return the data with `mask(length)` in place of every value, except where `is_kept` returns True."""
         is_escaped = bool(self._finders) and _ESCAPED_LETTER.search(data) is not None
         for finder in self._finders:
             if is_escaped or finder.may_hold(data):
@@ -91,7 +91,7 @@ def _replaced(expression: re.Pattern[bytes], data: bytes, mask: Mask, is_kept: I
     for match in expression.finditer(data):
         start, end = match.span()
         if extra and start > position and data[start - 1] in _BASE64:
-            start -= extra  # some bits of this letter belong to the secret
+            start -= extra  # this letter contains bits of the secret
         if not is_kept(data, start, end):
             parts += [data[position:start], mask(end - start)]
             position = end
@@ -100,9 +100,9 @@ def _replaced(expression: re.Pattern[bytes], data: bytes, mask: Mask, is_kept: I
 
 @functools.cache
 def _finder(line: str) -> _Finder:
-    # A log in another encoding has ? where a character is not in it. What is left must be enough to tell.
-    is_told_by_ascii = sum(character.isascii() for character in line) >= LEAST_LENGTH
-    first, *others = (_of_character(character, is_told_by_ascii) for character in line)
+    # A log in another encoding contains ? for missing characters. The rest must be enough to recognise the line.
+    is_ascii_enough = sum(character.isascii() for character in line) >= LEAST_LENGTH
+    first, *others = (_of_character(character, is_ascii_enough) for character in line)
     is_number = line.isascii() and line.isdigit()
     if is_number:
         first = tuple(rb"%s(?<![0-9]%s)(?<![0-9][.]%s)" % (one, one, one) if one.isdigit() else one for one in first)
@@ -112,19 +112,19 @@ def _finder(line: str) -> _Finder:
         for offset in _OFFSETS:
             core = _base64_core(data, offset)
             letters = [_of_base64(letter) for letter in core]
-            # The last letter holds bits of what follows.
+            # The last letter contains bits of the following text.
             expression = re.compile(_sequence(letters[0], letters[1:]) + rb"[A-Za-z0-9+/_-]?=?=?")
             in_base64.append((_anchor(core), expression))
     return _Finder(_anchor(line), re.compile(text), tuple(in_base64))
 
 
 def _anchor(text: str) -> bytes:
-    """Return the longest part of a text that nothing escapes: letters and digits."""
+    """Return the longest part of a text that no program escapes: letters and digits."""
     return max(_PLAIN.findall(text), key=len, default="").encode()
 
 
 def _sequence(first: Sequence[bytes], others: Iterable[Sequence[bytes]]) -> bytes:
-    """Return an expression that begins with a set of bytes: the search skips to the next of them."""
+    """Return an expression that begins with a set of bytes: the search jumps to the next of them."""
     tails: dict[bytes, list[bytes]] = {}
     for spelling in first:
         cut = 2 if spelling.startswith(b"\\") else 1
@@ -141,25 +141,25 @@ def _encoded(text: str) -> Iterator[bytes]:
 
 
 def _base64_core(data: bytes, offset: int) -> str:
-    """Return the letters of base64 that depend on `data` alone, where it follows `offset` bytes of something else."""
+    """Return the base64 letters that depend on `data` alone, where it follows `offset` unknown bytes."""
     text = base64.b64encode(b"\0" * offset + data).decode()
     first = -(-offset * _BITS_PER_BYTE // _BITS_PER_LETTER)
     return text[first : (offset + len(data)) * _BITS_PER_BYTE // _BITS_PER_LETTER]
 
 
 def _of_base64(letter: str) -> tuple[bytes, ...]:
-    """Return how a letter of base64 is written: + and / have two more in addresses, and are escaped in others."""
+    """Return the spellings of a base64 letter: + and / have URL-safe forms and may be escaped."""
     if letter.isalnum():
         return (letter.encode(),)
     return (*_of_character(letter), b"-" if letter == "+" else b"_")
 
 
 @functools.cache
-def _of_character(character: str, is_told_by_ascii: bool = False) -> tuple[bytes, ...]:
+def _of_character(character: str, is_ascii_enough: bool = False) -> tuple[bytes, ...]:
     """Return regular expressions for the spellings of one character; each begins with a literal."""
     found, raw = _escapes(character), character.encode("utf-8", errors="surrogatepass")
     is_special = character.isascii() and not character.isalnum()
-    if is_special:  # an escape of Java, JSON or a shell, and that escaped again
+    if is_special:  # escaped for Java, JSON or a shell, possibly twice
         quoted = (b'""', re.escape(raw)) if character == '"' else (re.escape(raw),)  # doubled in a CSV file
         escaped = b"(?:%s)" % b"|".join((*found, *quoted))
         found = [*(backslashes + escaped for backslashes in _BACKSLASHES), *found, *quoted]
@@ -171,7 +171,7 @@ def _of_character(character: str, is_told_by_ascii: bool = False) -> tuple[bytes
         found.append(rb"\+")
     if not is_special:
         found += [re.escape(data) for data in _encoded(character)]
-    if is_told_by_ascii and not character.isascii():
+    if is_ascii_enough and not character.isascii():
         found += [rb"\?", "\ufffd".encode()]
     return tuple(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""Standard input, output and error that never end a measurement: closed, full, or with a reader that has gone.
+"""Keeps closed, full or broken standard streams from ending a measurement.
 
 This module runs before .venv exists: standard library only.
 """
@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 
 class _Output(io.FileIO):
-    """A descriptor for writing. What cannot be written is dropped; `error` is the first reason for it."""
+    """An output descriptor. Data that cannot be written is dropped; `error` is the first reason."""
 
     error: OSError | None = None
     is_reader_gone = False
@@ -25,14 +25,14 @@ class _Output(io.FileIO):
         self._is_terminal = self.isatty()
 
     def write(self, data: Any) -> int:
-        """Write and return how many bytes are done with; waits for room where the descriptor does not block."""
+        """Write and return the number of bytes that are done; wait when a non-blocking descriptor is full."""
         try:
             while (written := super().write(data)) is None:
                 select.select([], [self.fileno()], [])
             return written
         except OSError as error:
             self.error = self.error or error
-            # What a terminal that was closed answers is of a disk an error of the disk.
+            # A closed terminal answers with the error code that a disk uses for a disk error.
             self.is_reader_gone |= error.errno == errno.EPIPE or (error.errno == errno.EIO and self._is_terminal)
             return memoryview(data).nbytes
 
@@ -41,10 +41,10 @@ _outputs: dict[int, _Output] = {}
 
 
 def protect() -> None:
-    """Open closed standard descriptors on /dev/null, and drop from now on what cannot be printed.
+    """Open closed standard descriptors on /dev/null, and drop output that cannot be printed from now on.
 
-    To be called before anything else opens a file: a pipe or log with the number of a standard descriptor would take
-    what is printed. Streams that somebody has replaced stay as they are.
+    Call this before anything else opens a file: a pipe or log that gets the number of a standard descriptor would
+    receive the printed text. Streams that somebody has replaced stay as they are.
     """
     for number in (0, 1, 2):
         try:
@@ -52,7 +52,7 @@ def protect() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it takes the lowest free number
     if sys.stdin is None:
-        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open until the end
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open until the process ends
     if sys.stdout is sys.__stdout__:
         sys.stdout = _protected(1, sys.stdout)
     if sys.stderr is sys.__stderr__:
@@ -60,16 +60,16 @@ def protect() -> None:
 
 
 def output_error() -> OSError | None:
-    """Return why something of standard output could not be written; None when all of it was."""
+    """Return why some standard output could not be written; None when all of it was."""
     if 1 not in _outputs:
         return None
-    with contextlib.suppress(ValueError):  # somebody closed it
+    with contextlib.suppress(ValueError):  # the stream is closed
         sys.stdout.flush()
     return _outputs[1].error
 
 
 def is_reader_gone() -> bool:
-    """Return whether the reader of standard output has gone: head, less, a terminal that was closed."""
+    """Return whether the reader of standard output (head, less, a closed terminal) is gone."""
     return output_error() is not None and _outputs[1].is_reader_gone
 
 

@@ -1,4 +1,4 @@
-"""Reads JSON that may come from anybody: too deep, too large and not finite is refused."""
+"""Reads untrusted JSON: rejects deep nesting and huge or infinite numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 import re
 from typing import Any
 
-# Ours is 12 levels deep at most; what writes it again goes down as many levels as there are.
+# Our files have at most 12 levels. Code that writes them again recurses once per level.
 _DEPTH_MAX = 50
 _WHOLE_MAX = 2**63 - 1
 _WHOLE_DIGITS_MAX = 19
-# Numbers are looked at one by one only where a text has such digits.
+# Numbers are checked one by one only when a text contains this many digits.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SUSPICIOUS = re.compile(rb"[0-9]{20}|[0-9][eE]\+?[0-9]{3}")
 

@@ -1,7 +1,7 @@
-"""Builds what the harness needs, once: .venv from the pinned requirements, the JMeter home from Maven Central.
+"""Builds the harness's tools once: .venv from the pinned requirements, the JMeter home from Maven Central.
 
-This module runs before .venv exists: standard library only. Each thing built carries a stamp, the hash of all that it
-was made from; a later start compares stamps and does nothing else.
+This module runs before .venv exists: standard library only. Each tool has a stamp, the hash of its sources; a later
+start only compares stamps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +25,7 @@ VENV = ROOT / ".venv"
 BUILD = ROOT / "build"
 PYTHON_LEAST = (3, 11)
 JAVA_LEAST = 17
-# JMeter 5.6.3 without its GUI was run on 17, 21 and 25; 26 has no java.applet, which its classes ask for.
+# JMeter 5.6.3 without its GUI was tested on 17, 21 and 25; 26 lacks java.applet, which its classes need.
 JMETER_JAVA_MOST = 25
 JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 MAVEN_LEAST = (3, 6)
@@ -35,16 +34,16 @@ _TAIL_LINES = 15
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 
 
-def enter_venv() -> None:
-    """Make sure that .venv is complete and that this process is its Python; replaces the process when it is not."""
+def enter_venv(script: Path) -> None:
+    """Complete .venv if necessary, and run the script again with its Python if this process is another one."""
     check_python()
     python = ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), *sys.argv])
+        os.execv(python, [str(python), str(script), *sys.argv[1:]])
 
 
 def check_python() -> None:
-    """Raise a UsageError unless this Python is new enough."""
+    """Raise a UsageError when this Python is too old."""
     if sys.version_info < PYTHON_LEAST:
         wanted = ".".join(map(str, PYTHON_LEAST))
         raise UsageError(
@@ -53,28 +52,28 @@ def check_python() -> None:
 
 
 def ensure_venv(*, tests: bool) -> Path:
-    """Return the Python of .venv, built or completed first when its stamp is not that of the requirements."""
+    """Return the Python of .venv; build or update it first when the requirements have changed."""
     files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
     return _ensure_packages(VENV, files)
 
 
 def ensure_bench_venv() -> Path:
-    """Return the Python of an environment of its own with the readers that the bench compares ours with."""
+    """Return the Python of a separate environment with the JTL readers that the benchmark compares ours with."""
     return _ensure_packages(BUILD / "bench-venv", [ROOT / "requirements-bench.txt"])
 
 
 def ensure_otava_venv() -> Path:
-    """Return the Python of a venv of its own with Apache Otava, against which our change points are checked."""
+    """Return the Python of a separate environment with Apache Otava, which checks our change points."""
     return _ensure_packages(BUILD / "otava-venv", [ROOT / "requirements-otava.txt"])
 
 
 def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
-    """Return the Python of an environment with all the requirements; new requirements in the first file rebuild it."""
+    """Return the Python of an environment with all the requirements; a change of the first file rebuilds it."""
     python = venv / "bin" / "python"
     stamps = {path: stamp_of([path]) for path in files}
 
     def missing() -> list[Path]:
-        if not python.exists():  # also when the Python that it was made from is gone
+        if not python.exists():  # also when its base Python is gone
             return list(files)
         return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(venv, path.name), stamp)]
 
@@ -95,20 +94,18 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
 
 
 def ensure_jmeter() -> Path:
-    """Return the JMeter home: JMETER_HOME when it is set, else build/jmeter, assembled first if its stamp is old."""
+    """Return the JMeter home: JMETER_HOME if set, else build/jmeter, which is built when its sources changed."""
     given = os.environ.get("JMETER_HOME")
     if given:
         if not os.access(Path(given) / "bin" / "jmeter", os.X_OK):
-            raise UsageError(
-                f"JMETER_HOME={given}: has no bin/jmeter", "correct it, or unset it to have one built here"
-            )
+            raise UsageError(f"JMETER_HOME={given}: has no bin/jmeter", "correct it, or unset it to build JMeter here")
         return Path(given).resolve()
     source = ROOT / "jmeter"
     scripts = sorted((source / "bin").iterdir())
 
     def assemble(draft: Path) -> None:
         _package(source / "pom.xml", f"-Djmeter.home={draft}", "JMeter and its plugins", "jmeter.log")
-        (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is not there
+        (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is missing
         for script in scripts:
             shutil.copy(script, draft / "bin" / script.name)
 
@@ -116,7 +113,7 @@ def ensure_jmeter() -> Path:
 
 
 def ensure_charts() -> Path:
-    """Return the folder with the site's chart library and its licences, fetched first if their stamp is old."""
+    """Return the folder with the site's chart library and its licences; download them when the sources changed."""
     source = ROOT / "harness" / "site" / "pom.xml"
 
     def assemble(draft: Path) -> None:
@@ -126,7 +123,7 @@ def ensure_charts() -> Path:
 
 
 def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None]) -> Path:
-    """Return the folder of that name in build/; made anew, whole or not at all, unless it has the stamp."""
+    """Return build/`name`; unless it has the stamp, build it again, completely or not at all."""
     home = BUILD / name
     if has_stamp(_stamp_file(home, name), stamp):
         return home
@@ -143,23 +140,25 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None])
 
 
 def _package(pom: Path, where: str, what: str, log_name: str) -> None:
-    """Have Maven put what a pom names where that property says."""
+    """Have Maven install the artifacts of a POM in the folder that the property `where` names."""
     with _step(f"{what} from Maven Central", log_name) as log:
         _run(["mvn", "-B", "-f", str(pom), where, "package"], log, "check the network or Maven's settings")
 
 
 def ensure_counter() -> Path | None:
-    """Return the folder with the classes that count large JTLs, compiled first if their stamp is old.
+    """Return the folder with the classes that count large JTLs, compiled when their sources changed.
 
-    None without a JDK: then the same is done in Python, only slower.
+    Returns None without a JDK: Python then does the same work more slowly.
     """
-    return _compiled("counter", ROOT / "harness" / "metrics" / "java", "the counter of large JTLs", "")
+    return _compiled("counter", ROOT / "harness" / "metrics" / "java", "the counter for large JTLs", "")
 
 
 def ensure_agent() -> Path:
-    """Return the jar of the agent that holds JMeter to the allowed hosts; UsageError without a JDK."""
+    """Return the jar of the agent that restricts JMeter to the allowed hosts. UsageError without a JDK."""
 
     def pack(classes: Path) -> None:
+        import zipfile  # here, because every start would wait for it
+
         manifest = f"Premain-Class: {_AGENT}\nCan-Retransform-Classes: true\nBoot-Class-Path: {_AGENT_JAR}\n"
         with zipfile.ZipFile(classes / _AGENT_JAR, "w") as jar:
             jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\n{manifest}\n")
@@ -167,23 +166,23 @@ def ensure_agent() -> Path:
                 jar.write(path, path.name)
 
     sources = ROOT / "harness" / "run" / "java"
-    classes = _compiled("connections", sources, "the agent that watches JMeter's connections", "", pack)
+    classes = _compiled("connections", sources, "the agent that checks JMeter's connections", "", pack)
     if classes is None:
-        raise UsageError("there is no javac beside Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+        raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
     return classes / _AGENT_JAR
 
 
 def ensure_generators(jmeter_home: Path) -> Path:
-    """Return the folder with the classes that drive many generators; UsageError without a JDK."""
+    """Return the folder with the classes that control remote load generators. UsageError without a JDK."""
     sources = ROOT / "harness" / "run" / "remote" / "java"
-    classes = _compiled("generators", sources, "the program of generators", jmeter_classpath(jmeter_home))
+    classes = _compiled("generators", sources, "the control program of load generators", jmeter_classpath(jmeter_home))
     if classes is None:
-        raise UsageError("there is no javac beside Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+        raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
     return classes
 
 
 def jmeter_classpath(home: Path) -> str:
-    """Return the class path that has all jars of a JMeter home."""
+    """Return the class path with all jars of a JMeter home."""
     return os.pathsep.join(
         map(str, (home / "bin" / "ApacheJMeter.jar", home / "lib" / "*", home / "lib" / "ext" / "*"))
     )
@@ -192,9 +191,9 @@ def jmeter_classpath(home: Path) -> str:
 def _compiled(
     name: str, folder: Path, what: str, classpath: str, finish: Callable[[Path], None] | None = None
 ) -> Path | None:
-    """Return the folder build/<name> with the classes of the sources in `folder`; None when there is no JDK.
+    """Return the folder build/<name> with the compiled sources of `folder`; None without a JDK.
 
-    `finish` makes more of the classes, in their folder.
+    `finish` is called with the folder of the classes after compiling.
     """
     sources = sorted(folder.glob("*.java"))
     classes = BUILD / name
@@ -219,27 +218,27 @@ def _compiled(
 
 
 def java_version() -> str:
-    """Return the version of the Java on JAVA_HOME or PATH; UsageError when it is missing or too old."""
+    """Return the version of the Java in JAVA_HOME or on PATH. UsageError when it is missing or too old."""
     return _checked_java(java_path(), f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)")[1]
 
 
 def java_path() -> str:
-    """Return the command that is Java: of JAVA_HOME when it is set, else the one on PATH."""
+    """Return the path of Java: from JAVA_HOME if set, else the one on PATH."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"
 
 
 def jmeter_java_version() -> str:
-    """Return the version of the Java that runs JMeter; UsageError when it is missing, too old or too new.
+    """Return the version of the Java that runs JMeter. UsageError when it is missing, too old or too new.
 
-    Where JAVA_HOME_FOR_JMETER names it, the other Java is checked as well: systems and the counter run on that one.
+    With JAVA_HOME_FOR_JMETER, the default Java is checked too: it runs the systems and the counter.
     """
     home = os.environ.get(JMETER_JAVA_VARIABLE)
     if home and not os.access(Path(home) / "bin" / "java", os.X_OK):
         raise UsageError(f"{JMETER_JAVA_VARIABLE}={home}: has no bin/java", "correct it, or unset it to use JAVA_HOME")
     todo = (
-        f"install a JDK of Java {JAVA_LEAST} to {JMETER_JAVA_MOST} (openjdk-{JAVA_LEAST}-jdk); where it is not the "
-        f"default one, {JMETER_JAVA_VARIABLE}=/path/to/jdk runs JMeter with it and leaves systems their Java"
+        f"install a JDK of Java {JAVA_LEAST} to {JMETER_JAVA_MOST} (openjdk-{JAVA_LEAST}-jdk); if it is not the "
+        f"default, {JMETER_JAVA_VARIABLE}=/path/to/jdk selects it for JMeter only"
     )
     release, version = _checked_java(jmeter_java_path(), todo)
     if release > JMETER_JAVA_MOST:
@@ -251,13 +250,13 @@ def jmeter_java_version() -> str:
 
 
 def jmeter_java_path() -> str:
-    """Return the Java that runs JMeter and its generators: of JAVA_HOME_FOR_JMETER when it is set, else `java_path`."""
+    """Return the Java for JMeter and its load generators: from JAVA_HOME_FOR_JMETER if set, else `java_path`."""
     home = os.environ.get(JMETER_JAVA_VARIABLE)
     return str(Path(home) / "bin" / "java") if home else java_path()
 
 
 def jmeter_environment() -> dict[str, str]:
-    """Return the variable by which JMeter's start script finds its Java; none when that is the default one."""
+    """Return the environment variable that selects Java for JMeter's start script; empty for the default Java."""
     home = os.environ.get(JMETER_JAVA_VARIABLE)
     return {"JAVA_HOME": home} if home else {}
 
@@ -273,7 +272,7 @@ def _checked_java(java: str, todo: str) -> tuple[int, str]:
 
 
 def check_maven() -> None:
-    """Raise a UsageError unless Maven is there and new enough; it is needed only to build."""
+    """Raise a UsageError when Maven, needed only to build, is missing or too old."""
     todo = f"install Maven {'.'.join(map(str, MAVEN_LEAST))} or newer (maven)"
     text = _version_output(["mvn", "-v"], "Maven", todo)
     match = re.search(r"Apache Maven (\d+)\.(\d+)", text)
@@ -296,7 +295,7 @@ def _stamp_file(folder: Path, name: str) -> Path:
 @contextmanager
 def _step(what: str, log_name: str) -> Iterator[Path]:
     started_s = time.monotonic()
-    _say(f"{what}: once, this can take a minute or two (log: build/{log_name})")
+    _say(f"{what}: one-time set-up, may take two minutes (log: build/{log_name})")
     log = BUILD / log_name
     log.write_bytes(b"")
     yield log
@@ -304,7 +303,7 @@ def _step(what: str, log_name: str) -> Iterator[Path]:
 
 
 def _run(command: Sequence[str], log: Path, todo: str) -> None:
-    """Run a command to its end; it is ended with its whole group when we are interrupted."""
+    """Run a command; end its process group when we are interrupted."""
     with log.open("ab") as out:
         try:
             process = subprocess.Popen(
@@ -325,7 +324,7 @@ def _run(command: Sequence[str], log: Path, todo: str) -> None:
                 process.wait()
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
-        raise StartError(f"set-up failed: {Path(command[0]).name} ended with code {code}", todo, tail)
+        raise StartError(f"set-up failed: {Path(command[0]).name} ended with exit code {code}", todo, tail)
 
 
 def _say(text: str) -> None:

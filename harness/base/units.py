@@ -1,4 +1,4 @@
-"""The only conversions and number formats: text to seconds and counts at input, figures to text at output."""
+"""Converts units and formats numbers: text to seconds and counts on input, metrics to text on output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECONDS_PER = {"h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0, "": 1.0}
 BYTES_PER_KB = 1024
 BYTES_PER_MB = 1024 * 1024
 MS_PER_S = 1000
-# From here on the two decimals of an average would be rounded to 10.00.
+# From here on, two decimals would round an average to 10.00.
 _WHOLE_FROM_MS = 9.995
 
 
@@ -25,7 +25,7 @@ def parse_date(text: str, where: str) -> str:
 
 
 def parse_duration_s(text: str, name: str) -> float:
-    """Return the seconds meant by `90`, `90s`, `2m`, `1h30m`; `name` is what the error calls the value."""
+    """Return the seconds of `90`, `90s`, `2m` or `1h30m`; errors call the value `name`."""
     position, total_s, seen = 0, 0.0, False
     stripped = text.strip()
     while position < len(stripped):
@@ -36,19 +36,19 @@ def parse_duration_s(text: str, name: str) -> float:
         total_s += float(match[1]) * _SECONDS_PER[match[2].lower()]
         position, seen = match.end(), True
     if not seen:
-        raise UsageError(f"{name}={text}: not a length of time", "give seconds or 90s, 2m, 1h30m")
+        raise UsageError(f"{name}={text}: not a duration", "give seconds or 90s, 2m, 1h30m")
     return total_s
 
 
 def parse_whole_number(text: str, name: str, least: int, most: int) -> int:
-    """Return the whole number in `text`; UsageError unless it lies in least..most."""
+    """Return the whole number in `text`. UsageError unless least <= number <= most."""
     if not re.fullmatch(r"[+-]?\d+", text.strip()) or not least <= int(text) <= most:
         raise UsageError(f"{name}={text}: not a whole number from {least} to {most}")
     return int(text)
 
 
 def parse_number(text: str, name: str, above: float, most: float) -> float:
-    """Return the number in `text`; UsageError unless above < number <= most."""
+    """Return the number in `text`. UsageError unless above < number <= most."""
     try:
         number = float(text)
     except ValueError:
@@ -59,15 +59,15 @@ def parse_number(text: str, name: str, above: float, most: float) -> float:
 
 
 def parse_percent_ratio(text: str, name: str) -> float:
-    """Return the ratio that 1% or 0.5 % means; UsageError without the sign, where 1 could mean all."""
+    """Return the ratio of `1%` or `0.5 %`. UsageError without the % sign, because 1 could mean 100 %."""
     number = text.strip().removesuffix("%").strip()
     if not text.strip().endswith("%"):
-        raise UsageError(f"{name}={text}: has no % sign", f"give {name}=1% for one of a hundred")
+        raise UsageError(f"{name}={text}: has no % sign", f"give {name}=1% for one in a hundred")
     return 0.0 if re.fullmatch(r"0+(\.0*)?", number) else parse_number(number, name, 0.0, 100.0) / 100
 
 
 def number_text(value: float) -> str:
-    """Return the shortest text of a number: 25, 0.5 (never 25.0), as JMeter properties and commands want it."""
+    """Return the shortest text of a number, such as 25 or 0.5 (never 25.0), for JMeter properties and commands."""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
@@ -77,7 +77,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a length of time for people: 45 s, 1 min 40 s, 4 h 0 min."""
+    """Return a duration for people: 45 s, 1 min 40 s, 4 h 0 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{number_text(round(seconds, 1))} s"
@@ -99,14 +99,14 @@ def percent_text(ratio: float | None, decimals: int = 2) -> str:
 
 
 def ms_text(value_ms: float | None, decimals: int = 0) -> str:
-    """Return milliseconds, whole ones by default; half a millisecond rounds to the even neighbour."""
+    """Return milliseconds, without decimals by default; half a millisecond rounds to the even neighbour."""
     return "" if value_ms is None else f"{value_ms:.{decimals}f}"
 
 
 def average_text(value_ms: float | None) -> str:
-    """Return an average in milliseconds: below 10 ms with two decimals, three significant digits; else a whole number.
+    """Return an average in ms: two decimals below 10 ms (three significant digits), else a whole number.
 
-    Response times are whole milliseconds, so only what is calculated of them has decimals.
+    Response times are whole milliseconds; only computed values have decimals.
     """
     decimals = 2 if value_ms is not None and abs(value_ms) < _WHOLE_FROM_MS else 0
     return ms_text(value_ms, decimals)
@@ -123,5 +123,5 @@ def kb_text(byte_rate_per_s: float | None) -> str:
 
 
 def mb_text(size_bytes: float | None, decimals: int = 0) -> str:
-    """Return bytes as MB (1 MB = 1024 * 1024 bytes), whole ones by default."""
+    """Return bytes as MB (1 MB = 1024 * 1024 bytes), without decimals by default."""
     return "" if size_bytes is None else f"{size_bytes / BYTES_PER_MB:.{decimals}f}"

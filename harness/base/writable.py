@@ -1,4 +1,4 @@
-"""A folder that cannot be written is wrong use, and one line."""
+"""Turns a folder that cannot be written into a one-line error."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 
-TODO = "give yourself the right to write, or name another place"
+TODO = "give yourself write permission, or choose another folder"
 
 
 @contextmanager
 def writing_into(folder: Path) -> Iterator[None]:
-    """Turn the system's refusal to write into `folder` into a UsageError; that a name is taken is none."""
+    """Turn an OSError while writing to `folder` into a UsageError; an existing file name is no such error."""
     try:
         yield
     except FileExistsError:
         if folder.is_dir():
             raise
-        raise UsageError(f"{_shown(folder)} is no folder", "move that file away") from None
+        raise UsageError(f"{_shown(folder)} is not a folder", "move that file away") from None
     except OSError as error:
         raise UsageError(f"{_shown(folder)} cannot be written ({error.strerror})", TODO) from None
 

@@ -1,37 +1,86 @@
-"""`aggregate.py metrics`: what it takes. What it needs is loaded when it is called."""
+"""`aggregate.py metrics`: fetch CloudWatch metrics for runs."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from harness.base.errors import EXIT_OK
 from harness.base.toolchain import ROOT
+from harness.compare.sources import find_paths, in_plan
+from harness.plan.spec import load_profile
+from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
+from harness.run.directory import SWEEP_NAME, RunDirectory
 
 _EPILOG = """\
 examples:
-  ./aggregate.py metrics killbill-stripe/run-07_1                what the run's profile asks for in its [cloudwatch]
-  ./aggregate.py metrics 'run-07_*'                              several runs; a sweep's report is written again, too:
-  ./aggregate.py metrics folio-checkin/sweep-07
-  ./aggregate.py metrics folio-checkin/run-01_3 --env folio      what env/folio.toml asks for now
+  ./aggregate.py metrics killbill-stripe/run-07_1                the metrics in [cloudwatch] of its profile
+  ./aggregate.py metrics 'run-07_*'                              several runs
+  ./aggregate.py metrics folio-checkin/sweep-07                  the runs of a sweep; its report is written again, too
+  ./aggregate.py metrics folio-checkin/run-01_3 --env folio      the metrics in env/folio.toml
 
-Fetching again fills what CloudWatch had not published yet: it is minutes late. Credentials are found as the AWS CLI
-finds them; they need cloudwatch:GetMetricData. docs/cloudwatch.md says how to set it up, and what the figures are.
+CloudWatch publishes metrics minutes late; fetch again to fill gaps. Credentials are found as the AWS CLI finds them;
+they need cloudwatch:GetMetricData. docs/cloudwatch.md describes the set-up and the metrics.
 
-exit codes: 0 fine; 2 wrong use, no credentials or rights, or a run that asks for nothing; 3 the server fails.
+exit codes: 0 success; 2 wrong use, no credentials or rights, or a run whose profile names no metrics; 3 the server
+failed.
 """
 
 
-def add_metrics(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `metrics` and its options."""
-    metrics = verbs.add_parser(
-        "metrics",
-        help="fetch CPU and memory of services in AWS from CloudWatch, for the reports of runs",
-        description="Fetch what CloudWatch knows of runs, keep it as cloudwatch.csv and write their reports again.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    metrics.add_argument("run", nargs="+", metavar="RUN", help="a run, a pattern of runs, or a sweep")
-    metrics.add_argument("--env", help="profile whose [cloudwatch] to ask for, in place of that of the run's own")
-    metrics.add_argument("--plan", help="the plan of runs that are named without one: run-07_1")
-    metrics.add_argument("--home", type=Path, default=ROOT, help="folder that holds env/ (this one)")
-    metrics.add_argument("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `metrics`."""
+    parser.description = "Fetch CloudWatch metrics for runs, store them as cloudwatch.csv and write the reports again."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("run", nargs="+", metavar="RUN", help="a run, a pattern of runs, or a sweep")
+    option("--env", help="use [cloudwatch] of this profile instead of the run's own")
+    option("--plan", help="plan of runs that are given without one, such as run-07_1")
+    option("--home", type=Path, default=ROOT, help="folder that contains env/ (this one)")
+    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fetch the metrics of the runs, write their reports again and return the exit code.
+
+    A run without CloudWatch metrics is reported, and the other runs are still fetched.
+    """
+    asked = None
+    if options.env:
+        profile = load_profile(options.home / "env", options.env)
+        asked = profile.cloudwatch
+        if asked is None:
+            raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
+    code = EXIT_OK
+    runs, sweeps = _found(in_plan(options.run, options.plan), options.reports)
+    for directory in runs:
+        try:
+            add_cloudwatch(directory, print, asked)
+            print(os.path.relpath(directory.report))
+        except NothingToFetchError as error:
+            code = error.exit_code
+            print(f"aggregate.py: {error}", file=sys.stderr)
+    for report in sweeps:
+        from harness.sweep.sources import write_sweep_report  # here, because only sweeps need SciPy
+
+        write_sweep_report(report)
+        print(os.path.relpath(report))
+    return code
+
+
+def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], list[Path]]:
+    """Return the runs that names ask for, and the reports of the sweeps among the names."""
+    runs: list[Path] = []
+    sweeps: list[Path] = []
+    for name in names:
+        if SWEEP_NAME.fullmatch(Path(name).stem):
+            from harness.sweep.sources import find_sweeps
+
+            for found in find_sweeps([name], reports):
+                runs += [path.with_suffix("") for path in found.run_reports.values()]
+                sweeps += [found.report] if found.report else []
+        else:
+            runs += find_paths([name], reports)
+    return [RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweeps

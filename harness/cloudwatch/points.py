@@ -1,4 +1,4 @@
-"""What CloudWatch answered: kept as cloudwatch.csv, and what a run's figures and charts are made of it."""
+"""Stores CloudWatch's answers as cloudwatch.csv and computes a run's metrics and time series from it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from harness.metrics.window import Window
 COLUMNS = ("time_s", "period_s", "kind", "resource", "metric", "statistic", "value", "status")
 COMPLETE = "Complete"
 SERIES_POINTS_KEPT = 600
-# Whether the periods that are counted lie within the window, or reach beyond it because none lies within.
+# Whether the counted periods are within the window, or extend beyond it because none is within.
 WITHIN, AROUND = "within", "around"
 _DIGITS = 6
 
 
 @dataclass
 class Answers:
-    """Collects the pages of GetMetricData; `messages` are what it said beside the figures."""
+    """Collects the pages of GetMetricData; `messages` are CloudWatch's messages."""
 
     values: dict[str, dict[int, float]] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
 
     def add(self, page: Mapping[str, Any]) -> None:
-        """Take in a page: a query whose points stand on several has the status of the last one."""
+        """Add a page. A query whose points are on several pages has the status of the last one."""
         results = page.get("MetricDataResults", ())
         for result in results:
             self.statuses[result["Id"]] = result.get("StatusCode", "")
@@ -40,7 +40,7 @@ class Answers:
             self.messages += [str(message["Value"]) for message in part.get("Messages", ()) if message.get("Value")]
 
     def to_csv(self, queries: Sequence[Query], span: Span) -> str:
-        """Return cloudwatch.csv: a row per statistic and period of the span, in which what is missing is empty."""
+        """Return cloudwatch.csv: a row per statistic and period of the span; missing values are empty."""
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(COLUMNS)
@@ -57,11 +57,11 @@ class Answers:
 
 @dataclass(frozen=True)
 class CloudMetric:
-    """A metric of a resource; ratios, bytes or a count, as its name says, None where CloudWatch had nothing.
+    """A metric of a resource: ratios, bytes or a count, as its name says; None when CloudWatch had nothing.
 
-    Of `period_count` periods that are counted `point_count` have a value; `missing_last_count` is how many of the last
-    ones have none. `mean` is that of the periods' averages; `minimum` and `maximum` are of single readings, of a
-    service of those of all its tasks. `seconds` and `averages` are the course over the whole run, at most 600 points.
+    `point_count` of the `period_count` counted periods have a value; `missing_last_count` of the last ones have none.
+    `mean` is the mean of the periods' averages; `minimum` and `maximum` are those of single readings, for a service of
+    all its tasks. `seconds` and `averages` are the time series of the whole run, at most 600 points.
     """
 
     kind: str
@@ -79,15 +79,16 @@ class CloudMetric:
 
     @property
     def of(self) -> Resource:
-        """What it is a metric of."""
+        """Return the resource that it belongs to."""
         return Resource(self.kind, self.resource)
 
 
 @dataclass(frozen=True)
 class CloudMetrics:
-    """What CloudWatch says of a run: periods of `period_s` are counted from `from_s` to `to_s`, s after the load began.
+    """The CloudWatch metrics of a run. Counted periods of `period_s` are from `from_s` to `to_s`, s after the load
+    began.
 
-    `fit` says how they lie to the window.
+    `fit` says how the periods fit the window.
     """
 
     period_s: int
@@ -98,26 +99,26 @@ class CloudMetrics:
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """What was watched, in the order in which it was asked for."""
+        """Return the watched resources in the order of the request."""
         return tuple(dict.fromkeys(metric.of for metric in self.metrics))
 
     def metric(self, resource: Resource, name: str) -> CloudMetric | None:
-        """The metric of a resource; None when its kind has no such metric."""
+        """Return the metric of a resource; None when its kind has no such metric."""
         return next((metric for metric in self.metrics if metric.of == resource and metric.metric == name), None)
 
 
 @dataclass
 class _Column:
-    """The rows of one metric of one resource: by period and statistic its values."""
+    """The rows of one metric of one resource: values by period and statistic."""
 
     values: dict[tuple[int, str], float] = field(default_factory=dict)
     is_complete: bool = True
 
 
 def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> CloudMetrics | None:
-    """Return the figures of a cloudwatch.csv for a run whose load began at `origin_s` (s since 1970).
+    """Return the metrics in a cloudwatch.csv of a run whose load began at `origin_s` (s since 1970).
 
-    None when there is no row in it. Rows that cannot be read are left out: they are as good as missing.
+    None without rows. Unreadable rows count as missing.
     """
     columns: dict[tuple[str, str, str], _Column] = {}
     starts_s: set[int] = set()
@@ -145,7 +146,7 @@ def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> Clou
 
 
 def _counted(span: Span, from_s: int, to_s: int) -> tuple[list[int], str]:
-    """Return the periods (their first seconds) that lie within a stretch; when none does, those that overlap it."""
+    """Return the periods (their first seconds) within an interval; if there are none, those that overlap it."""
     within = [start for start in span.starts_s if from_s <= start and start + span.period_s <= to_s]
     if within:
         return within, WITHIN
@@ -162,7 +163,7 @@ def _metric(
     )
     last_known = max((place for place, start in enumerate(counted) if (start, AVERAGE) in values), default=-1)
     course = [(start + span.period_s / 2 - origin_s, values.get((start, AVERAGE))) for start in span.starts_s]
-    # A period whose middle lies beyond the load would make the chart longer than the others of the run.
+    # A period whose middle is after the load would make the chart longer than the run's other charts.
     seconds, shown = _thinned([(at, value) for at, value in course if 0 <= at <= run_s])
     return CloudMetric(
         *key,
@@ -179,7 +180,7 @@ def _metric(
 
 
 def _thinned(points: Sequence[tuple[float, float | None]]) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """Return seconds and values of at most SERIES_POINTS_KEPT points: of more, means of neighbours."""
+    """Return seconds and values of at most SERIES_POINTS_KEPT points; of more points, means of neighbours."""
     size = math.ceil(len(points) / SERIES_POINTS_KEPT) if points else 1
     seconds: list[float] = []
     values: list[float | None] = []

@@ -1,7 +1,7 @@
-"""What a profile asks CloudWatch for: services, databases and machines, their metrics, and the queries of a run.
+"""Defines the CloudWatch queries of a profile: services, databases and machines, and their metrics.
 
-The limits are those of GetMetricData (API reference of CloudWatch, 2010-08-01): 500 queries and 100,800 data points a
-call; periods shorter than a minute are there for 3 hours, of one minute for 15 days, of five minutes for 63 days.
+The limits are those of GetMetricData (CloudWatch API reference, 2010-08-01): 500 queries and 100,800 data points per
+call. Periods below one minute are available for 3 hours, one minute for 15 days, five minutes for 63 days.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POINTS_PER_CALL = 100_800
 PERIOD_S = 60
 _SHORT_PERIODS_S = (1, 5, 10, 30)
 _PERIOD_MAX_S = 3600
-# From such an age on (s) CloudWatch has no shorter period than this (s).
+# For data of this age (s), CloudWatch has no shorter period than this (s).
 _KEPT = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
 _PERCENT = 0.01
 _NAMES = {
@@ -38,14 +38,14 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Resource:
-    """What is watched: an ECS service (named cluster/service), an RDS instance or an EC2 instance."""
+    """A watched resource: an ECS service (named cluster/service), an RDS instance or an EC2 instance."""
 
     kind: str
     name: str
 
     @property
     def dimensions(self) -> tuple[tuple[str, str], ...]:
-        """The dimensions by which CloudWatch knows it."""
+        """Return the dimensions that identify it in CloudWatch."""
         if self.kind == ECS:
             cluster, _, service = self.name.partition("/")
             return ("ClusterName", cluster), ("ServiceName", service)
@@ -54,7 +54,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: our name of it, which tells its unit, CloudWatch's names, and what makes its numbers ours."""
+    """A metric: our name, which contains the unit, CloudWatch's names, and the factor from its unit to ours."""
 
     name: str
     namespace: str
@@ -69,13 +69,13 @@ METRICS = {
     ),
     RDS: (
         Metric(CPU, "AWS/RDS", "CPUUtilization", _PERCENT),
-        # Memory in use needs the size of the instance's class, which CloudWatch does not know.
+        # Memory in use would need the size of the instance class, which CloudWatch does not know.
         Metric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
         Metric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
     ),
     EC2: (
         Metric(CPU, "AWS/EC2", "CPUUtilization", _PERCENT),
-        # EC2 itself does not see into a machine: this one is published by the CloudWatch agent on it.
+        # EC2 cannot see memory: the CloudWatch agent on the machine publishes this metric.
         Metric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
     ),
 }
@@ -83,7 +83,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class CloudWatchSpec:
-    """What is watched, and where it is asked for; a region of None is that of boto3's own settings."""
+    """The watched resources and the server; a region of None means that of boto3's settings."""
 
     region: str | None
     endpoint_url: str | None
@@ -93,7 +93,7 @@ class CloudWatchSpec:
 
 @dataclass(frozen=True)
 class Query:
-    """One statistic of one metric of one resource; `id` is what the answer calls it."""
+    """One statistic of one metric of one resource; `id` identifies it in the answer."""
 
     id: str
     resource: Resource
@@ -101,7 +101,7 @@ class Query:
     statistic: str
 
     def to_request(self, period_s: int) -> dict[str, Any]:
-        """Return the query as GetMetricData wants it."""
+        """Return the query in the form of GetMetricData."""
         dimensions = [{"Name": name, "Value": value} for name, value in self.resource.dimensions]
         metric = {
             "Namespace": self.metric.namespace,
@@ -113,7 +113,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Span:
-    """Whole periods, one after the other: `from_s` ≤ t < `to_s`, s since 1970."""
+    """Consecutive whole periods: `from_s` ≤ t < `to_s`, s since 1970."""
 
     from_s: int
     to_s: int
@@ -121,12 +121,12 @@ class Span:
 
     @property
     def starts_s(self) -> range:
-        """The first second of each period."""
+        """Return the first second of each period."""
         return range(self.from_s, self.to_s, self.period_s)
 
 
 def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
-    """Return what a profile's [cloudwatch] asks for; UsageError for what CloudWatch could not know."""
+    """Return the spec of a profile's [cloudwatch]. UsageError for values that CloudWatch cannot have."""
     keys = {"region": str, "endpoint_url": str, "period_s": int, ECS: list, RDS: list, EC2: list}
     check_keys(table, keys, where)
     services = _ecs_names(table.get(ECS, []), f"{where} {ECS}")
@@ -135,9 +135,9 @@ def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
     for resource in resources:
         form, words = _NAMES[resource.kind]
         if not form.fullmatch(resource.name):
-            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is no such name", f"give {words}")
+            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {words}")
         if resources.count(resource) > 1:
-            raise UsageError(f"{where}: {resource.kind} {resource.name} stands there twice", "name each once")
+            raise UsageError(f"{where}: {resource.kind} {resource.name} occurs twice", "name each once")
     if not resources:
         raise UsageError(f"{where}: nothing to watch", f"list services or instances in {ECS}, {RDS} or {EC2}")
     return CloudWatchSpec(
@@ -178,8 +178,8 @@ def _endpoint(url: str | None, where: str) -> str | None:
     except ValueError:
         is_address = False
     if not is_address:
-        # Not repeated: a password may stand in it.
-        raise UsageError(f"{where}: endpoint_url is no address", "give http://host:port, without user and password")
+        # Not repeated in the message: it may contain a password.
+        raise UsageError(f"{where}: endpoint_url is not an address", "give http://host:port, without user and password")
     return url
 
 
@@ -193,19 +193,19 @@ def _period_s(period_s: int, where: str) -> int:
     return period_s
 
 
-def period_kept_s(asked_s: int, age_s: float) -> int:
-    """Return the shortest period (s) that holds the one asked for and that CloudWatch has of data of that age (s)."""
+def period_kept_s(requested_s: int, age_s: float) -> int:
+    """Return the shortest period (s), at least the requested one, that CloudWatch has for data of this age (s)."""
     least_s = next((period_s for age_from_s, period_s in _KEPT if age_s > age_from_s), 1)
-    return asked_s if least_s == 1 else math.ceil(asked_s / least_s) * least_s
+    return requested_s if least_s == 1 else math.ceil(requested_s / least_s) * least_s
 
 
 def whole_periods(from_s: float, to_s: float, period_s: int) -> Span:
-    """Return the periods that hold all of a stretch (s since 1970): its ends are moved outward."""
+    """Return the whole periods that cover an interval (s since 1970)."""
     return Span(math.floor(from_s / period_s) * period_s, math.ceil(to_s / period_s) * period_s, period_s)
 
 
 def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
-    """Return the queries of everything that is watched."""
+    """Return the queries of all watched resources."""
     wanted = [
         (resource, metric, statistic)
         for resource in spec.resources
@@ -216,9 +216,9 @@ def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
 
 
 def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:
-    """Yield the queries of each call: as many as its limits allow.
+    """Yield the queries of each call, within the call's limits.
 
-    One query of more data points than a call may return is a call of its own, and is answered in pages.
+    A query with more data points than a call may return gets its own call and is answered in pages.
     """
     size = max(1, min(QUERIES_PER_CALL, POINTS_PER_CALL // max(1, period_count)))
     for start in range(0, len(queries), size):

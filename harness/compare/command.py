@@ -1,64 +1,266 @@
-"""`aggregate.py compare`: what it takes. What it needs is loaded when it is called."""
+"""`aggregate.py compare`: compare two runs, two groups of runs, or two sweeps."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from harness.base import units
+from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.toolchain import ROOT
+from harness.compare import render as rendered
+from harness.compare.compare import compare
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.render import Compared
+from harness.compare.setup_diff import setup_differences
+from harness.compare.sides import (
+    Found,
+    is_in,
+    name_of,
+    read_side,
+    refuse_doubles,
+    report_side,
+    short_names,
+    with_labels,
+)
+from harness.compare.sources import in_plan
+from harness.metrics.histogram import Histogram
+from harness.metrics.metric import Table, compared_metrics, times_of
+from harness.plan.plan import load_plan
+from harness.plan.thresholds import Thresholds
+from harness.report.charts.distribution import overlaid_chart
+from harness.report.charts.gallery import Picture
+from harness.report.pages import write_page
+from harness.run.directory import SWEEP_NAME, write_whole
+from harness.sweep.analysis import analyse
+from harness.sweep.export import sweeps_json
+from harness.sweep.level_verdicts import compare_levels
+from harness.sweep.pairs import SweepComparison, sentence
+from harness.sweep.sources import FoundSweep, find_sweeps, printed_sweeps, write_sweeps
 
 MARKDOWN, JSON = "markdown", "json"
+_TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
 _EPILOG = """\
 examples:
   ./aggregate.py compare killbill-stripe/run-07_1 killbill-stripe/run-07_2     baseline, contender
   ./aggregate.py compare run-07_1 run-07_2                      when only one plan has runs of these names
-  ./aggregate.py compare --base 'run-07_*' --new 'run-08_*'     two groups of runs: five a side tell, ten are better
-  ./aggregate.py compare old/run-07_1.md samples.jtl.gz         Markdown of any age, JTLs, JSON, in any mixture
+  ./aggregate.py compare --base 'run-07_*' --new 'run-08_*'     groups of runs: five per side suffice, ten are better
+  ./aggregate.py compare old/run-07_1.md samples.jtl.gz         any mix of Markdown reports, JTL files and JSON
   ./aggregate.py compare run-07_1 run-07_2 --threshold p95=20% --threshold errors=1%
   ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
   ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps, level by level
 
-Runs that differ in users, plan or duration are refused, unless --anyway. With a DOUBTFUL run on one side the verdict is
-CANNOT TELL, unless --anyway. The changes that matter are those of
-[compare] in the plan's TOML, else 5 %, of 90 % lines and higher 10 %, of errors half a percent of all samples.
+Without --anyway, runs with another number of users, plan or duration are refused, and a DOUBTFUL run makes the verdict
+CANNOT TELL. Smaller changes than the thresholds are ignored. The thresholds are in [compare] of the plan's TOML file;
+the default is 5 %, for p90 and above 10 %, for errors 0.5 % of all samples.
 
-exit codes: 0 OK, or nothing can be told; 1 regressed, with --sure also when nothing can be told; 2 wrong use;
-3 a run is invalid.
+exit codes: 0 OK or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT TELL; 2 wrong use; 3 a run is INVALID.
 """
 
 
-def add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `compare` and its options."""
-    verb = verbs.add_parser(
-        "compare",
-        help="compare two runs, or two groups of runs",
-        description="Say whether a contender has become worse than a baseline: REGRESSED, OK or CANNOT TELL.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    option = verb.add_argument
-    option("runs", nargs="*", metavar="RUN", help="baseline and contender: runs, JSON, JTLs, Markdown, patterns")
-    option("--base", nargs="+", metavar="RUN", help="the runs of the baseline, in place of the first argument")
-    option("--plan", help="the plan of runs that are named without one: run-07_1")
-    option("--new", nargs="+", metavar="RUN", help="the runs of the contender, in place of the second")
-    judging = verb.add_argument_group("how it is judged")
-    judging.add_argument("--anyway", action="store_true", help="also judge runs that are DOUBTFUL, or differ in load")
-    judging.add_argument("--sure", action="store_true", help="end with 1 also when nothing can be told")
-    judging.add_argument(
-        "--threshold", action="append", default=[], metavar="METRIC=5%",
-        help="the least change that matters of average, p50, p75, p90, p95, p99, throughput or errors; repeatable",
-    )  # fmt: skip
-    judging.add_argument("--alpha", metavar="A", help="the share of false alarms that is accepted (0.05)")
-    judging.add_argument("--label", metavar="REGEX", help="only labels in which it is found; TOTAL is that of all")
-    output = verb.add_argument_group("what is written, and where")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `compare`."""
+    parser.description = "Report whether a contender is slower than a baseline: REGRESSED, OK or CANNOT TELL."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("runs", nargs="*", metavar="RUN", help="baseline and contender: runs, JSON, JTL, Markdown files, patterns")
+    option("--base", nargs="+", metavar="RUN", help="runs of the baseline, instead of the first argument")
+    option("--plan", help="plan of runs that are given without one, such as run-07_1")
+    option("--new", nargs="+", metavar="RUN", help="runs of the contender, instead of the second argument")
+    judging = parser.add_argument_group("verdict options")
+    judging.add_argument("--anyway", action="store_true", help="also judge runs that are DOUBTFUL or differ in load")
+    judging.add_argument("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
+    names = ", ".join(metric.name for metric in compared_metrics())
+    thresholds = f"smallest relevant change of a metric; repeatable; the metrics are {names}"
+    judging.add_argument("--threshold", action="append", default=[], metavar="METRIC=PERCENT", help=thresholds)
+    judging.add_argument("--alpha", metavar="A", help="accepted rate of false alarms (0.05)")
+    judging.add_argument("--label", metavar="REGEX", help="only labels that match; TOTAL remains the total of all")
+    output = parser.add_argument_group("output options")
     output.add_argument("--format", choices=(MARKDOWN, JSON), default=MARKDOWN)
-    output.add_argument("--output", type=Path, metavar="FILE", help="a file; else it is printed. Its notes are kept")
-    output.add_argument(
-        "--save",
-        action="store_true",
-        help="write compare-….md and .json beside the runs' reports and print the verdict alone; runs that stand "
-        "elsewhere are printed",
+    output.add_argument("--output", type=Path, metavar="FILE", help="write this file, and preserve its notes")
+    save = "write compare-….md and .json next to the reports and print the verdict; runs outside --reports are printed"
+    output.add_argument("--save", action="store_true", help=save)
+    output.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder of the runs (reports/)")
+    output.add_argument("--home", type=Path, default=ROOT, help="folder that contains plans/ (this one)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print or write the comparison and return the exit code."""
+    base_names, new_names = (in_plan(names, options.plan) for names in _sides(options))
+    if _are_sweeps([*base_names, *new_names]):
+        return _compare_two_sweeps(options, [*base_names, *new_names])
+    base, new = (read_side(names, options.reports) for names in (base_names, new_names))
+    refuse_doubles(base, new)
+    plans = [found.result.run.plan if found.result.run else found.path.parent.name for found in (*new, *base)]
+    thresholds = _thresholds(options, plans)
+    if options.label is not None:
+        base, new = with_labels(options.label, base, new)
+    before, after = ([found.result for found in side] for side in (base, new))
+    comparison = compare(before, after, thresholds, options.anyway)
+    output = _output(options, base, new)
+    compared = Compared(
+        command=_command(options, base, new),
+        comparison=comparison,
+        base=tuple(report_side(found, output) for found in base),
+        new=tuple(report_side(found, output) for found in new),
+        settings=setup_differences(before, after),
+        thresholds=thresholds,
+        remarks=(f"Only labels in which {options.label} is found are compared; TOTAL is that of all.",)
+        if options.label is not None
+        else (),
     )
-    output.add_argument("--reports", type=Path, default=ROOT / "reports", help="where runs are looked for (reports/)")
-    output.add_argument("--home", type=Path, default=ROOT, help="folder that holds plans/ (this one)")
+    _write(compared, options, output, _picture(base, new, output) if output else None)
+    return _exit_code(comparison.verdict, sure=options.sure)
+
+
+def _exit_code(verdict: str, *, sure: bool) -> int:
+    if verdict == INVALID:
+        return EXIT_INVALID
+    return EXIT_REGRESSED if verdict == REGRESSED or (sure and verdict == CANNOT_TELL) else EXIT_OK
+
+
+def _sides(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    if options.base or options.new:
+        if options.runs or not (options.base and options.new):
+            raise UsageError("compare: --base and --new go together, without other runs", _TWO_SIDES)
+        return options.base, options.new
+    if len(options.runs) != 2:
+        raise UsageError(f"compare: {len(options.runs)} arguments instead of two", _TWO_SIDES)
+    return [options.runs[0]], [options.runs[1]]
+
+
+def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds:
+    """Return the thresholds: those of the first plan that exists, changed by the options."""
+    thresholds = Thresholds()
+    for plan in plans:
+        if (options.home / "plans" / f"{plan}.toml").is_file():
+            thresholds = load_plan(options.home / "plans", plan).thresholds
+            break
+    for text in options.threshold:
+        thresholds = thresholds.with_option(text)
+    if options.alpha is not None:
+        thresholds = replace(thresholds, alpha=units.parse_number(options.alpha, "--alpha", 0.0, 1.0))
+    return thresholds
+
+
+def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Found]) -> Path | None:
+    """Return the file to write; None to print.
+
+    --save writes into the contender's plan, or else the baseline's, and prints when neither is in the reports folder.
+    """
+    if options.output is not None:
+        output: Path = options.output
+        if not output.parent.is_dir():
+            raise UsageError(f"{output}: its folder is not there", "make it, or name another")
+        return output
+    plan = next((found.path.parent for found in (*new, *base) if is_in(found.path, options.reports)), None)
+    if plan is None or not options.save:
+        return None
+    return plan / f"compare-{short_names(base, plan)}-{short_names(new, plan)}.md"
+
+
+def _command(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Found]) -> str:
+    """Return the command that makes the same comparison again."""
+    names = [[name_of(found, options.reports) for found in side] for side in (base, new)]
+    is_pair = len(base) == len(new) == 1
+    words = [*names[0], *names[1]] if is_pair else ["--base", *names[0], "--new", *names[1]]
+    words += _judging_options(options)
+    if options.label is not None:
+        words += ["--label", options.label]
+    return shlex.join(["./aggregate.py", "compare", *words])
+
+
+def _picture(base: Sequence[Found], new: Sequence[Found], output: Path) -> Picture | None:
+    """Return the chart of the response time distributions; None when a side has no samples."""
+    names, sides = [], []
+    for side, role in ((base, "baseline"), (new, "contender")):
+        totals = [found.result.total for found in side]
+        histograms = [total.histogram for total in totals if total and total.histogram]
+        if not histograms or len(histograms) < len(side):
+            return None
+        together = Histogram()
+        for histogram in histograms:
+            together.merge(histogram.counts)
+        names.append(f"{role}: {side[0].result.name}" + (f" and {len(side) - 1} more" if len(side) > 1 else ""))
+        sides.append(together.counts)
+    title = "Distribution of response times"
+    chart = overlaid_chart(title, (names[0], sides[0]), (names[1], sides[1]))
+    return Picture(output.with_suffix(".svg").name, chart)
+
+
+def _write(compared: Compared, options: argparse.Namespace, output: Path | None, picture: Picture | None) -> None:
+    data = json.dumps(rendered.to_json(compared), indent=1, ensure_ascii=False) + "\n"
+    if output is None:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        print(data if options.format == JSON else rendered.report(compared, ""), end="")
+        return
+    if options.format == MARKDOWN:
+        chart = output.with_suffix(".svg")
+        if picture:
+            write_whole(chart, picture.svg)
+        else:
+            chart.unlink(missing_ok=True)  # of an earlier comparison
+        write_page(output, lambda notes: rendered.report(compared, notes, picture))
+    if options.format == JSON or options.save:
+        write_whole(output.with_suffix(".json") if options.save else output, data)
+    print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
+
+
+def _are_sweeps(names: Sequence[str]) -> bool:
+    """Return whether two names are those of sweeps; UsageError for a sweep together with anything else."""
+    sweeps = [name for name in names if SWEEP_NAME.fullmatch(Path(name).name.removesuffix(".json").removesuffix(".md"))]
+    if sweeps and (len(sweeps) != 2 or len(names) != 2):
+        raise UsageError(f"compare: {sweeps[0]} is a sweep", "compare it with one other sweep, level by level")
+    return bool(sweeps)
+
+
+def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> int:
+    """Print or write the comparison of two sweeps and return the exit code."""
+    found = find_sweeps(names, options.reports)
+    base, new = found
+    thresholds = _thresholds(options, [new.sweep.record.plan if new.sweep.record else ""])
+    comparison = compare_levels(base, new, thresholds, anyway=options.anyway)
+    analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
+    command = shlex.join(["./aggregate.py", "compare", base.sweep.name, new.sweep.name, *_judging_options(options)])
+    output: Path | None = options.output
+    if output is None and options.save and new.report is not None:
+        output = new.report.with_name(f"compare-{_short_sweep_name(base, new)}-{new.report.stem}.md")
+    if options.format == JSON:
+        print(sweeps_json([one.sweep for one in found], analyses, [comparison]), end="")
+    elif output is None:
+        print(printed_sweeps(found, analyses, [comparison], command), end="")
+    else:
+        write_sweeps(found, analyses, [comparison], output, command)
+        print("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))
+    return _exit_code(comparison.verdict, sure=options.sure)
+
+
+def _judging_options(options: argparse.Namespace) -> list[str]:
+    """Return the verdict options as words of a command line."""
+    words = ["--anyway"] * options.anyway
+    for text in options.threshold:
+        words += ["--threshold", text]
+    return words + (["--alpha", options.alpha] if options.alpha is not None else [])
+
+
+def _short_sweep_name(base: FoundSweep, new: FoundSweep) -> str:
+    """Return the baseline's name for a file's name, with its plan when that is another plan."""
+    assert base.report is not None and new.report is not None
+    folder = base.report.parent
+    return base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
+
+
+def _sweep_lines(comparison: SweepComparison) -> list[str]:
+    keys = [metric.key for metric in times_of(Table.BRIEF)]
+    lines = [sentence(comparison, figure) for figure in comparison.figures if figure.figure in keys]
+    levels = (f"{units.plural(level.users, 'user')}: {level.verdict}" for level in comparison.verdicts)
+    return [f"{comparison.verdict}: {comparison.reason}", *lines, *levels]

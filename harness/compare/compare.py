@@ -15,15 +15,11 @@ from harness.compare import planning
 from harness.compare.comparable import check_sides, comparison_warnings, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.comparison import (
     CANNOT_TELL,
-    ERRORS,
     IMPROVED,
     INVALID,
-    METRICS,
     OK,
-    PERCENTILES,
     REGRESSED,
     RUNS,
-    THROUGHPUT,
     Comparison,
     LabelComparison,
     MetricComparison,
@@ -32,6 +28,7 @@ from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, l
 from harness.compare.result import RunResult
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import Metric, compared_metrics
 from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
 
@@ -92,12 +89,6 @@ def compare(
     )
 
 
-def metric_title(metric: str) -> str:
-    """Return what a metric is called in a sentence: average, median, 90 %, req/s, errors."""
-    titles = {"50": "median", THROUGHPUT: "req/s"}
-    return titles.get(metric, f"{metric} %" if metric in PERCENTILES else metric)
-
-
 def _of_labels(
     base: Sequence[RunResult], new: Sequence[RunResult], base_labels: Sequence[str], new_labels: Sequence[str]
 ) -> list[str]:
@@ -135,7 +126,7 @@ def _judged(
     """
     rows = [find(base, new, label) for label in labels]
     columns = []
-    for place in range(len(METRICS)):
+    for place in range(len(compared_metrics())):
         column = [row[place] for row in rows]
         tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
         adjusted = iter(ranks.adjusted_p_values(tested))
@@ -175,7 +166,7 @@ def _metric(
     """Return a metric judged; `tested_count` is over how many labels its p-value was adjusted."""
     base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
     # Where a step of the clock is more than half of the threshold no number of runs can say that it was kept.
-    is_coarse = finding.metric in PERCENTILES and base is not None and base * threshold / 2 < CLOCK_STEP_MS
+    is_coarse = finding.metric.percentile is not None and base is not None and base * threshold / 2 < CLOCK_STEP_MS
     found = MetricComparison(
         metric=finding.metric,
         base=base,
@@ -193,7 +184,7 @@ def _metric(
         reason=finding.reason,
         decides=finding.decides and not is_coarse,
     )
-    if unjudged and (finding.metric != ERRORS or unjudged == _DOUBTFUL_RUN):
+    if unjudged and (not finding.metric.is_share or unjudged == _DOUBTFUL_RUN):
         return replace(found, reason=f"not judged: {unjudged}")
     if shift is None:
         least = planning.least_runs(tested_count, thresholds.alpha)
@@ -221,12 +212,12 @@ def _metric(
     return replace(found, reason=reason, further_runs=further_runs)
 
 
-def _verdict(metric: str, shift: Shift, adjusted: float, threshold: float, alpha: float) -> tuple[str, str]:
+def _verdict(metric: Metric, shift: Shift, adjusted: float, threshold: float, alpha: float) -> tuple[str, str]:
     """Return the verdict on a metric, and its reason."""
     if shift.low is None or shift.high is None:
         return CANNOT_TELL, "too few runs for an interval"
     # From here on greater is worse.
-    low, high = (-shift.high, -shift.low) if metric == THROUGHPUT else (shift.low, shift.high)
+    low, high = (-shift.high, -shift.low) if metric.more_is_better else (shift.low, shift.high)
     if adjusted < alpha and low > threshold:
         return REGRESSED, ""
     if high <= threshold:
@@ -243,7 +234,7 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
     if shift.low is None:
         return max(least - min(finding.base_n, finding.new_n), 1)
     # Of a change as small as a threshold the ratio and the difference of logarithms are about the same.
-    distance = abs(shift.estimate - (-threshold if finding.metric == THROUGHPUT else threshold))
+    distance = abs(shift.estimate - (-threshold if finding.metric.more_is_better else threshold))
     needed = planning.runs_needed(finding.deviation, distance, least)
     return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
 
@@ -286,8 +277,8 @@ def _sentences(
 
 def _change_text(metric: MetricComparison) -> str:
     """Return a metric's change: 90 % +12.34 %; of errors in percentage points; the metric alone where none is known."""
-    if metric.metric == ERRORS and metric.base is not None and metric.new is not None:
-        return f"errors {(metric.new - metric.base) * 100:+.2f} points"
+    if metric.metric.is_share and metric.base is not None and metric.new is not None:
+        return f"{metric.metric.short_title} {(metric.new - metric.base) * 100:+.2f} points"
     if metric.delta_ratio is None:
-        return metric_title(metric.metric)
-    return f"{metric_title(metric.metric)} {metric.delta_ratio * 100:+.2f} %"
+        return metric.metric.short_title
+    return f"{metric.metric.short_title} {metric.delta_ratio * 100:+.2f} %"

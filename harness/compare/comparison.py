@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from harness.metrics.metric import Metric
 
 REGRESSED, OK, CANNOT_TELL, INVALID = "REGRESSED", "OK", "CANNOT TELL", "INVALID"
-AVERAGE, THROUGHPUT, ERRORS = "average", "throughput", "errors"
-PERCENTILES = ("50", "75", "90", "95", "99")
-METRICS = (AVERAGE, *PERCENTILES, THROUGHPUT, ERRORS)
 # What an observation was.
 RUNS, BATCHES, NOTHING = "runs", "batches", ""
 # The reason of an OK whose interval lies wholly beyond the threshold on the good side.
@@ -26,7 +26,7 @@ class MetricComparison:
     no more than that there are too few samples: it does not keep the label, or the whole, from being OK.
     """
 
-    metric: str
+    metric: Metric
     base: float | None
     new: float | None
     delta_ratio: float | None
@@ -55,6 +55,15 @@ class LabelComparison:
     metrics: tuple[MetricComparison, ...]
     verdict: str
 
+    def of(self, metric: Metric) -> MetricComparison | None:
+        """Return what was found of a metric."""
+        return next((one for one in self.metrics if one.metric == metric), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data; a metric is written as its id."""
+        metrics = [{**vars(one), "metric": one.metric.id} for one in self.metrics]
+        return {**vars(self), "metrics": metrics}
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -70,3 +79,8 @@ class Comparison:
     only_new: tuple[str, ...]
     caveats: tuple[str, ...]
     further_runs: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        total = self.total.to_json() if self.total else None
+        return {**vars(self), "total": total, "labels": [label.to_json() for label in self.labels]}

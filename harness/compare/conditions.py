@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, fields
 
 from harness.base.units import BYTES_PER_MB
-from harness.run.record import LoadRecord, RunRecord
+from harness.plan.load import LoadRecord
+from harness.run.record import RunRecord
 
 _BYTES_PER_GB = 1024 * BYTES_PER_MB
 # Steps from a power of two to the next one.

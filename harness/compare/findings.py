@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from harness.compare import batch_means, planning
+from harness.compare import planning
 from harness.compare.comparable import is_mixed
-from harness.compare.comparison import AVERAGE, BATCHES, ERRORS, METRICS, NOTHING, PERCENTILES, RUNS, THROUGHPUT
+from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.result import LabelResult, RunResult
-from harness.metrics import ranks
+from harness.metrics import batch_means, ranks
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
-from harness.report.evidence import P95_LEAST_SAMPLES, P99_LEAST_SAMPLES
 
-# At least 50 samples of each side lie beyond a percentile that is judged.
-SAMPLES_LEAST: Mapping[str, int] = {
-    AVERAGE: 100, "50": 100, "75": 200, "90": 500, "95": P95_LEAST_SAMPLES, "99": P99_LEAST_SAMPLES, THROUGHPUT: 100,
-    ERRORS: 100,
-}  # fmt: skip
 # A label with fewer samples a side can be REGRESSED, but that it cannot be told is no news.
 LABEL_LEAST_SAMPLES = 1_000
 # What is always asked of TOTAL, however few samples there are.
@@ -39,7 +34,7 @@ class Finding:
     a single run says nothing of it, and several would.
     """
 
-    metric: str
+    metric: Metric
     base: float | None
     new: float | None
     decides: bool
@@ -71,23 +66,23 @@ def sample_count(figures: Iterable[LabelResult]) -> int | None:
 
 
 def find(base: Sequence[RunResult], new: Sequence[RunResult], label: str) -> list[Finding]:
-    """Return what each metric of a label says, in the order of METRICS."""
+    """Return what each metric of a label says, in the order of `compared_metrics`."""
     sides = figures_of(base, label), figures_of(new, label)
     is_single, mixed = len(base) == len(new) == 1, is_mixed((*base, *new))
-    return [_finding(label, *sides, metric, is_single, mixed) for metric in METRICS]
+    return [_finding(label, *sides, metric, is_single, mixed) for metric in compared_metrics()]
 
 
 def _finding(
     label: str,
     base: Sequence[LabelResult],
     new: Sequence[LabelResult],
-    metric: str,
+    metric: Metric,
     is_single: bool,
     mixed: bool,
 ) -> Finding:
     before, after = _values(base, metric), _values(new, metric)
     least_count = min(sample_count(base) or 0, sample_count(new) or 0)
-    is_known, is_enough = bool(before and after), least_count >= SAMPLES_LEAST[metric]
+    is_known, is_enough = bool(before and after), least_count >= metric.samples_least
     found = Finding(
         metric=metric,
         base=median(before) if before else None,
@@ -101,25 +96,19 @@ def _finding(
         return replace(found, reason="not known on both sides")
     if mixed:
         return replace(found, reason="a Markdown report against samples")
-    if metric != ERRORS and min(*before, *after) <= 0:
+    if not metric.is_share and min(*before, *after) <= 0:
         # Below the clock's step nothing can be said of a percentile, however many runs there are.
-        return replace(found, reason=_OF_ZERO, decides=found.decides and metric not in PERCENTILES)
+        return replace(found, reason=_OF_ZERO, decides=found.decides and metric.percentile is None)
     found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
-    if found.shift and found.base and metric in PERCENTILES:
+    if found.shift and found.base and metric.percentile is not None:
         found = replace(found, shift=_allow_for_clock(found.shift, found.base))
     if not is_enough:
-        return replace(found, reason=f"fewer than {SAMPLES_LEAST[metric]:,} samples a side")
+        return replace(found, reason=f"fewer than {metric.samples_least:,} samples a side")
     return found
 
 
-def _values(side: Iterable[LabelResult], metric: str) -> list[float]:
-    return [value for figures in side if (value := _value(figures, metric)) is not None]
-
-
-def _value(figures: LabelResult, metric: str) -> float | None:
-    if metric in PERCENTILES:
-        return figures.percentiles_ms.get(metric)
-    return {AVERAGE: figures.average_ms, THROUGHPUT: figures.rate_per_s, ERRORS: figures.error_ratio}[metric]
+def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
+    return [value for figures in side if (value := metric.of(figures)) is not None]
 
 
 def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
@@ -130,18 +119,16 @@ def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
             return replace(found, reason=f"{side}: {estimate}", needs_runs=True)
     assert not isinstance(before, str) and not isinstance(after, str)
     shift = (
-        batch_means.change(before, after)
-        if found.metric == ERRORS
-        else batch_means.log_change(before, after).as_ratio()
+        batch_means.change(before, after) if found.metric.is_share else batch_means.log_change(before, after).as_ratio()
     )
-    if found.metric == ERRORS:
+    if found.metric.is_share:
         shift = _within_all(shift)
     return replace(found, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
 
 
 def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
     """Return the finding with the change between two groups of runs."""
-    is_ratio = found.metric != ERRORS
+    is_ratio = not found.metric.is_share
     if is_ratio:
         base, new = [math.log(value) for value in base], [math.log(value) for value in new]
     interval = ranks.shift_interval(base, new, CONFIDENCE)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.comparison import (
-    AVERAGE,
     CANNOT_TELL,
-    ERRORS,
     IMPROVED,
-    METRICS,
     OK,
-    PERCENTILES,
     REGRESSED,
-    THROUGHPUT,
     Comparison,
     LabelComparison,
     MetricComparison,
 )
 from harness.compare.setup_diff import Difference
+from harness.metrics.metric import AVERAGE, compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.gallery import Picture
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -77,8 +73,8 @@ def headline(comparison: Comparison) -> str:
 
 
 def _average_change(total: LabelComparison | None) -> str:
-    metrics = total.metrics if total else ()
-    return next((signed_percent(metric.delta_ratio) for metric in metrics if metric.metric == AVERAGE), "")
+    average = total.of(AVERAGE) if total else None
+    return signed_percent(average.delta_ratio) if average else ""
 
 
 def terminal_text(comparison: Comparison, width: int) -> str:
@@ -88,8 +84,8 @@ def terminal_text(comparison: Comparison, width: int) -> str:
     """
     total = comparison.total.metrics if comparison.total else ()
     known = [metric for metric in total if metric.base is not None or metric.new is not None]
-    rows = [_terminal_row(metric_title(metric.metric), metric) for metric in known]
-    averages = [(one.label, metric) for one in comparison.labels for metric in one.metrics if metric.metric == AVERAGE]
+    rows = [_terminal_row(metric.metric.title, metric) for metric in known]
+    averages = [(one.label, average) for one in comparison.labels if (average := one.of(AVERAGE))]
     averages.sort(key=lambda pair: -abs(pair[1].delta_ratio or 0.0))
     rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
     lines = [headline(comparison)]
@@ -102,12 +98,12 @@ def terminal_text(comparison: Comparison, width: int) -> str:
 
 def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
     delta = signed_percent(metric.delta_ratio)
-    if metric.metric == ERRORS and metric.base is not None and metric.new is not None:
+    if metric.metric.is_share and metric.base is not None and metric.new is not None:
         delta = f"{signed_percent(metric.new - metric.base)} points"
     elif delta:
         delta += " %"
     verdict = CANNOT_TELL if metric.verdict == CANNOT_TELL else _verdict_text(metric).replace("*", "")
-    figures = (metric_text(metric.metric, value) for value in (metric.base, metric.new))
+    figures = (metric.metric.text(value) for value in (metric.base, metric.new))
     return (name, *figures, delta, verdict)
 
 
@@ -163,9 +159,9 @@ def to_json(compared: Compared) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "command": compared.command,
-        **asdict(compared.comparison),
+        **compared.comparison.to_json(),
         "settings": [asdict(setting) for setting in compared.settings],
-        "thresholds": asdict(compared.thresholds),
+        "thresholds": compared.thresholds.to_json(),
         "sources": [
             {"name": side.name, "kind": side.kind, "remarks": list(side.remarks)}
             for side in (*compared.base, *compared.new)
@@ -214,9 +210,9 @@ def _metric_table(label: LabelComparison, footnotes: _Footnotes) -> str:
 
 def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
     return [
-        metric_title(metric.metric),
-        metric_text(metric.metric, metric.base),
-        metric_text(metric.metric, metric.new),
+        metric.metric.title,
+        metric.metric.text(metric.base),
+        metric.metric.text(metric.new),
         signed_percent(metric.delta_ratio),
         _interval_text(metric),
         _p_text(metric.p_value) if _is_judged(metric) else "",
@@ -225,23 +221,6 @@ def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
         _threshold_text(metric),
         _verdict_text(metric) + footnotes.mark(_reason(metric)),
     ]
-
-
-def metric_title(metric: str) -> str:
-    """Return what a row of a metric is called, with its unit."""
-    if metric in PERCENTILES:
-        return "median ms" if metric == "50" else f"{metric} % ms"
-    return {AVERAGE: "average ms", THROUGHPUT: "req/s", ERRORS: "errors %"}[metric]
-
-
-def metric_text(metric: str, value: float | None) -> str:
-    """Return a metric's figure in print, in the unit of its title."""
-    texts: Mapping[str, Callable[[float | None], str]] = {
-        AVERAGE: units.average_text,
-        THROUGHPUT: units.rate_text,
-        ERRORS: units.percent_text,
-    }
-    return texts.get(metric, units.ms_text)(value)
 
 
 def signed_percent(ratio: float | None) -> str:
@@ -253,7 +232,7 @@ def signed_percent(ratio: float | None) -> str:
 def _interval_text(metric: MetricComparison) -> str:
     if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
         return ""
-    if metric.metric == ERRORS:
+    if metric.metric.is_share:
         return f"{signed_percent(metric.low_ratio)} to {signed_percent(metric.high_ratio)} points"
     high = signed_percent(metric.high_ratio) if metric.high_ratio <= _MOST_RATIO else f">{_MOST_RATIO * 100:+.0f}"
     return f"{signed_percent(metric.low_ratio)} to {high}"
@@ -269,7 +248,7 @@ def _p_text(value: float | None) -> str:
 
 
 def _threshold_text(metric: MetricComparison) -> str:
-    return f"{units.percent_text(metric.threshold_ratio)}{' points' if metric.metric == ERRORS else ' %'}"
+    return f"{units.percent_text(metric.threshold_ratio)}{' points' if metric.metric.is_share else ' %'}"
 
 
 def _verdict_text(metric: MetricComparison) -> str:
@@ -286,7 +265,7 @@ def _reason(metric: MetricComparison) -> str:
         return ""
     parts = [metric.reason.rstrip(".") or "the interval holds both a change that matters and none"]
     if metric.least_ratio is not None and _is_judged(metric):
-        what = "points" if metric.metric == ERRORS else "%"
+        what = "points" if metric.metric.is_share else "%"
         parts.append(f"a change of {units.percent_text(metric.least_ratio)} {what} would be seen in four of five cases")
     if metric.further_runs:
         parts.append(f"{units.plural(metric.further_runs, 'more run')} a side would be needed")
@@ -301,16 +280,15 @@ def is_better(metric: MetricComparison) -> bool:
 def _label_table(labels: Sequence[LabelComparison]) -> str:
     """Return a row per label: samples, then each metric from baseline to contender with its change."""
     shown = [
-        name
-        for name in METRICS
-        if any(metric.metric == name and metric.base is not None for label in labels for metric in label.metrics)
+        metric
+        for metric in compared_metrics()
+        if any(found.metric == metric and found.base is not None for label in labels for found in label.metrics)
     ]
     rows = []
     for label in labels:
-        by_name = {metric.metric: metric for metric in label.metrics}
         counts = _arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))
-        rows.append([cell(label.label), counts, *(_change_cell(by_name.get(name)) for name in shown)])
-    return table(("label", "samples", *(metric_title(name) for name in shown)), rows)
+        rows.append([cell(label.label), counts, *(_change_cell(label.of(metric)) for metric in shown)])
+    return table(("label", "samples", *(metric.title for metric in shown)), rows)
 
 
 def _count_text(value: int | None) -> str:
@@ -324,7 +302,7 @@ def _arrow(base: str, new: str) -> str:
 def _change_cell(metric: MetricComparison | None) -> str:
     if metric is None or (metric.base is None and metric.new is None):
         return ""
-    figures = _arrow(metric_text(metric.metric, metric.base), metric_text(metric.metric, metric.new))
+    figures = _arrow(metric.metric.text(metric.base), metric.metric.text(metric.new))
     word = _WORSE if metric.verdict == REGRESSED else UNKNOWN if metric.verdict == CANNOT_TELL else ""
     change = " ".join(part for part in (signed_percent(metric.delta_ratio), word or _better(metric)) if part)
     if metric.verdict == REGRESSED:

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.s3_address import SCHEME
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import JTL, RunResult
 from harness.jtl.inputs import resolve
@@ -18,7 +19,6 @@ from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RUN_NAME, RunDirectory, read_object
 from harness.run.record import RUNNING
-from harness.storage.layout import SCHEME
 
 # Of this version labels have no batches yet; all else is the same.
 WITHOUT_BATCHES_VERSION = 2

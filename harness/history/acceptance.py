@@ -7,16 +7,12 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.units import parse_date
-from harness.compare.comparison import METRICS
 from harness.compare.conditions import Conditions
+from harness.metrics.metric import Metric, parse_metric
 
 _COLUMNS = ("since", "plan", "users", "env", "label", "metric", "reason")
-# How the metrics are asked for and written: p90, not 90.
-METRIC_NAMES = {f"p{metric}" if metric.isdigit() else metric: metric for metric in METRICS}
-_NAMES = {metric: name for name, metric in METRIC_NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -31,10 +27,10 @@ class Acceptance:
     users: int | None
     profile: str | None
     label: str | None
-    metric: str | None
+    metric: Metric | None
     reason: str
 
-    def covers(self, plan: str, conditions: Conditions, label: str, metric: str) -> bool:
+    def covers(self, plan: str, conditions: Conditions, label: str, metric: Metric) -> bool:
         """Return whether it is of that figure; `label` may be TOTAL."""
         return (
             self.plan == plan
@@ -48,7 +44,7 @@ class Acceptance:
     def what(self) -> tuple[str, ...]:
         """What is accepted, as the cells of its row without the reason: the order of the file."""
         users = "" if self.users is None else str(self.users)
-        metric = _NAMES[self.metric] if self.metric else ""
+        metric = self.metric.name if self.metric else ""
         return self.since, self.plan, users, self.profile or "", self.label or "", metric
 
     @property
@@ -57,15 +53,6 @@ class Acceptance:
         _, _, users, profile, label, metric = self.what
         parts = (self.plan, users and f"{users} users", profile and f"profile {profile}", label, metric)
         return f"{', '.join(part for part in parts if part)} since {self.since}"
-
-
-def parse_metric(name: str, where: str) -> str:
-    """Return the metric of a name such as p90 or median; UsageError when there is none."""
-    metric = {**METRIC_NAMES, "median": "50"}.get(name)
-    if metric is None:
-        there = f"{did_you_mean(name, METRIC_NAMES)}there are: {', '.join(METRIC_NAMES)}"
-        raise UsageError(f"{where} {name}: no such metric", there)
-    return metric
 
 
 def parse_acceptances(text: str, where: str) -> tuple[Acceptance, ...]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from harness.compare.comparison import ERRORS
 from harness.history.change_points import ChangePoint
+from harness.metrics.metric import Metric
 from harness.report.charts import svg
 from harness.report.charts.svg import Plot
 
 _TEXT_GAP_PX = 4
 
 
-def size_text(change: ChangePoint, metric: str) -> str:
+def size_text(change: ChangePoint, metric: Metric) -> str:
     """Return the size of a change: +21.3 %, of errors +0.50 points."""
-    if metric == ERRORS:
+    if metric.is_share:
         return f"{(change.after - change.before) * 100:+.2f} points"
     return "from 0" if change.ratio is None else f"{change.ratio * 100:+.1f} %"
 
 
 def change_marks(
-    plot: Plot, changes: Sequence[ChangePoint], accepted: Collection[int], metric: str, count: int
+    plot: Plot, changes: Sequence[ChangePoint], accepted: Collection[int], metric: Metric, count: int
 ) -> list[str]:
     """Return a line before the first value of each stretch, with the size of the change where there is room.
 

@@ -1,4 +1,4 @@
-"""`aggregate.py history`: the figures of a plan over time."""
+"""`aggregate.py history`: print a metric of a plan over time."""
 
 from __future__ import annotations
 
@@ -17,22 +17,57 @@ from harness.base.toolchain import ROOT
 from harness.base.units import parse_whole_number, plural
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
-from harness.history.commands import CSV, MARKDOWN, OTAVA
 from harness.history.export import history_csv, history_json, otava_csv
 from harness.history.files import read_catalogue
-from harness.history.render import METRIC_NAMES, history_chart, history_report
+from harness.history.render import history_chart, history_report
 from harness.history.series import History, history, labels_of
+from harness.metrics.metric import AVERAGE, Metric, compared_metrics, parse_metric
 from harness.report.charts.gallery import Picture
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
 
+MARKDOWN, CSV, JSON, OTAVA = "markdown", "csv", "json", "otava"
 _MOST = 1_000_000
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
-def print_history(options: argparse.Namespace) -> int:
-    """Print or write the history that the options ask for; return the exit code."""
-    metric = _metric(options.metric)
+_EPILOG = """\
+examples:
+  ./aggregate.py history --plan killbill-stripe                         TOTAL of every run, its average
+  ./aggregate.py history --plan killbill-stripe --users 50 --metric p90 --last 20
+  ./aggregate.py history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
+  ./aggregate.py history --plan killbill-stripe --format otava > killbill.csv     for Apache Otava
+  ./aggregate.py history reports/nightly --plan killbill-stripe --users 10        the nightly runs
+  ./aggregate.py history --plan killbill-stripe --save          history-TOTAL-average.md in the plan's reports
+
+The report lists lasting changes with their size; record an intended one with ./aggregate.py accept. Runs with another
+load, profile or machine have a table of their own. Runs that are not VALID are listed but not used.
+
+exit codes: 0 success; 2 wrong use.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `history`."""
+    parser.description = "Print a metric of a plan's runs, oldest first, with the change against the runs before."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
+    option("--plan", required=True, help="name of the plan")
+    option("--label", default="TOTAL", help="default: TOTAL of the main load")
+    metrics = f"one of {', '.join(metric.name for metric in compared_metrics())}; default: {AVERAGE.name}"
+    option("--metric", default=AVERAGE.name, help=metrics)
+    option("--users", metavar="N", help="only runs with N users")
+    option("--last", metavar="N", help="only the N newest runs of each load, profile and machine")
+    option("--format", choices=(MARKDOWN, CSV, JSON, OTAVA), default=MARKDOWN)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--output", type=Path, metavar="FILE", help="write this file; Markdown also writes its charts")
+    where.add_argument("--save", action="store_true", help="write history-TOTAL-average.md in the plan's reports")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print or write the history and return the exit code."""
+    metric = parse_metric(options.metric, "--metric")
     last = parse_whole_number(options.last, "--last", 1, _MOST) if options.last is not None else None
     runs = _runs(options)
     labels = labels_of(runs)
@@ -76,15 +111,6 @@ def _for_otava(found: History) -> str:
     return otava_csv(found.lines[0])
 
 
-def _metric(name: str) -> str:
-    if name not in METRIC_NAMES:
-        names = [known for known in METRIC_NAMES if not known.isdigit()]
-        raise UsageError(
-            f"--metric {name}: no such metric", f"{did_you_mean(name, names)}there are: {', '.join(names)}"
-        )
-    return METRIC_NAMES[name]
-
-
 def _runs(options: argparse.Namespace) -> list[Entry]:
     """Return the runs of the plan, with the users that were asked for."""
     entries = read_catalogue(options.reports).entries
@@ -107,7 +133,7 @@ def _runs(options: argparse.Namespace) -> list[Entry]:
     return [entry for entry in runs if entry.run and entry.run.load.users == users]
 
 
-def _output(options: argparse.Namespace, metric: str) -> Path | None:
+def _output(options: argparse.Namespace, metric: Metric) -> Path | None:
     """Return the file to write; None when the history is printed."""
     if not options.save:
         output: Path | None = options.output
@@ -115,7 +141,7 @@ def _output(options: argparse.Namespace, metric: str) -> Path | None:
     label = _NOT_IN_NAMES.sub("_", options.label)
     suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format, options.format)
     folder: Path = options.reports / options.plan
-    return folder / f"history-{label}-{f'p{metric}' if metric.isdigit() else metric}.{suffix}"
+    return folder / f"history-{label}-{metric.name}.{suffix}"
 
 
 def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None:

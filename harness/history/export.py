@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 from typing import Any
 
-from harness.compare.comparison import AVERAGE, ERRORS, PERCENTILES, THROUGHPUT
 from harness.history.change_points import ChangePoint
-from harness.history.nightly_series import value_of
 from harness.history.render import host_text
 from harness.history.series import History, Line
+from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.report.setup import load_text
 
 FORMAT_VERSION = 1
-# The columns that Otava may be told to watch, and the metrics in them.
-OTAVA_COLUMNS: Mapping[str, str] = {
-    "average_ms": AVERAGE, **{f"p{name}_ms": name for name in PERCENTILES}, "rate_per_s": THROUGHPUT,
-    "error_ratio": ERRORS,
-}  # fmt: skip
+# The columns of figures: throughput, times, errors.
+_METRICS = (THROUGHPUT, *(metric for metric in compared_metrics() if metric not in (THROUGHPUT, ERRORS)), ERRORS)
 _CSV_COLUMNS = (
     "line", "load", "profile", "host", "target", "run", "verdict", "started_at", "git_commit", "sample_count",
-    "rate_per_s", "average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "p99_ms", "error_ratio", "metric", "value",
-    "median_before", "change_ratio", "change_point_ratio", "accepted",
+    *(metric.key for metric in _METRICS), "metric", "value", "median_before", "change_ratio", "change_point_ratio",
+    "accepted",
 )  # fmt: skip
 
 
@@ -36,26 +31,22 @@ def rows_of(history: History) -> list[dict[str, Any]]:
         reasons = {line.valid[place].run: one.reason for place, one in line.accepted}
         for point in line.points:
             figures = point.figures
-            percentiles = figures.percentiles_ms if figures else {}
             known = (
                 number, load_text(conditions.load), conditions.profile, host_text(conditions), conditions.target,
                 point.run, point.verdict, point.started_at, point.git_commit,
                 figures.sample_count if figures else None,
-                figures.rate_per_s if figures else None,
-                figures.average_ms if figures else None,
-                *(percentiles.get(percentile) for percentile in PERCENTILES),
-                figures.error_ratio if figures else None,
-                history.metric, point.value, point.median_before, point.change_ratio,
+                *(metric.of(figures) if figures else None for metric in _METRICS),
+                history.metric.id, point.value, point.median_before, point.change_ratio,
                 _size(changes.get(point.run), history.metric), reasons.get(point.run),
             )  # fmt: skip
             rows.append(dict(zip(_CSV_COLUMNS, known, strict=True)))
     return rows
 
 
-def _size(change: ChangePoint | None, metric: str) -> float | None:
+def _size(change: ChangePoint | None, metric: Metric) -> float | None:
     if change is None:
         return None
-    return change.after - change.before if metric == ERRORS else change.ratio
+    return change.after - change.before if metric.is_share else change.ratio
 
 
 def history_csv(history: History) -> str:
@@ -73,7 +64,7 @@ def history_json(history: History) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "plan": history.plan,
         "label": history.label,
-        "metric": history.metric,
+        "metric": history.metric.id,
         "runs": rows_of(history),
         "left_out": [{"run": run, "reason": why} for run, why in history.left_out],
     }
@@ -86,8 +77,8 @@ def otava_csv(line: Line) -> str:
     """
     points = line.valid
     figures = {
-        name: [value_of(point.figures, metric) if point.figures else None for point in points]
-        for name, metric in OTAVA_COLUMNS.items()
+        metric.key: [metric.of(point.figures) if point.figures else None for point in points]
+        for metric in compared_metrics()
     }
     columns = {name: values for name, values in figures.items() if None not in values}
     text = io.StringIO()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from harness.compare.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
 from harness.history.catalogue import Entry
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import Metric
 
 _DATE_DIGITS = 6
 
@@ -36,9 +36,9 @@ class Night:
         found = dict.fromkeys(figures.label for result in self.valid for figures in result.labels)
         return (TOTAL, *found) if self.valid else ()
 
-    def value(self, label: str, metric: str) -> float | None:
+    def value(self, label: str, metric: Metric) -> float | None:
         """Return the median over the valid runs: ms, 1/s or a ratio; None where none of them has it."""
-        values = [value_of(figures, metric) for figures in self._figures(label)]
+        values = [metric.of(figures) for figures in self._figures(label)]
         known = [value for value in values if value is not None]
         return median(known) if known else None
 
@@ -74,21 +74,6 @@ def night_of(series: int) -> str | None:
         return datetime.date(2000 + int(digits[:-4]), int(digits[-4:-2]), int(digits[-2:])).isoformat()
     except ValueError:
         return None
-
-
-def value_of(figures: LabelResult, metric: str) -> float | None:
-    """Return a metric of a label: ms, 1/s or a ratio; None when it is not known."""
-    if metric in PERCENTILES:
-        return figures.percentiles_ms.get(metric)
-    return _VALUES[metric](figures)
-
-
-_VALUES: Mapping[str, Callable[[LabelResult], float | None]] = {
-    AVERAGE: lambda figures: figures.average_ms,
-    THROUGHPUT: lambda figures: figures.rate_per_s,
-    ERRORS: lambda figures: figures.error_ratio,
-}
-assert set(_VALUES) | set(PERCENTILES) == set(METRICS)
 
 
 def figures_of(result: RunResult, label: str) -> LabelResult | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.comparison import AVERAGE, ERRORS, METRICS, PERCENTILES, THROUGHPUT
 from harness.compare.conditions import Conditions
 from harness.history.change_marks import change_marks, size_text
 from harness.history.series import History, Line, Point
-from harness.history.summary import FIGURES, percentile_figure, start_text
+from harness.history.summary import figures_of, start_text
+from harness.metrics.metric import Metric, Table
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
 from harness.report.charts.gallery import Picture
@@ -19,13 +19,6 @@ from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
 
-# How a metric may be asked for beside its own name.
-METRIC_NAMES: Mapping[str, str] = {
-    **{metric: metric for metric in METRICS},
-    **{f"p{percentile}": percentile for percentile in PERCENTILES},
-    "median": "50",
-    "rate": THROUGHPUT,
-}
 _MOST_TICKS = 9
 _TICK_GAP_PX = 16
 _DOT_PX = 3.5
@@ -33,18 +26,9 @@ _DOT_PX = 3.5
 _P_SHOWN = 1e-6
 
 
-def metric_title(metric: str) -> str:
-    """Return the head of a metric's column."""
-    if metric in PERCENTILES:
-        return "median ms" if metric == "50" else f"{metric} % ms"
-    return {AVERAGE: "average ms", THROUGHPUT: "req/s", ERRORS: "errors %"}[metric]
-
-
-def _metric_words(metric: str) -> str:
+def _metric_words(metric: Metric) -> str:
     """Return what a metric is called in a sentence."""
-    if metric in PERCENTILES:
-        return "the median" if metric == "50" else f"the {metric} % line"
-    return {AVERAGE: "the average", THROUGHPUT: "req/s", ERRORS: "errors"}[metric]
+    return f"the {metric.words}" if metric.is_time else metric.short_title
 
 
 def history_report(history: History, pictures: Sequence[Picture | None], runs_folder: str | None, command: str) -> str:
@@ -59,7 +43,7 @@ def history_report(history: History, pictures: Sequence[Picture | None], runs_fo
         plan=cell(history.plan),
         label=cell(history.label),
         metric=_metric_words(history.metric),
-        is_errors=history.metric == ERRORS,
+        is_errors=history.metric.is_share,
         lines=[
             {
                 "title": cell(_title(line.conditions)),
@@ -88,14 +72,14 @@ def host_text(conditions: Conditions) -> str:
     return f"{conditions.cpu_model}, {conditions.cpu_count} cores, {conditions.memory_gb:g} GB"
 
 
-_COLUMNS = (*FIGURES[:-1], percentile_figure("95", "95 % ms"), FIGURES[-1])
+_COLUMNS = figures_of(Table.HISTORY)
 
 
-def _table(line: Line, metric: str, runs_folder: str | None) -> str:
+def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
     """Return the table of a line, the newest run first."""
-    extra = metric_title(metric)
+    extra = metric.title
     more = [] if any(column.title == extra for column in _COLUMNS) else [extra]
-    unit = "points" if metric == ERRORS else "%"
+    unit = "points" if metric.is_share else "%"
     titles = (
         "run",
         "verdict",
@@ -112,7 +96,7 @@ def _table(line: Line, metric: str, runs_folder: str | None) -> str:
             start_text(point.started_at),
             (point.git_commit or "")[:12],
             *(column.text(column.value(point.figures)) if point.figures else "" for column in _COLUMNS),
-            *([units.ms_text(point.value)] if more else []),
+            *([metric.text(point.value)] if more else []),
             change_text(point.change_ratio),
         ]
         for point in reversed(line.points)
@@ -120,7 +104,7 @@ def _table(line: Line, metric: str, runs_folder: str | None) -> str:
     return table(titles, rows, text_columns=4)
 
 
-def _changes(line: Line, metric: str) -> str:
+def _changes(line: Line, metric: Metric) -> str:
     """Return the table of what changed for good and what was accepted, the newest first; empty without any."""
     changes = {change.index: change for change in line.changes}
     reasons = {place: one.reason for place, one in line.accepted}
@@ -130,17 +114,11 @@ def _changes(line: Line, metric: str) -> str:
         sizes = [""] * 4
         if change:
             p_value = f"{change.p_value:.1g}" if change.p_value >= _P_SHOWN else f"< {_P_SHOWN:g}"
-            means = [_value_text(metric, mean) for mean in (change.before, change.after)]
+            means = [metric.mean_text(mean) for mean in (change.before, change.after)]
             sizes = [*means, size_text(change, metric), p_value]
         rows.append([point.run, start_text(point.started_at), cell(reasons.get(place, "")), *sizes])
     heads = ("since run", "started UTC", "accepted", "mean before", "mean after", "change", "p")
     return table(heads, rows, text_columns=3) if rows else ""
-
-
-def _value_text(metric: str, value: float) -> str:
-    if metric == ERRORS:
-        return units.percent_text(value)
-    return units.rate_text(value) if metric == THROUGHPUT else units.average_text(value)
 
 
 def change_text(change_ratio: float | None) -> str:
@@ -148,16 +126,16 @@ def change_text(change_ratio: float | None) -> str:
     return "" if change_ratio is None else f"{change_ratio * 100:+.2f}"
 
 
-def history_chart(line: Line, label: str, metric: str) -> str:
+def history_chart(line: Line, label: str, metric: Metric) -> str:
     """Return the chart of a line's valid runs: a dot for each, and the median of those before as a dashed line."""
     points = line.valid
-    scale = 100 if metric == ERRORS else 1
+    scale = 100 if metric.is_share else 1
     values = [(place, (point.value or 0) * scale) for place, point in enumerate(points)]
     medians = [
         (place, point.median_before * scale) for place, point in enumerate(points) if point.median_before is not None
     ]
-    title = metric_title(metric)
-    unit = title.rpartition(" ")[2] if " " in title else ""
+    title = metric.title
+    unit = metric.unit if title != metric.short_title else ""
     keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the runs before", svg.CONTEXT, svg.DASHES[1])]
     rows, legend_end = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
     axis = value_axis([value for _, value in (*values, *medians)])
@@ -177,7 +155,7 @@ def history_chart(line: Line, label: str, metric: str) -> str:
         for value in (min(value for _, value in values), max(value for _, value in values), values[-1][1])
     )
     words = f"{units.plural(len(points), 'run')}: least {least}, most {most}, {points[-1].run} {newest}."
-    return svg.document(f"{title.removesuffix(' ' + unit)} of {label}", unit, f"{x_title}. {words}", svg.HEIGHT, body)
+    return svg.document(f"{metric.short_title} of {label}", unit, f"{x_title}. {words}", svg.HEIGHT, body)
 
 
 def _dot(plot: Plot, place: float, value: float, point: Point) -> str:

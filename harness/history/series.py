@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 import pandas
 
-from harness.compare.comparison import ERRORS
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.change_points import ChangePoint
-from harness.history.nightly_series import figures_of, night_of, value_of
+from harness.history.nightly_series import figures_of, night_of
 from harness.history.trend import Gauge, changes_of
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
 
 _DATE_LENGTH = len("2026-11-20")
@@ -71,7 +71,7 @@ class History:
 
     plan: str
     label: str
-    metric: str
+    metric: Metric
     lines: tuple[Line, ...]
     left_out: tuple[tuple[str, str], ...]
 
@@ -86,7 +86,7 @@ def history(
     entries: Sequence[Entry],
     plan: str,
     label: str,
-    metric: str,
+    metric: Metric,
     last: int | None = None,
     acceptances: Sequence[Acceptance] = (),
 ) -> History:
@@ -116,7 +116,7 @@ def history(
     by_conditions = frame.groupby("conditions", sort=False)["value"]
     frame["median"] = by_conditions.transform(lambda values: values.expanding().median().shift())
     change = frame["value"] - frame["median"]
-    frame["change"] = change if metric == ERRORS else change / frame["median"]
+    frame["change"] = change if metric.is_share else change / frame["median"]
     points: dict[Conditions, list[Point]] = {}
     for (conditions, entry, result, figures), median, change in zip(
         known, frame["median"], frame["change"], strict=True
@@ -130,7 +130,9 @@ def history(
     return History(plan, label, metric, tuple(lines), tuple(left_out))
 
 
-def _kept(line: Line, plan: str, label: str, metric: str, last: int | None, acceptances: Sequence[Acceptance]) -> Line:
+def _kept(
+    line: Line, plan: str, label: str, metric: Metric, last: int | None, acceptances: Sequence[Acceptance]
+) -> Line:
     """Return a line with its changes, and only the `last` of its points."""
     valid = line.valid
     changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
@@ -151,12 +153,12 @@ def _kept(line: Line, plan: str, label: str, metric: str, last: int | None, acce
     )
 
 
-def _valid_value(result: RunResult, figures: LabelResult | None, metric: str) -> float | None:
-    return value_of(figures, metric) if figures and result.is_valid else None
+def _valid_value(result: RunResult, figures: LabelResult | None, metric: Metric) -> float | None:
+    return metric.of(figures) if figures and result.is_valid else None
 
 
 def _point(
-    entry: Entry, result: RunResult, figures: LabelResult | None, metric: str, median: float, change: float
+    entry: Entry, result: RunResult, figures: LabelResult | None, metric: Metric, median: float, change: float
 ) -> Point:
     valid = result.is_valid
     return Point(
@@ -167,7 +169,7 @@ def _point(
         verdict=result.verdict.state if result.verdict else "",
         is_valid=valid,
         figures=figures,
-        value=value_of(figures, metric) if figures else None,
+        value=metric.of(figures) if figures else None,
         median_before=float(median) if valid and math.isfinite(median) else None,
         change_ratio=float(change) if valid and math.isfinite(change) else None,
     )

@@ -10,11 +10,12 @@ from urllib.parse import quote
 from harness.base import units
 from harness.compare.result import LabelResult
 from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanShelf, first_line
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
+from harness.plan.load import OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import Verdict
-from harness.run.record import OPEN, LoadRecord
 from harness.sweep.record import level_note
 
 _KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
@@ -29,19 +30,14 @@ class Figure:
     text: Callable[[float | None], str]
 
 
-def percentile_figure(percentile: str, title: str) -> Figure:
-    """Return the column of a percentile."""
-    return Figure(title, lambda figures: figures.percentiles_ms.get(percentile), units.ms_text)
+def figures_of(shown: Table) -> tuple[Figure, ...]:
+    """Return the columns of a list of runs: samples, throughput, times, errors."""
+    metrics = (THROUGHPUT, *times_of(shown), ERRORS)
+    samples = Figure("samples", lambda label: label.sample_count, lambda count: "" if count is None else f"{count:.0f}")
+    return (samples, *(Figure(metric.title, metric.of, metric.text) for metric in metrics))
 
 
-FIGURES = (
-    Figure("samples", lambda figures: figures.sample_count, lambda count: "" if count is None else f"{count:.0f}"),
-    Figure("req/s", lambda figures: figures.rate_per_s, units.rate_text),
-    Figure("average ms", lambda figures: figures.average_ms, units.average_text),
-    percentile_figure("50", "median ms"),
-    percentile_figure("90", "90 % ms"),
-    Figure("errors %", lambda figures: figures.error_ratio, units.percent_text),
-)
+FIGURES = figures_of(Table.RUNS)
 _FACTS = ("run", "verdict", "started UTC", "users", "profile")
 _HEADS = (*_FACTS, *(figure.title for figure in FIGURES))
 # What begins a tag, but not an address in angle brackets.

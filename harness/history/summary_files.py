@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.history.catalogue import Catalogue
@@ -18,6 +19,14 @@ def write_overview(reports_dir: Path) -> Catalogue:
     catalogue = read_catalogue(reports_dir)
     write_page(reports_dir / SUMMARY_NAME, lambda notes: overview(catalogue, notes))
     return catalogue
+
+
+def update_overview(reports: Path, say: Callable[[str], None]) -> None:
+    """Write the reports folder's SUMMARY.md again; no run fails because that cannot be done."""
+    try:
+        write_overview(reports)
+    except Exception as error:  # noqa: BLE001 - whatever else lies in the folder, the run itself is fine
+        say(f"{SUMMARY_NAME} could not be written again: {error}; make summary does it")
 
 
 def summary_notes(reports_dir: Path) -> str:

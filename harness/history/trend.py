@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from harness.compare.comparison import ERRORS, PERCENTILES, THROUGHPUT
 from harness.compare.findings import CLOCK_STEP_MS
 from harness.history.change_points import ChangePoint, change_points
 from harness.history.spread import spread
+from harness.metrics.metric import Metric
 
 OK, WARNED, REGRESSED, IMPROVED, LEARNING = "OK", "WARNED", "REGRESSED", "IMPROVED", "LEARNING"
 
@@ -48,48 +48,48 @@ class Gauge:
     On its scale more is worse, and differences are those of logarithms; of errors they are differences of ratios.
     """
 
-    metric: str
+    metric: Metric
     threshold: float
     sample_count: int = 0
 
     def level(self, value: float) -> float:
         """Return where a value (ms, 1/s or a ratio) stands on the scale."""
-        if self.metric == ERRORS:
+        if self.metric.is_share:
             return value
-        if self.metric == THROUGHPUT:
+        if self.metric.more_is_better:
             return -math.log(max(value, _RATE_LEAST_PER_S))
         # A time of 0 ms is one below half a step of the clock.
         return math.log(max(value, CLOCK_STEP_MS / 2))
 
     def value(self, level: float) -> float:
         """Return the value (ms, 1/s or a ratio) that stands there."""
-        if self.metric == ERRORS:
+        if self.metric.is_share:
             return level
-        return math.exp(-level if self.metric == THROUGHPUT else level)
+        return math.exp(-level if self.metric.more_is_better else level)
 
     def change_ratio(self, distance: float) -> float:
         """Return a distance on the scale as (value - baseline) / baseline, of errors as a difference."""
-        if self.metric == ERRORS:
+        if self.metric.is_share:
             return distance
-        return math.expm1(-distance if self.metric == THROUGHPUT else distance)
+        return math.expm1(-distance if self.metric.more_is_better else distance)
 
     @property
     def least(self) -> float:
         """The least distance on the scale that matters."""
-        if self.metric == ERRORS:
+        if self.metric.is_share:
             return self.threshold
-        return -math.log1p(-self.threshold) if self.metric == THROUGHPUT else math.log1p(self.threshold)
+        return -math.log1p(-self.threshold) if self.metric.more_is_better else math.log1p(self.threshold)
 
     def least_deviation(self, baseline: float) -> float:
         """Return what nights must differ by if only counting errors makes them: one error more or less is no news."""
-        if self.metric != ERRORS or not self.sample_count:
+        if not self.metric.is_share or not self.sample_count:
             return 0.0
         ratio = max(baseline, 1 / self.sample_count)
         return math.sqrt(max(0.0, ratio * (1 - ratio)) / self.sample_count)
 
     def is_step(self, level: float, baseline: float) -> bool:
         """Return whether two times are no more than one step of the clock apart: that may be a hair's breadth."""
-        if self.metric not in PERCENTILES:
+        if self.metric.percentile is None:
             return False
         return abs(math.exp(level) - math.exp(baseline)) <= CLOCK_STEP_MS * (1 + 1e-9)
 
@@ -115,7 +115,7 @@ class Standing:
 def changes_of(values: Sequence[float], gauge: Gauge) -> tuple[ChangePoint, ...]:
     """Return the change points of a figure that matter; errors change by a difference and not by a ratio."""
     found = change_points(values)
-    if gauge.metric != ERRORS:
+    if not gauge.metric.is_share:
         return found
     return tuple(change for change in found if abs(change.after - change.before) > gauge.threshold)
 

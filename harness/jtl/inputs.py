@@ -1,4 +1,4 @@
-"""Finds the JTLs that arguments name and opens them: plain, gzip or zstd, CSV or XML, from a file or a pipe."""
+"""Finds the JTLs that command-line arguments name and opens them: plain, gzip or zstd, CSV or XML, file or pipe."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from harness.jtl.streams import (
     unzstd,
     utf_8,
 )
-from harness.storage.layout import SCHEME
 
 if TYPE_CHECKING:
-    from harness.storage.stream import ObjectStream
+    from harness.base.s3_stream import ObjectStream
 
 STANDARD_INPUT = "-"
+_S3_SCHEME = "s3://"
 _PACKED = ("", ".gz", ".zst")
 _GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 5
@@ -43,9 +43,9 @@ _PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | ./aggregate.py table 
 
 @dataclass(frozen=True)
 class Input:
-    """A file to be read: `name` is what messages call it; `path` is None for standard input and for an object of S3.
+    """A file to read. Messages call it `name`; `path` is None for standard input and S3 objects.
 
-    An object has its `url`, and the `endpoint_url` of a server that is not that of AWS.
+    An S3 object has its `url`, and the `endpoint_url` of a server other than AWS.
     """
 
     name: str
@@ -55,18 +55,18 @@ class Input:
 
 
 def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[Input, ...]:
-    """Return the inputs that the arguments name, in their order; UsageError when one names nothing.
+    """Return the inputs that the arguments name, in order. UsageError when an argument matches nothing.
 
-    An argument is a file, `-` for standard input, an object s3://bucket/key, a pattern that the shell left as it is
-    (its matches are sorted), or a folder: of a run its samples.jtl, of any other its *.jtl, each also with .gz or .zst
-    behind. Other names in a folder are not guessed: telemetry.csv is no JTL. The same file under two names is an error:
-    its samples would count twice.
+    An argument is a file, `-` for standard input, an object s3://bucket/key, a pattern that the shell did not expand
+    (its matches are sorted), or a folder. A run's folder means its samples.jtl, any other folder its *.jtl, each also
+    with .gz or .zst. Other names in a folder are not read: telemetry.csv is not a JTL. The same file under two names is
+    an error, because its samples would count twice.
     """
     found: list[Input] = []
     for argument in arguments:
         if argument == STANDARD_INPUT:
             found.append(Input("standard input", None))
-        elif argument.startswith(SCHEME):
+        elif argument.startswith(_S3_SCHEME):
             found.append(Input(argument, None, argument, endpoint_url))
         else:
             found += map(_input, _paths(argument))
@@ -112,10 +112,10 @@ def _paths(argument: str) -> list[Path]:
 
 
 def _matches(pattern: str) -> list[Path]:
-    names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob does not accept absolute patterns
     paths = [Path(name) for name in names]
     if not paths:
-        raise UsageError(f"{pattern}: matches no file", "see with ls what is there")
+        raise UsageError(f"{pattern}: matches no file", "check the folder with ls")
     return [found for path in paths for found in (_in_folder(path) if path.is_dir() else [path])]
 
 
@@ -136,9 +136,9 @@ def _in_folder(folder: Path) -> list[Path]:
     if runs:
         todo = f"name one of its runs: {_listed(runs)}"
     elif others:
-        todo = f"name the file that is one: {_listed(others)}"
+        todo = f"name one of its files: {_listed(others)}"
     else:
-        todo = "name a JTL, or the folder of a run that has its samples still"
+        todo = "name a JTL, or the folder of a run with its samples"
     raise UsageError(f"{folder}: a folder without samples: neither {SAMPLES_NAME} nor any other *.jtl", todo)
 
 
@@ -151,70 +151,70 @@ def _not_found(path: Path) -> UsageError:
         there = sorted(other.name for other in path.parent.iterdir())
     except OSError:
         return UsageError(f"{path}: not found", f"there is no folder {path.parent}")
-    return UsageError(f"{path}: not found", f"{did_you_mean(path.name, there)}see with ls what is there")
+    return UsageError(f"{path}: not found", f"{did_you_mean(path.name, there)}check the folder with ls")
 
 
 def _unreadable(name: str, error: OSError) -> UsageError:
     if isinstance(error, PermissionError):
-        return UsageError(f"{name}: no permission to read it", "see with ls -l who may")
+        return UsageError(f"{name}: no permission to read it", "check its permissions with ls -l")
     return UsageError(f"{name}: cannot be read ({error.strerror})", "name another file")
 
 
 class Opened:
-    """An open JTL: its bytes, decompressed, and what is known about the file."""
+    """An open JTL: its decompressed bytes, and what is known about the file."""
 
     def __init__(self, source: Input, raw: io.FileIO | ObjectStream) -> None:
         self._name = source.name
         self._source = Source(raw, source.name)
         self._file = raw if isinstance(raw, io.FileIO) else None
         self._before = os.fstat(self._file.fileno()) if self._file else None
-        self.truncated: str | None = None  # why a compressed file ended before its end, once it has been read
+        self.truncated: str | None = None  # why a compressed file ended early; known after reading
         self.size_bytes = _stored_bytes(raw)
-        self._on_disk = on_disk = stream = buffered(self._source)  # kept: it would close the file with it
+        self._on_disk = on_disk = stream = buffered(self._source)  # referenced: its finaliser would close the file
         head = stream.peek()
         if head.startswith(GZIP_MAGIC) or is_zstd(head):
             unpacked = gunzipped if head.startswith(GZIP_MAGIC) else unzstd
             stream = buffered(ChunkStream(unpacked(stream, self._cut)))
             head = stream.peek()
             if not head and self.truncated:
-                raise UsageError(f"{source.name}: {self.truncated} at its beginning", "copy or download it once more")
-        if head.startswith(UTF_16_MARKS):  # what PowerShell's > writes
+                raise UsageError(f"{source.name}: {self.truncated} at its beginning", "copy or download it again")
+        if head.startswith(UTF_16_MARKS):  # written by PowerShell's >
             stream = buffered(ChunkStream(utf_8(stream)))
             head = stream.peek()
         self.stream: BinaryIO = stream
         self.kind = kind_of(head[:_HEAD_BYTES], source.name)
-        # Whether ranges of the file at the input's path are ranges of the text.
+        # Whether byte ranges of the file at the input's path are byte ranges of the text.
         self.is_plain = stream is on_disk and self.size_bytes is not None and source.path is not None
 
     def _cut(self, reason: str) -> None:
         self.truncated = reason
 
     def position(self) -> int:
-        """Return how many bytes of the file have been read so far, in its compressed size."""
+        """Return the number of bytes read from the file so far, before decompression."""
         return self._source.position
 
     def check_unchanged(self) -> None:
-        """Raise a UsageError if the file has changed since it was opened, or is gone: then its run may go on."""
+        """Raise a UsageError if the file has changed or gone since it was opened: its run may still be in progress."""
         if self.size_bytes is None or self._file is None or self._before is None:
             return
         now = os.fstat(self._file.fileno())
-        is_removed = now.st_nlink == 0 < self._before.st_nlink  # a here-document has no name to begin with
+        is_removed = now.st_nlink == 0 < self._before.st_nlink  # a here-document never has a name
         if is_removed or now.st_size < self._before.st_size:
-            what = "was removed" if is_removed else "was cut off"
-            raise UsageError(f"{self._name}: {what} while it was read", "read it once more when nobody writes to it")
+            what = "was removed" if is_removed else "was truncated"
+            raise UsageError(f"{self._name}: {what} while it was read", "read it again when nothing writes to it")
         if (now.st_size, now.st_mtime_ns) == (self._before.st_size, self._before.st_mtime_ns):
             return
         what = "was written to"
         if now.st_size > self._before.st_size:
             what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
         raise UsageError(
-            f"{self._name}: {what} while it was read: the run is still going on",
-            "wait for its end, or copy the file first",
+            f"{self._name}: {what} while it was read: the run is still in progress",
+            "wait until it ends, or copy the file first",
         )
 
 
 def _stored_bytes(raw: io.FileIO | ObjectStream) -> int | None:
-    """Return the size of a file or an object as it is stored, compressed or not; None for a pipe."""
+    """Return the stored size of a file or object, before decompression; None for a pipe."""
     if not isinstance(raw, io.FileIO):
         return raw.size_bytes
     status = os.fstat(raw.fileno())
@@ -229,16 +229,16 @@ def _size_text(before: int, after: int) -> str:
 
 @contextmanager
 def opened(source: Input) -> Iterator[Opened]:
-    """Open an input and close it at the end; UsageError when it cannot be read or is not a JTL."""
+    """Open an input and close it at the end. UsageError when it is unreadable or not a JTL."""
     with raw(source) as file:
         yield Opened(source, file)
 
 
 @contextmanager
 def raw(source: Input) -> Iterator[io.FileIO | ObjectStream]:
-    """Give the bytes of an input as they are, and close it at the end; UsageError when it cannot be read."""
+    """Yield an input's stored bytes and close it at the end. UsageError when it is unreadable."""
     if source.url:
-        from harness.storage.stream import open_object  # here, because files do without boto3, which takes time to load
+        from harness.base.s3_stream import open_object  # imported late: boto3 is slow to load and files do not need it
 
         with open_object(source.url, source.endpoint_url) as stored:
             yield stored

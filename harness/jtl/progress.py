@@ -1,4 +1,4 @@
-"""Shows on standard error how far the reading or sending of a file is, when it takes longer than two seconds."""
+"""Shows progress on standard error when reading or sending a file takes longer than two seconds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _BAR_PERIOD_S = 0.1
 
 
 class ReadingProgress:
-    """Silent for two seconds; then a bar in a terminal, which goes at the end, or a line every two seconds elsewhere.
+    """Prints nothing for two seconds, then a temporary bar in a terminal, or a line every two seconds elsewhere.
 
-    `total_bytes` is the size of all that is read, None when that is not known (a pipe).
+    `total_bytes` is the total size of the input, None if unknown (a pipe).
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class ReadingProgress:
             self._bar.stop()
 
     def update(self, position_bytes: int, row_count: int | None = None) -> None:
-        """Show, if it is time to, that so many bytes of the file have been read, and so many rows come of it.
+        """Show, when it is due, the number of bytes and rows read so far.
 
-        Without a number of rows nothing is said of rows.
+        Without `row_count`, rows are not mentioned.
         """
         now_s = self._clock_s()
         if now_s < self._next_s:
@@ -66,8 +66,8 @@ class ReadingProgress:
             self._next_s = now_s + _PLAIN_PERIOD_S
             print(f"{self._title}: {text}", file=self._stream, flush=True)
 
-    def say(self, text: str) -> None:
-        """Print a line that stays."""
+    def print_line(self, text: str) -> None:
+        """Print a line that stays visible."""
         if self._bar:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
@@ -81,7 +81,7 @@ class ReadingProgress:
 
 
 def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | None, passed_s: float) -> str:
-    """Return how far the reading is: `312 of 1350 MB, 2,310,000 rows, about 6 s left`."""
+    """Return the progress as text: `312 of 1350 MB, 2,310,000 rows, about 6 s left`."""
     rows = "" if row_count is None else f", {row_count:,} rows"
     if not total_bytes:
         return f"{mb_text(position_bytes)} MB{rows}"
@@ -93,7 +93,7 @@ def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | 
 
 
 def _new_bar(stream: TextIO, title: str, total_bytes: int | None) -> tuple[Progress, TaskID]:
-    # Imported only here: it takes longer than reading a small file.
+    # Imported late: the import takes longer than reading a small file.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -102,7 +102,7 @@ def _new_bar(stream: TextIO, title: str, total_bytes: int | None) -> tuple[Progr
         BarColumn(),
         TextColumn("{task.fields[text]}", markup=False),
         console=Console(file=stream),
-        auto_refresh=False,  # no thread beside the processes that read
+        auto_refresh=False,  # no extra thread next to the reading processes
         transient=True,
     )
     task = bar.add_task(title, total=total_bytes, text="")

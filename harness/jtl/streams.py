@@ -1,4 +1,4 @@
-"""Bytes of a file as they were before they were compressed, or written as UTF-16: streams over iterators of chunks."""
+"""Streams of the original bytes of files that were compressed or written as UTF-16."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BUFFER_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
-# zstandard gives out all that the input holds at once; NUL bytes shrink to a 30,000th.
+# zstandard returns everything that its input contains at once, and NUL bytes shrink 30,000-fold.
 _ZSTD_STEP_BYTES = 1024
 _ZSTD_WINDOW_MAX = 2**31
 
 
 class Source(io.RawIOBase):
-    """A file or an object of S3 that is read from its beginning to its end; `position` counts the bytes.
+    """A file or S3 object that is read once from start to end; `position` is the number of bytes read.
 
-    Errors become UsageErrors.
+    Read errors become UsageErrors.
     """
 
     def __init__(self, raw: io.RawIOBase, name: str) -> None:
@@ -35,11 +35,11 @@ class Source(io.RawIOBase):
         self._name = name
 
     def readable(self) -> bool:
-        """Whether it can be read: yes."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill the buffer, whatever pieces a pipe comes in, and return how much is in it: less at the end alone."""
+        """Fill the buffer, even from a slow pipe, and return the byte count; less than full only at the end."""
         view = memoryview(buffer).cast("B")
         filled = 0
         try:
@@ -57,18 +57,18 @@ class Source(io.RawIOBase):
 
 
 class ChunkStream(io.RawIOBase):
-    """A stream of what an iterator of chunks yields."""
+    """A stream of the chunks that an iterator yields."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Whether it can be read: yes."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill the buffer and return how much is in it: less at the end alone."""
+        """Fill the buffer and return the byte count; less than full only at the end."""
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
@@ -86,17 +86,17 @@ class ChunkStream(io.RawIOBase):
 
 
 def buffered(raw: io.RawIOBase) -> io.BufferedReader:
-    """Return a stream to look into and to read from, in small pieces as well as in large ones."""
+    """Return a buffered stream that allows peeking and small reads."""
     return io.BufferedReader(raw, _BUFFER_BYTES)
 
 
 def is_zstd(head: bytes) -> bool:
-    """Return whether a zstd frame begins here, or one that decoders skip: pzstd writes such a one first."""
+    """Return whether a zstd frame begins here, or a skippable frame such as pzstd writes first."""
     return head.startswith(ZSTD_MAGIC) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
 
 
 def gunzipped(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield what the members of a gzip file hold; `cut` is told why it ends before the end."""
+    """Yield the contents of the members of a gzip file; call `cut` with the reason if it ends early."""
     decoder = zlib.decompressobj(wbits=31)
     data = b""
     while data := data or source.read(_CHUNK_BYTES):
@@ -111,13 +111,13 @@ def gunzipped(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator
             yield out
         data = decoder.unconsumed_tail
         if decoder.eof:
-            data = decoder.unused_data.lstrip(b"\0")  # the end of a block device or tape
+            data = decoder.unused_data.lstrip(b"\0")  # padding of a block device or tape
             while not data and (more := source.read(_CHUNK_BYTES)):
                 data = more.lstrip(b"\0")
             if not data:
                 return
             if not GZIP_MAGIC.startswith(data[:2]):
-                cut("behind the gzip data there is something else")
+                cut("other data follows the gzip data")
                 return
             decoder = zlib.decompressobj(wbits=31)
     yield decoder.flush()
@@ -125,10 +125,10 @@ def gunzipped(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator
 
 
 def _before_damage(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-    """Yield what comes out byte by byte before the bad one: an error takes along all that its call had got."""
+    """Decompress byte by byte up to the damage: an error discards all output of its call."""
     try:
-        for place in range(len(data)):
-            out = decoder.decompress(data[place : place + 1])
+        for offset in range(len(data)):
+            out = decoder.decompress(data[offset : offset + 1])
             if out:
                 yield out
     except zlib.error:
@@ -136,14 +136,14 @@ def _before_damage(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
 
 
 def unzstd(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield what the frames of a zstd file hold; `cut` is told why it ends before the end."""
+    """Yield the contents of the frames of a zstd file; call `cut` with the reason if it ends early."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
     decoder = None
     while data := source.read(_CHUNK_BYTES):
-        for place in range(0, len(data), _ZSTD_STEP_BYTES):
-            piece = data[place : place + _ZSTD_STEP_BYTES]
+        for offset in range(0, len(data), _ZSTD_STEP_BYTES):
+            piece = data[offset : offset + _ZSTD_STEP_BYTES]
             while piece:
                 decoder = decoder or decompressor.decompressobj()
                 try:
@@ -161,7 +161,7 @@ def unzstd(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator[by
 
 
 def utf_8(source: io.BufferedReader) -> Iterator[bytes]:
-    """Yield UTF-16 text, which begins with its mark, as UTF-8."""
+    """Yield UTF-16 text, which begins with its byte order mark, as UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-16")("replace")
     while chunk := source.read(_CHUNK_BYTES):
         yield decoder.decode(chunk).encode()

@@ -1,9 +1,9 @@
-"""Reads an XML JTL into samples and counts everything that had to be dropped: never silently wrong.
+"""Reads an XML JTL into samples, and counts and names every sample that it has to drop.
 
-A sample whose element does not end properly is torn: it is dropped and counted, and reading goes on with the next
-sample that can stand in the same place, by its indentation. The same way leads into a file that was put behind another
-one; where both were whole, nothing is dropped. Bytes that are not of the file's encoding become U+FFFD, and so do
-references to characters that XML forbids, which JMeter writes all the same (`&#x0;`).
+A sample whose element does not end properly is torn. It is dropped and counted, and reading resumes at the next sample
+whose indentation fits the same parent. The same rule handles files that were concatenated; if both are complete,
+nothing is dropped. Bytes that are invalid in the file's encoding become U+FFFD. So do references to characters that XML
+forbids, which JMeter writes nevertheless (`&#x0;`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from harness.base.errors import UsageError
 from harness.jtl.csv import Dropped, Sample
 from harness.jtl.xml_elements import ROOT_TAG, Elements, Open, TornHere
 
-# expat copies what it is given, after a tear the rest of it once more: larger chunks are not faster.
+# expat copies its input, and after a tear the rest of it again: larger chunks are not faster.
 _CHUNK_BYTES = 64 * 1024
-# The longest tags hold a label and a message; a tag that is longer than this has no end.
+# The longest tags contain a label and a message; a longer tag has no end.
 _TAG_BYTES_MAX = 8 * 1024 * 1024
-# Kept before what is parsed next, so that the indentation of a tag is still there after a tear.
+# Bytes before the next parsed one, so that a tag's indentation is still known after a tear.
 _LOOK_BACK_BYTES = 128
 _INDENT_STEP = 2  # of XStream, which writes JMeter's XML
 _GAP_BYTES_MAX = 4096
@@ -31,7 +31,7 @@ _ASCII = bytes(range(ord(" "), ord("~") + 1))
 _WIDE_ENCODING = re.compile(r"(?i)(utf|ucs)[-_]?(16|32|2|4)")
 _REFERENCE = re.compile(rb"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _SAMPLE_START = re.compile(rb"<(?:sample|httpSample)[\s/>]")
-# What may stand between samples where files were put together: nothing is lost with it.
+# Text that may occur between samples of concatenated files; ignoring it loses nothing.
 _BETWEEN_FILES = re.compile(rb"(?:\s|\xef\xbb\xbf|<\?[^>]*\?>|</?testResults[^<>]*>|</[A-Za-z]*(?=<))*")
 _ENDS_OF_FILE = frozenset(
     expat.errors.codes[message]
@@ -46,9 +46,9 @@ _CUT_OFF = "torn sample: the file ends in it"
 
 
 def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of an open XML JTL as their elements end, noting in `dropped` what was left out.
+    """Yield the samples of an open XML JTL as their elements end; count dropped samples in `dropped`.
 
-    `name` is what errors call the file; UsageError when it is no XML JTL.
+    Errors call the file `name`. UsageError when it is not an XML JTL.
     """
     reader = _Reader(Elements(name, dropped))
     for data in _utf8_chunks(stream, name):
@@ -59,13 +59,13 @@ def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]
 
 
 def _utf8_chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield the text in UTF-8, with characters that expat accepts."""
+    """Yield the text in UTF-8, with only characters that expat accepts."""
     chunk = stream.read(_CHUNK_BYTES)
     decoder = codecs.getincrementaldecoder(_encoding(chunk, name))("replace")
     rest = b""
     while chunk:
         data = rest + decoder.decode(chunk).encode()
-        cut = data.rfind(b"&", -16)  # a reference may be cut in two by the end of the chunk
+        cut = data.rfind(b"&", -16)  # the end of the chunk may split a reference
         rest = data[cut:] if cut >= 0 and b";" not in data[cut:] else b""
         data = data.removesuffix(rest)
         yield _REFERENCE.sub(_allowed, data) if b"&#" in data else data
@@ -81,7 +81,7 @@ def _encoding(head: bytes, name: str) -> str:
         return "utf-8"
     encoding = declared[1].decode()
     if _WIDE_ENCODING.match(encoding):
-        return "utf-8"  # the declaration can be read byte by byte: it was right before the file was converted
+        return "utf-8"  # the declaration is readable, so the file was converted after it was written
     try:
         if _ASCII.decode(encoding) == _ASCII.decode():
             codecs.getincrementaldecoder(encoding)("replace").decode(_ASCII)
@@ -99,24 +99,24 @@ def _allowed(reference: re.Match[bytes]) -> bytes:
 
 
 class _Reader:
-    """Gives bytes to expat, and goes on behind what is not well-formed."""
+    """Feeds bytes to expat and resumes after malformed XML."""
 
     def __init__(self, elements: Elements) -> None:
         self._elements = elements
         self._parser: expat.XMLParserType | None = expat.ParserCreate("utf-8")
         elements.attach(self._parser)
-        # The bytes not parsed for good and a few before them; how many of them the parser has been given, and at which
-        # place the first one stands as it counts.
+        # The bytes that are not completely parsed, with a few before them; the number of them that the parser has
+        # received; and the parser's index of the first one.
         self._window = b""
         self._given = 0
         self._parser_index = 0
-        self._first_index = -1  # of the sample that the parser began with, after a tear
-        # While there is no parser, after a tear: where the search goes on, with line and what was passed over.
-        self._place, self._line, self._gap = 0, 0, b""
+        self._first_index = -1  # of the parser's first sample after a tear
+        # State while there is no parser, after a tear: where the search resumes, its line, and the skipped bytes.
+        self._offset, self._line, self._gap = 0, 0, b""
         self._torn_line, self._reason = 0, ""
 
     def take(self) -> list[Sample]:
-        """Return the samples that have come up since the last call."""
+        """Return the samples that have ended since the last call."""
         samples, self._elements.samples = self._elements.samples, []
         return samples
 
@@ -127,14 +127,14 @@ class _Reader:
             pass
 
     def finish(self) -> None:
-        """Parse what is left, and note what the end of the file has cut off."""
+        """Parse the remaining bytes, and count the samples that the end of the file cut off."""
         while self._resumed() and not self._parsed(final=True):
             pass
         if self._parser is None:
             self._note(self._elements.open, "nothing can be read after it")
 
     def _parsed(self, *, final: bool) -> bool:
-        """Return whether all bytes are with the parser; if not, there was a tear and the parser is gone."""
+        """Return whether the parser has all bytes; if not, there was a tear and the parser is gone."""
         parser = self._parser
         assert parser is not None
         data, self._given = self._window[self._given :], len(self._window)
@@ -175,37 +175,37 @@ class _Reader:
             self._elements.dropped.note(parser.ErrorLineNumber + self._elements.lines_before, _CUT_OFF)
 
     def _tear(self, index: int, line: int, reason: str) -> None:
-        # The place is the end of what was well-formed, or the tag that is not: then the search goes on within it.
-        self._place = index - self._parser_index + (index == self._first_index)
+        # The offset is the end of the well-formed part, or the malformed tag: then the search resumes within it.
+        self._offset = index - self._parser_index + (index == self._first_index)
         self._line = self._torn_line = line + self._elements.lines_before
-        tag = self._window.rfind(b"<", 0, self._place)
-        is_in_tag = tag >= 0 and b">" not in self._window[tag : self._place]
-        self._gap = self._window[tag : self._place][:_GAP_BYTES_MAX] if is_in_tag else b""
+        tag = self._window.rfind(b"<", 0, self._offset)
+        is_in_tag = tag >= 0 and b">" not in self._window[tag : self._offset]
+        self._gap = self._window[tag : self._offset][:_GAP_BYTES_MAX] if is_in_tag else b""
         self._torn_line -= self._gap.count(b"\n")
-        is_lost = self._window.startswith(b"\0", self._place)  # a full disk, or a machine that went down
-        self._reason = "NUL bytes: what was written there is lost" if is_lost else f"not well-formed XML: {reason}"
+        is_lost = self._window.startswith(b"\0", self._offset)  # a full disk, or a machine that went down
+        self._reason = "NUL bytes: data was lost here" if is_lost else f"not well-formed XML: {reason}"
         self._parser = None
 
     def _resumed(self) -> bool:
-        """Return whether there is a parser: after a tear one that stands before the next sample of the place."""
+        """Return whether there is a parser; after a tear, create one at the next sample of the same parent."""
         if self._parser is not None:
             return True
         limit = self._column_limit()
-        for found in _SAMPLE_START.finditer(self._window, self._place):
+        for found in _SAMPLE_START.finditer(self._window, self._offset):
             begin = len(self._window[: found.start()].rstrip(b" \t"))
             column = found.start() - begin
             if limit is None or column <= limit:
                 self._pass_over(found.start())
                 self._resume(begin, column)
                 return True
-        self._pass_over(max(self._place, len(self._window) - _LOOK_BACK_BYTES))
-        count = max(0, self._place - _LOOK_BACK_BYTES)
+        self._pass_over(max(self._offset, len(self._window) - _LOOK_BACK_BYTES))
+        count = max(0, self._offset - _LOOK_BACK_BYTES)
         self._window = self._window[count:]
-        self._place -= count
+        self._offset -= count
         return False
 
     def _column_limit(self) -> int | None:
-        """Return how far at most the next sample that counts is indented, None when nothing says so."""
+        """Return the maximum indentation of the next sample that counts; None when there is no limit."""
         elements = self._elements
         if elements.is_one_line:
             return None
@@ -214,24 +214,24 @@ class _Reader:
             return elements.top_column
         return inmost.column + (_INDENT_STEP if inmost.opens_up else 0)
 
-    def _pass_over(self, place: int) -> None:
-        passed = self._window[self._place : place]
+    def _pass_over(self, offset: int) -> None:
+        passed = self._window[self._offset : offset]
         self._line += passed.count(b"\n")
         self._gap = (self._gap + passed)[: _GAP_BYTES_MAX + 1]
-        self._place = place
+        self._offset = offset
 
     def _resume(self, begin: int, column: int) -> None:
         elements = self._elements
-        kept = 0
+        intact_count = 0
         if not elements.is_one_line:
             for sample in elements.open:
                 if sample.column >= column or not sample.opens_up:
                     break
-                kept += 1
-        torn, elements.open = elements.open[kept:], elements.open[:kept]
-        self._note(torn, f"reading goes on in line {self._line}")
+                intact_count += 1
+        torn, elements.open = elements.open[intact_count:], elements.open[:intact_count]
+        self._note(torn, f"reading resumes in line {self._line}")
         self._parser = expat.ParserCreate("utf-8")
-        # The elements that are open still, for their end tags to come.
+        # Open the elements that are still open, because their end tags follow.
         head = f"<{ROOT_TAG}>{''.join(f'<{sample.tag}>' for sample in elements.open)}\n".encode()
         self._parser.Parse(head, False)
         self._parser_index = len(head) - begin

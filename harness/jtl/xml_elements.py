@@ -1,9 +1,9 @@
-"""What the elements of an XML JTL mean: which of them are samples, and what is wrong with those that are not.
+"""Interprets the elements of an XML JTL: which are samples, and what is wrong with invalid ones.
 
-A `<sample>` or `<httpSample>` at the top counts. What stands inside one does not (the hops of a redirect, embedded
-resources: the outer sample has their time and bytes in it), except in a Transaction Controller's sample ("generate
-parent sample"): the requests stand in there and nowhere else, so they count as well, and the transaction stays a
-transaction. Samples come out as their elements end: the inner ones before the outer one.
+A `<sample>` or `<httpSample>` at the top level counts. Samples inside it do not count (redirects, embedded resources):
+the outer sample includes their time and bytes. The exception is a Transaction Controller's sample ("generate parent
+sample"): its requests occur nowhere else, so they count too, and the transaction remains a transaction. Samples are
+returned as their elements end, so inner ones come before the outer one.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ _SUCCESS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": F
 
 
 class Open:
-    """A sample whose element has begun and not ended."""
+    """A sample whose element has begun but not ended."""
 
     __slots__ = ("attributes", "column", "counts", "failure", "line", "opens_up", "tag")
 
-    def __init__(self, tag: str, attributes: dict[str, str], place: tuple[int, int], counts: bool, opens_up: bool):
+    def __init__(self, tag: str, attributes: dict[str, str], position: tuple[int, int], counts: bool, opens_up: bool):
         self.tag = tag
         self.attributes = attributes
-        self.line, self.column = place
+        self.line, self.column = position
         self.counts = counts
         self.opens_up = opens_up  # whether the samples inside it count
         self.failure = ""
 
 
 class TornHere(Exception):  # noqa: N818 - not an error: it takes the word from expat
-    """A tag that can stand only where the sample that is open has ended: its place in bytes and its line."""
+    """A tag that can occur only after the open sample has ended, with its byte index and line."""
 
 
 class Elements:
-    """The samples that have come up, those that are open, and what was dropped."""
+    """The samples that have ended, those that are open, and the dropped ones."""
 
     def __init__(self, name: str, dropped: Dropped) -> None:
         self.samples: list[Sample] = []
         self.open: list[Open] = []
         self.dropped = dropped
-        self.lines_before = 0  # what to add to the line numbers of the parser in force
+        self.lines_before = 0  # offset of the current parser's line numbers
         self.top_column: int | None = None
-        self.is_one_line = False  # then no indentation tells one place from another
+        self.is_one_line = False  # then indentation tells nothing
         self._name = name
         self._root_line = 0
-        self._is_indented: bool | None = None  # as JMeter's files are; None: nothing has shown that this one is not
+        self._is_indented: bool | None = None  # as JMeter writes it; None: unknown so far
         self._is_between_text = False
         self._in_assertion = self._has_failed = False
         self._message = ""
@@ -77,7 +77,7 @@ class Elements:
         parser.CharacterDataHandler = None if self.open else self._between
 
     def counts_here(self) -> bool:
-        """Whether a sample that began now would count."""
+        """Return whether a sample that begins here would count."""
         return self.open[-1].opens_up if self.open else self._root_line > 0
 
     def _torn_here(self) -> TornHere:
@@ -92,7 +92,7 @@ class Elements:
         elif not self.open:
             self._start_outside(tag)
         elif tag == "assertionResult":
-            # Only of a failed sample that has no reason yet.
+            # Only for a failed sample without a reason so far.
             self._in_assertion = self.open[-1].counts and not self.open[-1].failure
             self._has_failed, self._message = False, ""
         elif self._in_assertion and tag in _ASSERTION_TEXTS:
@@ -101,7 +101,7 @@ class Elements:
         elif tag == ROOT_TAG:
             raise self._torn_here()  # another file begins
         elif self._is_indented is None and len(self.open) == 1 and self._line() > self.open[0].line:
-            # Told by what stands in an outermost sample: further in, a hole may have put two lines into one.
+            # Decided by the content of an outermost sample: further in, lost data may have joined two lines.
             self._is_indented = self._parser.CurrentColumnNumber > self.open[0].column
 
     def _start_outside(self, tag: str) -> None:
@@ -126,7 +126,7 @@ class Elements:
         else:
             if self.top_column is None:
                 self.top_column, self.is_one_line = column, line == self._root_line
-            self._root_line = self._root_line or line  # a file whose head is missing
+            self._root_line = self._root_line or line  # a file without its header
             counts = True
             self._parser.CharacterDataHandler = None
             self._is_between_text = False
@@ -161,16 +161,17 @@ class Elements:
     def _between(self, text: str) -> None:
         if not self._is_between_text and not text.isspace():
             self._is_between_text = True
-            self.dropped.note(self._line(), "text between samples: what stood there is torn")
+            self.dropped.note(self._line(), "text between samples: the rest of a torn sample")
 
     def _refuse(self, *_declaration: object) -> None:
         raise UsageError(
-            f"{self._name}:{self._line()}: a document type declaration, and a JTL has none", "name a JTL of JMeter's"
+            f"{self._name}:{self._line()}: a document type declaration, which a JTL never has",
+            "name a JTL that JMeter wrote",
         )
 
 
 def _sample(attributes: dict[str, str], failure: str) -> Sample:
-    """Return the sample of an element's attributes; ValueError says which one is bad."""
+    """Return the sample of an element's attributes. ValueError names a bad one."""
     get = attributes.get
     try:
         elapsed_ms, success, sample_count = whole_number(attributes["t"]), _SUCCESS[attributes["s"]], 1
@@ -200,14 +201,14 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
     except (KeyError, ValueError):
         raise ValueError(_complaint(attributes)) from None
     if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
-        raise ValueError(f"elapsed {elapsed_ms} ms cannot be")
+        raise ValueError(f"elapsed {elapsed_ms} ms is impossible")
     if not 0 <= sample.start_ms <= START_MAX_MS:
-        raise ValueError(f"timeStamp {sample.start_ms} cannot be")
+        raise ValueError(f"timeStamp {sample.start_ms} is impossible")
     for column in ("received_bytes", "sent_bytes", "all_threads", "latency_ms", "connect_ms"):
         if not 0 <= (getattr(sample, column) or 0) <= LONG_MAX:
-            raise ValueError(f"{column} {getattr(sample, column)} cannot be")
+            raise ValueError(f"{column} {getattr(sample, column)} is impossible")
     if sample_count < 1:
-        raise ValueError(f"SampleCount {sample_count} cannot be")
+        raise ValueError(f"SampleCount {sample_count} is impossible")
     return sample
 
 

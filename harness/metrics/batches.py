@@ -1,7 +1,8 @@
-"""Counts and figures of a label in stretches of the window of equal length: the observations of a single run.
+"""Divides the window into batches of equal length and computes a label's metrics per batch.
 
-Neighbouring requests resemble each other, so that a test over requests takes noise for a change; the means of long
-stretches hardly do. Source: A. M. Law, "Simulation Modeling and Analysis", 9.5.3 (batch means).
+Batches are the observations of a single run. Neighbouring requests resemble each other, so a test over requests takes
+noise for a change; means of long batches hardly do. Source: A. M. Law, "Simulation Modeling and Analysis", 9.5.3 (batch
+means).
 """
 
 from __future__ import annotations
@@ -12,47 +13,48 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import compared_metrics
 
 BATCH_COUNT = 20
-# Shorter ones would be about as long as a slow request and the next one are alike.
+# A shorter batch would be about as long as the time over which requests resemble each other.
 _BATCH_LEAST_S = 2
-# The figures of fewer samples are those of chance.
+# With fewer samples, metrics are mostly chance.
 _SAMPLES_PER_BATCH = 10
-BATCH_PERCENTILES = ("50", "75", "90", "95", "99")
+BATCH_PERCENTILES = tuple(one.percentile for one in compared_metrics() if one.percentile is not None)
 
 
 def batch_count_of(length_s: int) -> int:
-    """Return in how many batches a window is cut: 20, half as many when it is short, 0 when too short for these."""
+    """Return the number of batches in a window: 20, half as many for a short one, 0 for one too short for these."""
     return next((count for count in (BATCH_COUNT, BATCH_COUNT // 2) if length_s >= count * _BATCH_LEAST_S), 0)
 
 
 @dataclass
 class BatchCounts:
-    """What is counted of a label in one batch."""
+    """The counts of a label in one batch."""
 
     histogram: Histogram = field(default_factory=Histogram)
     elapsed_sum_ms: int = 0
     error_count: int = 0
 
     def merge(self, other: BatchCounts) -> None:
-        """Add another label's counts, or the same label's of another part."""
+        """Add another label's counts, or the same label's counts of another part."""
         self.histogram.merge(other.histogram.counts)
         self.elapsed_sum_ms += other.elapsed_sum_ms
         self.error_count += other.error_count
 
 
 def merge_batches(into: dict[int, BatchCounts], batches: Mapping[int, BatchCounts]) -> None:
-    """Add batches, by their number, to others of the same window."""
+    """Add batches, by number, to other batches of the same window."""
     for number, counts in batches.items():
         into.setdefault(number, BatchCounts()).merge(counts)
 
 
 @dataclass(frozen=True)
 class Batches:
-    """A label's figures in the batches of the window, one after the other: columns of equal length.
+    """A label's metrics in the batches of the window, in order: columns of equal length.
 
-    None where it has no sample in a batch. `slower_count` counts by percentile the batch's samples that took longer
-    than that percentile of all batches together: percentiles of few samples are biased, these counts are not.
+    A metric is None for a batch without samples. `slower_count` is, by percentile, the number of the batch's samples
+    slower than that percentile of the whole window: percentiles of few samples are biased, these counts are not.
     """
 
     length_s: float
@@ -64,7 +66,7 @@ class Batches:
 
     @classmethod
     def of(cls, batches: Mapping[int, BatchCounts], count: int, length_s: float) -> Batches | None:
-        """Return the figures of counts by the number of the batch, 0 to `count`; None of fewer than 10 a batch."""
+        """Return the metrics of batches 0 to `count`; None with fewer than 10 samples per batch."""
         counts = [batches.get(number, BatchCounts()) for number in range(count)]
         sample_count = [batch.histogram.count for batch in counts]
         if not count or sum(sample_count) < _SAMPLES_PER_BATCH * count:
@@ -93,7 +95,7 @@ class Batches:
 
 
 def _slower_counts(histogram: Histogram, lines_ms: Sequence[int]) -> list[int]:
-    """Return how many values are greater than each of the lines."""
+    """Return, for each limit, how many values are greater."""
     values_ms = sorted(histogram.counts)
     up_to = [0, *accumulate(histogram.counts[value_ms] for value_ms in values_ms)]
     return [up_to[-1] - up_to[bisect_right(values_ms, line_ms)] for line_ms in lines_ms]

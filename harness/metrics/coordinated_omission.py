@@ -1,4 +1,4 @@
-"""Corrects response times of a closed load for the requests that were not sent while the system stood still."""
+"""Corrects response times of a closed load for the requests that were not sent while the system stalled."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from harness.base.units import MS_PER_S, ms_text
 from harness.metrics.gaps import Gap
 from harness.metrics.histogram import Histogram
 
-# A sample that took at least this share of the shortest stall was held up by one.
+# A sample that took at least this share of the shortest stall was delayed by one.
 _HELD_UP_RATIO = 0.5
-# Longer rows of requests are added in steps of several at a time: 1,000 steps change a percentile by 0.1 % of a stall.
+# Longer series of missing requests are added several at a time: 1,000 steps change a percentile by 0.1 % of a stall.
 _STEPS_MOST = 1_000
 
 
 @dataclass(frozen=True)
 class CorrectedTimes:
-    """Response times with those of `added_count` requests that each user would have sent every `expected_interval_ms`.
+    """Response times with `added_count` requests that users would have sent every `expected_interval_ms`.
 
     Source: HdrHistogram, `recordValueWithExpectedInterval`; G. Tene, "How NOT to Measure Latency", 2013.
     """
@@ -31,7 +31,7 @@ class CorrectedTimes:
 
     @property
     def text(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         lines = ", ".join(f"p{name} {value_ms} ms" for name, value_ms in self.percentiles_ms.items())
         return (
             "Corrected for coordinated omission (HdrHistogram, expected interval "
@@ -44,10 +44,10 @@ class CorrectedTimes:
 def corrected_times(
     times: Histogram, stalls: Sequence[Gap], think_time_s: float, percentiles: Sequence[str]
 ) -> CorrectedTimes | None:
-    """Return the corrected times of a load with stalls; None where no sample was held up.
+    """Return the corrected times of a load with stalls; None when no sample was delayed.
 
-    The expected interval is the mean of the samples that were not held up, plus the think time. A sample that was held
-    up for longer than that gets one more for each further request of its user that was due meanwhile.
+    The expected interval is the mean of the samples that were not delayed, plus the think time. Each delayed sample
+    gets one added sample for each further request that its user should have sent in the meantime.
     """
     if not stalls:
         return None
@@ -61,8 +61,8 @@ def corrected_times(
     for value_ms, count in held_up.items():
         due_count = math.floor(value_ms / interval_ms)
         step = max(1, math.ceil(due_count / _STEPS_MOST))
-        for place in range(step, due_count, step):
-            whole.add(round(value_ms - place * interval_ms), count * step)
+        for index in range(step, due_count, step):
+            whole.add(round(value_ms - index * interval_ms), count * step)
     ratios = [float(name) / 100 for name in percentiles]
     return CorrectedTimes(
         expected_interval_ms=interval_ms,

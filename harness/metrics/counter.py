@@ -1,7 +1,8 @@
-"""Counts a large CSV JTL: a program of ours on several cores does what is regular, the plain reader all else.
+"""Counts a large CSV JTL with a Java program on several cores; the Python reader parses the irregular parts.
 
-The program in harness/metrics/java stops where only the plain reader can parse a record, and is told where to go on;
-rows with odd fields it hands over one by one. So the result is that of the plain reader, whatever the file holds.
+The program in harness/metrics/java stops at a record that only the plain (Python) reader can parse, and is then told
+where to resume. It passes on rows with unusual fields one by one. So the result equals that of the plain reader for any
+file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -23,82 +25,95 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.tally import LabelKey, SampleTally, Scope, cause_of, group_of
 from harness.metrics.timeline import Pulse, Source
 
-# How much the plain reader does at once where the program got stuck.
-_STRETCH_BYTES = 16 * 1024
+# How much the plain reader reads at once where the program stopped.
+_READER_BYTES = 16 * 1024
 _THREADS_MAX = 4
-# One core counts so much at a time.
+# The amount that one core counts at a time.
 _PART_BYTES = 16 * 1024 * 1024
-# Enough for the buffers and counts of four threads, and for half a million different times.
+# Enough for the buffers and counts of four threads and half a million distinct times.
 _HEAP_MB = 128
-# A small nursery stays in the processor's cache. The compiler takes its cores from the counting, so it is to do little:
-# methods of their own are compiled sooner than one with all others in it.
+# A small nursery stays in the processor's cache. The compiler competes with counting for cores, so it gets little to
+# do: several small methods compile sooner than one that inlines them all.
 _JVM_OPTIONS = ("-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=150")
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
 _GENERATOR_SHIFT = 40
 _BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
-# The thread groups that the program tells apart.
+# The thread groups that the program distinguishes.
 _THREADS = ("", "setUp", "tearDown")
 _NO_WINDOW = (-(1 << 62), 1 << 62)
 _NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
 _SUM_COUNT = 8
-# Least and greatest end of no row, as Tally.java begins with them.
+# Least and greatest end without rows: the initial values in Tally.java.
 _NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
 # Exit codes of the program.
 _ENDS = {3: "so many different labels and times need more memory than it has", 4: "the file has changed"}
 
 
 class CounterError(Exception):
-    """The program did not run to its end: the file must be read without it."""
+    """The program failed: the file must be read without it."""
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """The first `size_bytes` of a CSV JTL; `name` is what messages call it."""
+
+    path: Path
+    size_bytes: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """The Java to run, and the folder of the compiled classes."""
+
+    java: str
+    classes: Path
 
 
 def count_file(
-    path: Path,
-    size: int,
-    name: str,
-    program: tuple[str, Path],
+    file: CsvFile,
+    program: Program,
     scope: Scope,
     columns: Sequence[str] | None,
     report: Callable[[int, int], None],
     part_bytes: int = _PART_BYTES,
 ) -> tuple[SampleTally, Dropped]:
-    """Return the tally of the first `size` bytes of a CSV JTL, and what could not be used of them.
+    """Return the tally of a CSV JTL, and its dropped records.
 
-    `program` is the Java to run and the folder of the compiled classes, `part_bytes` how much one core counts at a
-    time; `report` is told bytes and rows read so far. UsageError when the file is no CSV JTL; CounterError when the
-    program does not run to its end.
+    `part_bytes` is the amount that one core counts at a time; `report` receives the bytes and rows read so far.
+    UsageError when the file is not a CSV JTL; CounterError when the program fails.
     """
-    plain = _PlainReader(path, size, name, scope, columns)
+    plain = _PlainReader(file.path, file.size_bytes, file.name, scope, columns)
     plain.read(0, 0)
     from_ms, to_ms = scope.window_ms or _NO_WINDOW
-    java, classes = program
     options = ["-XX:+UseSerialGC", f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS]
     threads = min(_THREADS_MAX, os.cpu_count() or 1)
     command = [
-        java,
+        program.java,
         *options,
         "-cp",
-        str(classes),
+        str(program.classes),
         "CountJtl",
-        *map(str, (path, size, threads, from_ms, to_ms, part_bytes)),
+        *map(str, (file.path, file.size_bytes, threads, from_ms, to_ms, part_bytes)),
         str(scope.with_timeline).lower(),
         str(scope.batch_count or 1),
     ]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except OSError as error:
-        raise CounterError(f"{java} does not run ({error.strerror})") from None
+        raise CounterError(f"{program.java} does not run ({error.strerror})") from None
     with process:
         assert process.stdin is not None and process.stdout is not None
         try:
             frames = _Frames(process.stdout)
             while True:
-                # Past the buffer, whose end would fail once more when the program is gone.
+                # Unbuffered: flushing a buffer would fail again after the program has ended.
                 os.write(process.stdin.fileno(), plain.order().encode())
                 if _follow(frames, plain, report):
                     counts = process.stdout.read()
-                    process.wait()  # its memory is free before ours is filled
+                    process.wait()  # frees its memory before ours fills up
                     return _whole(_Frames(io.BytesIO(counts)), plain), plain.dropped
         except (EOFError, BrokenPipeError):
             raise CounterError(_ENDS.get(process.wait(), f"it ended with code {process.returncode}")) from None
@@ -107,7 +122,7 @@ def count_file(
 
 
 def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], None]) -> bool:
-    """Take in what the program tells until it is done, which returns True, or stuck."""
+    """Process the program's messages until it is done (return True) or needs the plain reader (return False)."""
     while True:
         kind = frames.read(1)
         if kind == b"P":
@@ -127,7 +142,7 @@ def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], N
 
 
 class _PlainReader:
-    """Reads the stretches and rows that the program leaves to the plain reader; `first` is where labels came up."""
+    """Reads the chunks and rows that the program leaves to the plain reader; `first` is each label's first offset."""
 
     def __init__(self, path: Path, size: int, name: str, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
@@ -144,26 +159,26 @@ class _PlainReader:
         self._line_count = 0
 
     def order(self) -> str:
-        """Return what the program is told: where to go on and by which format."""
+        """Return the command for the program: where to resume, and the format of the rows."""
         layout = self._layout
-        if layout is None:  # the whole file was read, and it has no record
+        if layout is None:  # the whole file was read and contains no record
             return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(READ_COLUMNS) + "\n"
         order = self.tally.order(self.tally.file)
         ends = _NO_ENDS if order.least_ms is None else f"{order.least_ms} {order.most_ms}"
-        places = " ".join(str(layout.place.get(column, -1)) for column in READ_COLUMNS)
-        return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {places}\n"
+        indexes = " ".join(str(layout.index_of.get(column, -1)) for column in READ_COLUMNS)
+        return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {indexes}\n"
 
     def read(self, offset: int, line_count: int) -> None:
-        """Read a stretch from a record's beginning to another's, at least up to where the columns are known."""
+        """Read a chunk of whole records, at least until the columns are known."""
         self.back_ms = max(self.back_ms, self.tally.back_ms)
-        self.tally.orders.clear()  # the program is told the ends of this chunk alone
+        self.tally.orders.clear()  # the program needs only the ends of this chunk
         with self._path.open("rb") as stream:
             stream.seek(offset)
             lines = _Lines(stream, self._size - offset)
             rows = RowReader(self._name, self.dropped, self._layout)
             records = Records(iter(lines), self.dropped, rows, self._delimiter, line_count)
             used = 0
-            while rows.layout is None or used < _STRETCH_BYTES:
+            while rows.layout is None or used < _READER_BYTES:
                 record = records.next()
                 if record is None:
                     break
@@ -174,7 +189,7 @@ class _PlainReader:
             self._layout, self._delimiter = rows.layout, records.delimiter
 
     def take(self, offset: int, line: int, row: bytes) -> None:
-        """Read a single row, which begins `line` lines after the first."""
+        """Read a single row that begins `line` lines after the first."""
         rows = RowReader(self._name, self.dropped, self._layout)
         record = Records(iter(io.BytesIO(row)), self.dropped, rows, self._delimiter, line).next()
         if record:
@@ -190,7 +205,7 @@ class _PlainReader:
 
 
 class _Lines:
-    """The lines of a stream up to a size; `size` is that of the lines given out so far."""
+    """The lines of a stream up to a size limit; `size` is that of the lines returned so far."""
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
         self._stream = stream
@@ -204,34 +219,34 @@ class _Lines:
 
 
 class _Frames:
-    """Reads what the program writes; EOFError when it ends too early."""
+    """Reads the program's output. EOFError when it ends too early."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes."""
+        """Return this many bytes."""
         found = self._stream.read(size)
         if len(found) < size:
             raise EOFError
         return found
 
     def small(self) -> int:
-        """Return a number of four bytes."""
+        """Return a four-byte number."""
         value: int = struct.unpack(">i", self.read(4))[0]
         return value
 
     def large(self) -> int:
-        """Return a number of eight bytes."""
+        """Return an eight-byte number."""
         value: int = struct.unpack(">q", self.read(8))[0]
         return value
 
     def name(self) -> bytes:
-        """Return bytes that have their number before them."""
+        """Return bytes that are preceded by their length."""
         return self.read(self.small())
 
     def text(self) -> str:
-        """Return a text; what is not UTF-8 is written as the plain reader does it."""
+        """Return a text; bytes that are not UTF-8 are escaped as in the plain reader."""
         return self.name().decode("utf-8", errors=NOT_UTF_8)
 
     def texts(self) -> list[str]:
@@ -247,7 +262,7 @@ class _Frames:
 
 
 def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
-    """Return the tally of what the program counted and of what the plain reader did, labels in order."""
+    """Return the combined tally of the program and the plain reader, labels in file order."""
     tally, first = plain.tally, plain.first
     first_ms, back_ms = frames.large(), frames.large()
     labels, codes = frames.texts(), frames.texts()
@@ -256,8 +271,8 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
     entries = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
         source = sources[key >> _GENERATOR_SHIFT]
-        place, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
-        label = labels[place]
+        index, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
+        label = labels[index]
         entry = (group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
         entries.append((entry, source, batch))
         first[entry] = min(offset, first.get(entry, offset))
@@ -287,7 +302,7 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
 
 
 def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:
-    """Return the counts of a label, without its times; the bits of `missing` say which columns the file lacks."""
+    """Return the counts of a label without its times; the bits of `missing` mark the columns that the file lacks."""
     elapsed_sum_ms, error_count, received_bytes, sent_bytes, latency_sum_ms, connect_sum_ms, first_ms, last_ms = sums
     return LabelCounts(
         Histogram(),
@@ -303,7 +318,7 @@ def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:
 
 
 def _histograms(keys: array[int], counts: array[int]) -> Iterator[tuple[int, Histogram]]:
-    """Yield number and histogram of counts whose sorted keys have the number above the elapsed time."""
+    """Yield (number, histogram) from sorted keys that combine the number (high bits) and the elapsed time."""
     start = 0
     while start < len(keys):
         number = keys[start] >> _TIME_BITS

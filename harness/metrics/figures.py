@@ -8,14 +8,14 @@ from typing import Any
 
 from harness.base.records import build
 from harness.base.units import MS_PER_S
+from harness.metrics import metric
 from harness.metrics.batches import Batches
 from harness.metrics.histogram import Histogram
 
 TOTAL = "TOTAL"
 LOAD, ONCE, SETUP, TEARDOWN = "load", "once", "setUp", "tearDown"
 GROUPS = (LOAD, ONCE, SETUP, TEARDOWN)
-# As written: the text names the percentile in JSON and in the head of a column.
-PERCENTILES = ("50", "75", "90", "95", "99", "99.9")
+PERCENTILES = metric.percentiles()
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Reads JTLs, wherever they come from, into the tally of one run."""
+"""Reads the JTLs of one run, from any source, into a tally."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from harness.base.toolchain import ensure_counter
 from harness.jtl.csv import Dropped, Sample, parse
 from harness.jtl.inputs import Input, Opened, opened, raw
 from harness.jtl.progress import ReadingProgress
-from harness.metrics.counter import CounterError, count_file
+from harness.metrics.counter import CounterError, CsvFile, Program, count_file
 from harness.metrics.tally import SampleTally, Scope
 
-# Smaller files are read before the counter has started.
+# Below this size, the plain reader finishes before the counter has started.
 _LARGE_BYTES = 8 * 1024 * 1024
 _ROWS_PER_LOOK = 10_000
 _COPY_BYTES = 1024 * 1024
 
 
 def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of a JTL, noting in `dropped` what was left out; UsageError when it is none."""
+    """Yield the samples of a JTL; count dropped records in `dropped`. UsageError when the file is not a JTL."""
     with opened(Input(path.name, path)) as source:
         yield from _samples(source, path.name, dropped, None)
 
@@ -40,11 +40,11 @@ def read_tally(
     batch_count: int = 0,
     with_timeline: bool = True,
 ) -> tuple[SampleTally, Dropped]:
-    """Return the tally of JTLs as of one run, each a generator of its own, and what could not be used of them.
+    """Return the tally of one run's JTLs, one per load generator, and the dropped records.
 
-    `columns` are those of files without a header line; `batch_count` is in how many batches the window is counted, too;
-    the tally has a timeline only `with_timeline`. Says on standard error how far it is. UsageError when one cannot be
-    read, is no JTL, or changes while it is read.
+    `columns` are used for files without a header line; `batch_count` is the number of batches of the window; the tally
+    has a timeline only with `with_timeline`. Progress goes to standard error. UsageError when a file is unreadable, is
+    not a JTL, or changes while it is read.
     """
     scope = Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline)
     whole, dropped = None, Dropped()
@@ -66,25 +66,25 @@ def read_tally(
 
 @contextmanager
 def rereadable(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
-    """Give inputs that can be read twice: what comes from standard input is kept in a file meanwhile, as it is."""
+    """Yield inputs that can be read twice: standard input is stored in a temporary file."""
     with tempfile.TemporaryDirectory(prefix="jtl-") as folder:
-        kept = []
+        stored = []
         for number, given in enumerate(inputs):
             path = given.path
             if path is None:
                 path = Path(folder) / str(number)
                 with raw(given) as stream, _room_for(given.name), path.open("wb") as copy:
                     shutil.copyfileobj(stream, copy, _COPY_BYTES)
-            kept.append(Input(given.name, path))
-        yield kept
+            stored.append(Input(given.name, path))
+        yield stored
 
 
 def _tally(
     file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
 ) -> tuple[SampleTally, Dropped]:
     if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
-        size = file.size_bytes or 0
-        counted = _counted(file, given.path, size, given.name, scope, columns, progress, progress.update)
+        text = CsvFile(given.path, file.size_bytes or 0, given.name)
+        counted = _counted(file, text, scope, columns, progress, progress.update)
         if counted:
             return counted
     if file.kind == "csv" and not file.is_plain:
@@ -100,14 +100,14 @@ def _tally(
 
 def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] | None) -> Iterator[Sample]:
     if file.kind == "xml":
-        from harness.jtl.xml import parse_xml  # here, because few files need it, and small ones are read sooner without
+        from harness.jtl.xml import parse_xml  # imported late: few files need it
 
         return parse_xml(file.stream, name, dropped)
     return parse(file.stream, name, dropped, columns)
 
 
 def _plain(samples: Iterable[Sample], file: Opened, scope: Scope, progress: ReadingProgress) -> SampleTally:
-    """Return the tally of samples, added up one by one."""
+    """Return the tally of samples, added one by one."""
     tally = scope.tally()
     for number, sample in enumerate(samples, 1):
         tally.add(sample)
@@ -118,35 +118,33 @@ def _plain(samples: Iterable[Sample], file: Opened, scope: Scope, progress: Read
 
 def _counted(
     file: Opened,
-    path: Path,
-    size: int,
-    name: str,
+    text: CsvFile,
     scope: Scope,
     columns: Sequence[str] | None,
     progress: ReadingProgress,
     report: Callable[[int, int], None],
 ) -> tuple[SampleTally, Dropped] | None:
-    """Return the tally of a large CSV file by the counter; None where that cannot be: the plain reader has to do it.
+    """Return the tally of a large CSV file from the counter; None when the plain reader must read it.
 
-    `path` is where its text stands, which need not be that of `file`.
+    `text` is the file with its text, which may be a decompressed copy of `file`.
     """
     try:
         java = java_context().get("java")
         classes = _classes() if java else None
         if java and classes:
-            return count_file(path, size, name, (java, classes), scope, columns, report)
+            return count_file(text, Program(java, classes), scope, columns, report)
         why = "there is no JDK"
     except (CounterError, StartError, OSError) as error:
         why = str(error).partition("\n")[0]
     file.check_unchanged()
-    progress.say(f"reading {name}: without the counter of large JTLs, which takes longer: {why}")
+    progress.print_line(f"reading {text.name} without the counter for large JTLs, which takes longer: {why}")
     return None
 
 
 def _unpacked(
     file: Opened, head: bytes, name: str, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
 ) -> tuple[SampleTally, Dropped]:
-    """Return the tally of a large compressed file or pipe, kept unpacked in a file meanwhile."""
+    """Return the tally of a large compressed file or pipe, decompressed into a temporary file."""
     with tempfile.NamedTemporaryFile(prefix="jtl-") as copy:
         with _room_for(name):
             _copy(head, file.stream, copy, lambda: progress.update(file.position(), 0))
@@ -154,7 +152,8 @@ def _unpacked(
         def report(_: int, row_count: int) -> None:
             progress.update(file.position(), row_count)
 
-        counted = _counted(file, Path(copy.name), copy.tell(), name, scope, columns, progress, report)
+        text = CsvFile(Path(copy.name), copy.tell(), name)
+        counted = _counted(file, text, scope, columns, progress, report)
         if counted:
             return counted
         copy.seek(0)
@@ -162,10 +161,10 @@ def _unpacked(
 
 
 def _classes() -> Path | None:
-    """Return the folder of the counter's classes; StartError when they cannot be made."""
+    """Return the folder of the counter's classes. StartError when they cannot be built."""
     try:
         return ensure_counter()
-    except UsageError as error:  # an old clone of somebody else's, into which we may not write
+    except UsageError as error:  # a clone that we may not write to
         raise StartError(error.what) from None
 
 
@@ -174,8 +173,8 @@ def _room_for(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"{name}: no room to unpack it in {tempfile.gettempdir()} ({error.strerror})"
-        raise UsageError(what, "name another folder in TMPDIR, or unpack it yourself") from None
+        what = f"{name}: not enough space to unpack it in {tempfile.gettempdir()} ({error.strerror})"
+        raise UsageError(what, "set TMPDIR to another folder, or unpack it yourself") from None
 
 
 def _copy(head: bytes, stream: BinaryIO, copy: IO[bytes], look: Callable[[], None]) -> None:

@@ -4,9 +4,8 @@ A gap is reported only where it is long for its run: at least 2 s, at least 1 s 
 and longer than chance explains at the rate of samples per active user (Poisson arrivals, one in a thousand runs).
 One user whose requests take ten seconds has no gaps, nor have users that think in step.
 
-Samples that end after a gap either waited through it, so that the system stood still, or nothing accounts for the
-time: then rows are missing, the clock was set, or the file holds several runs. The sum of response times decides which:
-it goes on through a stall, and not through a hole in the file.
+If the samples that end after a gap waited through it, the system stalled. Otherwise rows are missing, the clock was
+set, or the file contains several runs. The sum of response times decides: it covers a stall, but not missing rows.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.metrics.window import SecondFigures
 
-# Shorter gaps are garbage collections and the like: part of what is measured.
+# Shorter gaps are garbage collections and the like: part of the measurement.
 GAP_LEAST_S = 2.0
-# So many gaps of a run, or one interval between seconds with samples in so many, may be unusual; more are usual.
+# Up to this many gaps may be unusual in a run, or one per this many intervals between seconds with samples.
 _UNUSUAL_COUNT = 2
 _UNUSUAL_ONE_IN = 20
 _USUAL_RATIO = 3
-# -ln of how often chance may produce a gap in a run: once in a thousand.
+# -ln of the probability that chance produces a gap in a run: one in a thousand.
 _CHANCE_LOG = 7.0
-# At fewer samples per second a second with few of them tells nothing about part of it being a gap.
+# At fewer samples per second, a second with few samples is no evidence of a partial gap.
 _RATE_FOR_PARTS = 4.0
-# This share of a gap must be accounted for by the response times of the samples that end after it.
+# The response times of the samples that end after a gap must account for this share of it.
 _WAITED_RATIO = 0.5
 _SETTLE_LEAST_S = 3
-# All users have their answer when so many samples per user have ended: some have a second one by then.
+# All users have an answer once this many samples per user have ended: some users have a second one by then.
 _ANSWERS_PER_USER = 2
-# A single user's slow request is a slow request.
+# With a single user, one slow request looks like a gap.
 _USERS_LEAST = 2
 
 
@@ -44,8 +43,8 @@ _USERS_LEAST = 2
 class Gap:
     """No sample ended in from_s <= t < to_s, whole seconds after the load began.
 
-    `length_s` also counts the empty part of the two neighbouring seconds. `is_waited` says that the samples after it
-    waited through it: a stall. `user_count` is how many users were active, None where the JTL does not say.
+    `length_s` includes the empty part of the two neighbouring seconds. `is_waited` is True for a stall: the samples
+    after the gap waited through it. `user_count` is the number of active users, None when the JTL does not contain it.
     """
 
     from_s: int
@@ -56,7 +55,7 @@ class Gap:
 
 
 def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
-    """Return the gaps of a run, one entry of `seconds` per second since the first start of the load."""
+    """Return the gaps of a run. `seconds` has one entry per second since the first start of the load."""
     filled = [second for second, figures in enumerate(seconds) if figures.sample_count]
     empty = [later - earlier - 1 for earlier, later in pairwise(filled)]
     if len(empty) < _UNUSUAL_COUNT + 1 or not any(empty):
@@ -85,7 +84,7 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
 
 
 def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate_per_s: float) -> float:
-    """Return how much of the two seconds beside a gap belongs to it, by how few samples they have."""
+    """Return how much of the two neighbouring seconds belongs to a gap, estimated from their low sample counts."""
     if rate_per_s < _RATE_FOR_PARTS:
         return 0.0
     return sum(max(0.0, 1 - seconds[second].sample_count / rate_per_s) for second in (before, after))
@@ -94,7 +93,7 @@ def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate
 def _is_waited(seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float, user_count: int) -> bool:
     """Return whether the response times of the samples that end after a gap account for its time.
 
-    Every user who waited must have had the answer: a single sample may end in the middle of a stall.
+    Every waiting user must have received an answer: a single sample may also end in the middle of a stall.
     """
     end = min(len(seconds), after + max(_SETTLE_LEAST_S, math.ceil(length_s)))
     ended_count = sum(figures.sample_count for figures in seconds[after:end])

@@ -1,4 +1,4 @@
-"""What each of several generators did: one that is overloaded, or was gone for a while, must not hide in an average."""
+"""Computes metrics per load generator, so that an overloaded or absent one is not hidden in an average."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from harness.metrics.timeline import Source
 
 @dataclass(frozen=True)
 class GeneratorFigures:
-    """The figures of one generator's samples of the load in the seconds that are counted, as those of a label.
+    """The metrics of one load generator's samples in the measurement window, as for a label.
 
-    They are None where none of its samples ended then. `most_users`, and first start and last end in seconds after the
-    load began, are of the whole run.
+    They are None when none of its samples ended in the window. `most_users`, first start and last end (in seconds after
+    the load began) refer to the whole run.
     """
 
     name: str
@@ -40,9 +40,10 @@ def generator_figures(
     file_names: Sequence[str],
     with_transactions: bool = False,
 ) -> tuple[GeneratorFigures, ...]:
-    """Return the figures of each generator, in the order of files and names; nothing where there is but one.
+    """Return the metrics of each load generator, in the order of files and names; nothing for a single one.
 
-    `counted` is the tally of the seconds that are counted, None when those are all; the files are called `file_names`.
+    `counted` is the tally of the measurement window, None when that is the whole run; `file_names` are the files'
+    names.
     """
     sources = whole.by_source(with_transactions)
     if len(sources) < 2:
@@ -78,7 +79,7 @@ def _most_users(tally: SampleTally, source: Source) -> int | None:
 
 
 def _names(sources: Sequence[Source], file_names: Sequence[str]) -> dict[Source, str]:
-    """Return what each source is called: by its file where that has no other, else by its address, else by both."""
+    """Return a source's name: its file if that has no other source, else its address, else both."""
     per_file = Counter(source.file for source in sources)
     per_address = Counter(source.generator for source in sources)
     names = {}
@@ -94,13 +95,13 @@ def _names(sources: Sequence[Source], file_names: Sequence[str]) -> dict[Source,
 
 
 def short_names(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return paths without the folders and names at their beginnings and ends that all of them share.
+    """Return paths without the folders and names that all of them share at the start and end.
 
-    Of gen1/run-01_1 and gen2/run-01_1 that is gen1 and gen2.
+    For gen1/run-01_1 and gen2/run-01_1 the result is gen1 and gen2.
     """
     parts = [PurePath(path).parts for path in paths]
     least = min(map(len, parts))
-    end = next((place for place in range(least) if len({part[-1 - place] for part in parts}) > 1), least)
-    begin = next((place for place in range(least - end) if len({part[place] for part in parts}) > 1), 0)
+    end = next((index for index in range(least) if len({part[-1 - index] for part in parts}) > 1), least)
+    begin = next((index for index in range(least - end) if len({part[index] for part in parts}) > 1), 0)
     short = tuple("/".join(part[begin : len(part) - end]) for part in parts)
     return short if all(short) else tuple(paths)

@@ -1,4 +1,4 @@
-"""Exact counts per whole millisecond: any percentile, average and deviation, mergeable without the samples."""
+"""Counts samples per whole millisecond: exact percentiles, average and deviation, mergeable without the samples."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 
 def _single_precision(value: float) -> float:
-    """Return the value as a 32-bit float holds it: JMeter keeps percentiles so (0.9 is 0.8999999761581421)."""
+    """Return the value as a 32-bit float: JMeter stores percentiles in this precision (0.9 is 0.8999999761581421)."""
     single: float = struct.unpack("f", struct.pack("f", value))[0]
     return single
 
 
 @dataclass
 class Histogram:
-    """How many samples took each whole number of milliseconds; counts by elapsed_ms."""
+    """The number of samples per elapsed time in whole milliseconds."""
 
     counts: dict[int, int] = field(default_factory=dict)
 
@@ -30,7 +30,7 @@ class Histogram:
 
     @classmethod
     def from_plain(cls, text: object, where: str) -> Histogram:
-        """Return the histogram that `to_text` wrote; ValueError when the text is none, `where` is its key."""
+        """Return the histogram that `to_text` wrote; ValueError, starting with `where`, for another text."""
         try:
             pairs = (pair.split(":") for pair in str(text).split())
             return cls({int(value): int(count) for value, count in pairs})
@@ -38,7 +38,7 @@ class Histogram:
             raise ValueError(f"{where} is not a histogram") from None
 
     def to_text(self) -> str:
-        """Return `elapsed_ms:count` pairs by rising elapsed, a space between: one line in a JSON file."""
+        """Return `elapsed_ms:count` pairs in rising order, separated by spaces: one line in a JSON file."""
         return " ".join(f"{value_ms}:{self.counts[value_ms]}" for value_ms in sorted(self.counts))
 
     def add(self, value_ms: int, count: int = 1) -> None:
@@ -46,7 +46,7 @@ class Histogram:
         self.counts[value_ms] = self.counts.get(value_ms, 0) + count
 
     def merge(self, counts: Mapping[int, int]) -> None:
-        """Add another histogram's counts; the result is that of all samples together."""
+        """Add another histogram's counts; the result is the histogram of all samples."""
         if not self.counts:
             self.counts.update(counts)
             return
@@ -55,32 +55,32 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """Return the number of values."""
         return sum(self.counts.values())
 
     @property
     def sum_ms(self) -> int:
-        """The sum of all values in milliseconds."""
+        """Return the sum of all values in milliseconds."""
         return sum(value_ms * count for value_ms, count in self.counts.items())
 
     @property
     def min_ms(self) -> int | None:
-        """The least value; None without values."""
+        """Return the least value; None without values."""
         return min(self.counts, default=None)
 
     @property
     def max_ms(self) -> int | None:
-        """The greatest value; None without values."""
+        """Return the greatest value; None without values."""
         return max(self.counts, default=None)
 
     @property
     def mean_ms(self) -> float | None:
-        """The average in milliseconds, not truncated; None without values."""
+        """Return the average in milliseconds, not truncated; None without values."""
         return self.sum_ms / self.count if self.counts else None
 
     @property
     def stddev_ms(self) -> float | None:
-        """The standard deviation of the population in milliseconds; None without values."""
+        """Return the population standard deviation in milliseconds; None without values."""
         mean = self.mean_ms
         if mean is None:
             return None
@@ -90,12 +90,12 @@ class Histogram:
     def quantile_ms(self, ratio: float) -> int | None:
         """Return the value of rank max(1, floor(n * p + 0.5)), p in single precision; None without values.
 
-        This is the rule of JMeter's Aggregate Report, so our 90 % column and JMeter's agree to the millisecond.
+        This is the rule of JMeter's Aggregate Report, so our p90 equals JMeter's `90% Line` to the millisecond.
         """
         return self.quantiles_ms((ratio,))[0] if self.counts else None
 
     def quantiles_ms(self, ratios: Sequence[float]) -> list[int]:
-        """Return the quantile of every ratio, in the order given, in one pass; there must be values."""
+        """Return the quantile of every ratio, in the given order, in one pass. There must be values."""
         count = self.count
         ranks = [max(1, math.floor(count * _single_precision(ratio) + 0.5)) for ratio in ratios]
         found = dict.fromkeys(ranks, 0)

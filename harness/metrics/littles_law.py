@@ -1,4 +1,4 @@
-"""Little's law as a check of the generator: users must equal throughput times the time a user spends per sample."""
+"""Checks the load generator with Little's law: users = throughput × time that a user spends per sample."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from harness.metrics.window import SecondFigures
 
 @dataclass(frozen=True)
 class LittlesLaw:
-    """Average users that JMeter says were active, against throughput x (mean response + think time) then.
+    """Average active users according to JMeter, and throughput × (mean response time + think time) in the same seconds.
 
-    `ratio` is the second over the first: 1.0 when every active user was always waiting or thinking.
+    `ratio` is the second divided by the first: 1.0 when every active user was always waiting or thinking.
     Source: J. D. C. Little, "A Proof for the Queuing Formula L = λW", 1961.
     """
 
@@ -25,9 +25,9 @@ class LittlesLaw:
 
 
 def littles_law(seconds: Sequence[SecondFigures], span_ms: int, think_time_s: float = 0.0) -> LittlesLaw | None:
-    """Return the check over seconds that together last `span_ms`, with the pause before a request.
+    """Return the check for seconds that last `span_ms` in total; `think_time_s` is the pause before a request.
 
-    None without users: a JTL without allThreads, or no sample.
+    None without users: the JTL lacks allThreads or has no samples.
     """
     users = [second.active_users for second in seconds if second.active_users is not None]
     if not users or not sum(users) or span_ms <= 0:

@@ -1,4 +1,4 @@
-"""What is known of a run while it goes on: totals since the start, rates and times over the last seconds."""
+"""Computes the progress metrics of a current run: totals since the start, rates and times of the last seconds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WINDOW_S = 10
 
 @dataclass(frozen=True)
 class LiveFigures:
-    """One line of progress; times are None until a sample ended in the last seconds.
+    """One line of progress; times are None until a sample has ended in the last seconds.
 
-    With `is_estimate` errors and times are those of a part of the samples, scaled up.
+    With `is_estimate`, errors and times are scaled up from part of the samples.
     """
 
     sample_count: int
@@ -29,7 +29,7 @@ class LiveFigures:
 
 
 class LiveTally:
-    """Adds up samples as they arrive; `tick` is called about once a second."""
+    """Adds up samples as they arrive; call `tick` about once a second."""
 
     def __init__(self) -> None:
         self._sample_count = 0
@@ -39,13 +39,13 @@ class LiveTally:
         self._recent: deque[tuple[float, int, Histogram]] = deque()
 
     def tick(self, now_s: float, samples: Sequence[Sample], row_count: int) -> LiveFigures:
-        """Count the rows that arrived since the last tick, of which `samples` are all or a part; return the figures."""
+        """Count the rows since the last tick, of which `samples` are all or part; return the metrics."""
         histogram, failures = Histogram(), 0
         for sample in samples:
             failures += not sample.success
             histogram.add(sample.elapsed_ms)
             if sample.all_threads is not None:
-                # Each of several generators counts its own.
+                # Each load generator counts its own users.
                 self._users[generator_of(sample.thread_name)] = sample.all_threads
         if samples:
             self._error_count += failures * row_count / len(samples)

@@ -1,24 +1,24 @@
-"""What a test says of a change between two sides."""
+"""The result of a statistical test of a change between two groups of runs."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
-# Of every interval; a test's own level is the thresholds' alpha.
+# The confidence of every interval; a test's own level is the thresholds' alpha.
 CONFIDENCE = 0.95
-# The share of cases in which the least change that is named would be seen.
+# The power: the share of cases in which the smallest detectable change would be found.
 POWER = 0.80
-# Half a billion times as much, or as little. Of an interval that reaches further nothing is lost.
+# A factor of half a billion. An interval that reaches further is cut without loss.
 _DIFFERENCE_MOST = 20.0
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A change from the baseline to the contender, as a difference: of figures, or of their logarithms.
+    """A change from the baseline to the contender, as a difference of metrics or of their logarithms.
 
-    `low` to `high` is its 95 % interval, `least` the least one that would have been seen with a power of 80 %; None
-    where there are too few observations to say. `p_value` is that of no change.
+    `low` to `high` is its 95 % interval; `least` is the smallest change that the test detects with a power of 80 %;
+    both are None for too few observations. `p_value` is for the hypothesis of no change.
     """
 
     estimate: float

@@ -1,15 +1,15 @@
-"""Decides whether a series of a run (response times, throughput) still changes: slowly, at once, or at its very end.
+"""Decides whether a time series of a run (response times, throughput) changes: slowly, abruptly, or at its end.
 
-Change over the window. The logarithms of the series are fitted with a step at every twentieth, a straight line and two
-exponential decays, by generalised least squares with errors that remember the second before (AR(1)): neighbouring
-seconds resemble each other, and a test that ignores it calls noise a trend. The correlation comes from the residuals of
-the best fit, corrected for the bias of short series. The largest t of these shapes must stay below the 0.05 % value of
-Student's t with as many degrees of freedom as the series has independent values. Single outliers (garbage collections)
-are replaced by their neighbours' median before the fit (Hampel filter). So that they cannot make a change either, the
-plain averages of 5 s on both sides must differ, too, by three standard errors.
+Change within the window: the logarithms of the series are fitted with a step at every twentieth, a straight line and
+two exponential decays, by generalised least squares with AR(1) errors, which depend on the previous second:
+neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The correlation comes
+from the residuals of the best fit, corrected for the bias of short series. The largest t of these functions must stay
+below the 0.05 % value of Student's t with as many degrees of freedom as the series has independent values. Single
+outliers (garbage collections) are replaced by their neighbours' median before the fit (Hampel filter). As a guard
+against remaining outliers, the plain averages of 5 s on both sides must also differ by three standard errors.
 
-The end. The median of the last 5 s, 10 s and tenth of the window is held against those of the intervals of that length
-before: a system that dies at the end is only a part of one shape above.
+Change at the end: the median of the last 5 s, 10 s and tenth of the window is compared with the medians of the earlier
+intervals of the same length. A system that fails at the end is only a small part of the functions above.
 
 `make bench BENCH=window` prints how often this finds changes and how often it is wrong.
 
@@ -28,11 +28,11 @@ from itertools import pairwise
 from statistics import fmean, median, stdev
 
 BATCH_S = 5
-# What two averages may differ by and still be called the same; as between two runs.
+# Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
-# The end must be that much slower or faster than the rest.
+# The end must be slower or faster than the rest by this ratio.
 _END_RATIO = 1.33
-# And further from the median than any interval of that length before, by this factor.
+# And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 1.25
 _BINS_MOST = 300
 _SAMPLES_PER_BIN = 5.0
@@ -44,7 +44,7 @@ _CORRELATION_MOST = 0.95
 _SHARED_LEAST = 0.25
 _LATER = 5
 _SIGNIFICANT = 2.5
-# Counts vary by chance as well, and fewer end in a second with a pause.
+# Counts also vary by chance, and fewer samples end in a second with a pause.
 _COUNTS_RATIO = 1.10
 _PLAIN_T, _COUNTS_PLAIN_T = 3.0, 4.0
 _NEIGHBOURS = 3
@@ -52,10 +52,10 @@ _OUTLIER = 4.0
 _MAD_TO_DEVIATION = 1.4826
 _END_BLOCKS_LEAST = 4
 _END_SECONDS = (5, 10)
-# Below this share of the median a value counts as that much: the logarithm of a second without samples has no end.
+# Smaller values are raised to this share of the median: the logarithm of an empty second would be infinite.
 _LEAST_SHARE = 0.05
 _ROUNDING = 1e-12
-# Student's t by degrees of freedom: which |t| is exceeded in 0.05 % of cases.
+# Student's t by degrees of freedom: the |t| that is exceeded in 0.05 % of cases.
 T_VALUES = {
     3: 16.326,
     4: 10.306,
@@ -73,9 +73,9 @@ T_VALUES = {
 
 @dataclass(frozen=True)
 class Change:
-    """The values before and after a change of a series that begins `at_s` seconds after the series' first.
+    """The values before and after a change that begins `at_s` seconds after the start of the series.
 
-    `is_gradual` says that it changes all the time: then these are the averages of its first and last third.
+    With `is_gradual` the series changes all the time; the values are then the averages of its first and last third.
     """
 
     at_s: int
@@ -85,14 +85,14 @@ class Change:
 
 
 def find_change(values: Sequence[float | None], per_second: float, are_counts: bool = False) -> Change | None:
-    """Return the clearest change of a series of one value per second, None where nothing was measured.
+    """Return the clearest change of a series with one value per second; None when there is none.
 
-    `per_second` is how many samples each value is made of on average: with few of them seconds are put together. Counts
-    (`are_counts`) vary by chance as well, which hides how much they remember.
+    `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
+    (`are_counts`) also vary by chance, which hides their correlation.
     """
     width_s = max(1, math.ceil(len(values) / _BINS_MOST), math.ceil(_SAMPLES_PER_BIN / max(per_second, 0.01)))
     bins = [_known_mean(values[start : start + width_s]) for start in range(0, len(values) - width_s + 1, width_s)]
-    known = [(place * width_s, value) for place, value in enumerate(bins) if value is not None]
+    known = [(index * width_s, value) for index, value in enumerate(bins) if value is not None]
     usual = median(value for _, value in known) if known else 0.0
     if len(known) < _BINS_LEAST or usual <= 0:
         return None
@@ -111,7 +111,7 @@ def _known_mean(values: Sequence[float | None]) -> float | None:
 
 
 def t_value(freedom: float) -> float:
-    """Return the value of T_VALUES for degrees of freedom between those listed."""
+    """Return Student's t for any degrees of freedom, interpolated in T_VALUES."""
     freedom = max(freedom, min(T_VALUES))
     for low, high in pairwise(T_VALUES):
         if freedom <= high:
@@ -121,14 +121,14 @@ def t_value(freedom: float) -> float:
 
 
 def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
-    """Return the place from which on the end differs from all that was before; None where it does not."""
+    """Return the index from which the end differs from everything before; None when it does not."""
     lengths = {math.ceil(seconds / width_s) for seconds in _END_SECONDS} | {len(logs) // 10}
     for length in sorted(lengths, reverse=True):
         count = len(logs) // length - 1 if length >= _NEIGHBOURS else 0
         if count < _END_BLOCKS_LEAST:
             continue
         begin = len(logs) - length
-        before = [median(logs[begin - length * place : begin - length * (place - 1)]) for place in range(1, count + 1)]
+        before = [median(logs[begin - length * index : begin - length * (index - 1)]) for index in range(1, count + 1)]
         last, usual = median(logs[begin:]), median(logs)
         error = stdev(before) * math.sqrt(1 + 1 / count)
         furthest = max(abs(one - usual) for one in before)
@@ -141,7 +141,7 @@ def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
 def _without_outliers(logs: Sequence[float]) -> list[float]:
     """Return the series with single outliers replaced by the median of their neighbours."""
     padded = [*logs[_NEIGHBOURS:0:-1], *logs, *logs[-2 : -_NEIGHBOURS - 2 : -1]]
-    medians = [median(padded[place : place + 2 * _NEIGHBOURS + 1]) for place in range(len(logs))]
+    medians = [median(padded[index : index + 2 * _NEIGHBOURS + 1]) for index in range(len(logs))]
     most = _OUTLIER * _MAD_TO_DEVIATION * median(abs(value - usual) for value, usual in zip(logs, medians, strict=True))
     if most == 0:
         return list(logs)
@@ -177,28 +177,28 @@ def _change_within(
 
 
 def _shapes(count: int) -> list[list[float]]:
-    """Return the steps from 2 to 18 twentieths, then a line and decays."""
+    """Return the candidate functions: steps from 2 to 18 twentieths, then a line and decays."""
     steps = [count * part // _STEPS for part in range(2, _STEPS - 1)]
     shapes = [[0.0] * step + [1.0] * (count - step) for step in steps]
-    shapes.append([place / count for place in range(count)])
-    shapes += [[math.exp(-place / (decay * count)) for place in range(count)] for decay in _DECAYS]
+    shapes.append([index / count for index in range(count)])
+    shapes += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
     return shapes
 
 
 def _whitened(series: Sequence[float], correlation: float) -> list[float]:
-    """Return the series of which each value has lost what it remembers of the one before (Prais-Winsten)."""
+    """Return the series with the correlation to the previous value removed (Prais-Winsten)."""
     first = math.sqrt(1 - correlation**2) * series[0]
     return [first, *(later - correlation * earlier for earlier, later in pairwise(series))]
 
 
 def _best_fit(logs: Sequence[float], shapes: Sequence[list[float]], correlation: float) -> tuple[int, float, float]:
-    """Return the shape that fits best, its slope and its |t|."""
+    """Return the candidate that fits best: its index, its slope and its |t|."""
     ones = _whitened([1.0] * len(logs), correlation)
     ones_square = _dot(ones, ones)
     series = _without(_whitened(logs, correlation), ones, ones_square)
     series_square = _dot(series, series)
     found = (0, 0.0, 0.0)
-    for place, shape in enumerate(shapes):
+    for index, shape in enumerate(shapes):
         regressor = _without(_whitened(shape, correlation), ones, ones_square)
         square = _dot(regressor, regressor)
         slope = _dot(regressor, series) / square
@@ -207,7 +207,7 @@ def _best_fit(logs: Sequence[float], shapes: Sequence[list[float]], correlation:
             continue
         t = math.inf if rest <= _ROUNDING * series_square else abs(slope) / math.sqrt(rest / (len(logs) - 2) / square)
         if t > found[2]:
-            found = (place, slope, t)
+            found = (index, slope, t)
     return found
 
 
@@ -219,7 +219,7 @@ _times: Callable[[float, float], float] = float.__mul__
 
 
 def _without(series: Sequence[float], ones: Sequence[float], ones_square: float) -> list[float]:
-    """Return what of a series the constant does not explain."""
+    """Return the part of a series that a constant does not explain."""
     level = _dot(series, ones) / ones_square
     return [value - level * one for value, one in zip(series, ones, strict=True)]
 
@@ -232,9 +232,9 @@ def _residuals(logs: Sequence[float], shape: Sequence[float]) -> list[float]:
 
 
 def _correlation(residuals: Sequence[float], noise: float) -> float:
-    """Return the correlation of neighbours, corrected for the bias that two fitted coefficients give it.
+    """Return the correlation of neighbours, corrected for the bias of two fitted coefficients.
 
-    `noise` is the variance of what neighbours do not share by its nature; it is at most three quarters of all.
+    `noise` is the variance that neighbours cannot share; at most three quarters of the total is used.
     """
     square = _dot(residuals, residuals)
     if square <= 0:

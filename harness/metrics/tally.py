@@ -28,24 +28,24 @@ from harness.metrics.timeline import Pulse, Source
 # Group, label, and whether it is a transaction.
 LabelKey = tuple[str, str, bool]
 CAUSE_MAX = 200
-# Beyond this many kinds of error a new one joins those of its label and code: causes that never repeat are no causes.
+# Beyond this many kinds of error, new ones are combined per label and code: causes that never repeat are not useful.
 KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
-# What differs from one error to the next of the same cause: ids, addresses in memory, ports, times.
+# The parts that differ between errors of the same cause: ids, memory addresses, ports, times.
 _ID = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
 )
 
 
 def cause_of(failure: str, message: str) -> tuple[str, str]:
-    """Return (cause, the text it was made of): the assertion's message, else the response's, on one line."""
+    """Return (cause, its source text): the assertion's message, else the response's, on one line."""
     text = " ".join((failure or message).split())[:CAUSE_MAX]
     return _ID.sub("…", text), text
 
 
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
-    """Return the group of a sample; `once` are the labels of the steps once per user."""
-    # JMeter names a thread after its thread group; in a distributed run the generator's name stands before it.
+    """Return the group of a sample; `once` are the labels of the once-per-user steps."""
+    # JMeter names a thread after its thread group; in a distributed run the load generator's name comes first.
     if "setUp" in thread_name:
         return SETUP
     if "tearDown" in thread_name:
@@ -54,7 +54,7 @@ def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
 
 
 def together(parts: Collection[LabelCounts]) -> LabelCounts:
-    """Return the counts of all parts, of one part itself."""
+    """Return the merged counts of all parts; a single part is returned itself."""
     if len(parts) == 1:
         return next(iter(parts))
     whole = LabelCounts()
@@ -75,25 +75,25 @@ class _Kind:
 
 @dataclass
 class Order:
-    """How far the ends of rows go back in the order of the file, at most: `back_ms` before that of an earlier row."""
+    """How far row ends go back in file order: at most `back_ms` before the end of an earlier row."""
 
     least_ms: int | None = None
     most_ms: int | None = None
     back_ms: int = 0
 
     def add(self, end_ms: int) -> None:
-        """Take in the end of the next row."""
+        """Add the end of the next row."""
         self.follow(end_ms, end_ms, 0)
 
     def follow(self, least_ms: int, most_ms: int, back_ms: int) -> None:
-        """Take in the rows that come next, by their least and greatest end and how far they go back themselves."""
+        """Add the next rows, given by their least and greatest end and by how far they go back themselves."""
         before_ms = most_ms if self.most_ms is None else self.most_ms
         self.back_ms = max(self.back_ms, back_ms, before_ms - least_ms)
         self.least_ms = least_ms if self.least_ms is None else min(self.least_ms, least_ms)
         self.most_ms = max(before_ms, most_ms)
 
     def merge(self, other: Order) -> None:
-        """Take in the rows of the part that comes next."""
+        """Add the rows of the next part."""
         if other.least_ms is not None and other.most_ms is not None:
             self.follow(other.least_ms, other.most_ms, other.back_ms)
 
@@ -102,7 +102,7 @@ class Order:
 class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
 
-    `with_timeline` says whether anybody asks for the timeline: times per stretch need not be counted when nobody does.
+    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -117,11 +117,11 @@ class Scope:
 
 
 class SampleTally:
-    """Adds samples up; two tallies of parts merge exactly into that of the whole.
+    """Adds up samples; the merged tallies of all parts equal the tally of the whole.
 
-    `file` numbers the file that the samples come from, and `labels` are counted for each source apart: the users of
-    several generators add up. With `window_ms` only samples that end from its first millisecond to before its last are
-    counted, and with `batch_count` also those of each batch: of so many parts of the window of equal length.
+    `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
+    up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted. With
+    `batch_count`, samples are also counted per batch, that is, in this many equal parts of the window.
     """
 
     def __init__(
@@ -142,11 +142,11 @@ class SampleTally:
         self.requests = Pulse()
         self.transactions = Pulse()
         self.first_ms: int | None = None
-        # Of requests of the load by file; what several generators sent to a controller is in no order.
+        # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
         self.orders: dict[int, Order] = {}
 
     def add(self, sample: Sample) -> LabelKey | None:
-        """Count one sample; return what it counts for in `labels`, None when it ended outside of the window."""
+        """Count one sample; return its key in `labels`, None when it ended outside the window."""
         end_ms = sample.end_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
             return None
@@ -185,7 +185,7 @@ class SampleTally:
         return key
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
-        """Return the counts of a label from one source, new and empty ones when there are none yet."""
+        """Return the counts of a label from one source; create empty ones if necessary."""
         by_source = self.labels.get(key)
         if by_source is None:
             by_source = self.labels[key] = {}
@@ -195,26 +195,26 @@ class SampleTally:
         return counts
 
     def order(self, file: int) -> Order:
-        """Return the order of a file's rows, new when there is none yet."""
+        """Return the order of a file's rows; create it if necessary."""
         return self.orders.setdefault(file, Order())
 
     @property
     def back_ms(self) -> int:
-        """How far the ends of rows go back at most, in any of the files."""
+        """Return how far row ends go back at most, in any of the files."""
         return max((order.back_ms for order in self.orders.values()), default=0)
 
     def batch(self, key: LabelKey, number: int) -> BatchCounts:
-        """Return the counts of a label in a batch, new and empty ones when there are none yet."""
+        """Return the counts of a label in a batch; create empty ones if necessary."""
         return self.batches.setdefault(key, {}).setdefault(number, BatchCounts())
 
     def add_code(self, label: str, code: str, sample_count: int, error_count: int) -> None:
-        """Count answers with a response code."""
+        """Count responses with a response code."""
         counts = self.codes.setdefault((label, code), [0, 0])
         counts[0] += sample_count
         counts[1] += error_count
 
     def add_kind(self, key: tuple[str, str, str], count: int, first_ms: int, last_ms: int, example: str) -> None:
-        """Count errors of one (label, code, cause), the first and last of which began then."""
+        """Count errors of one (label, code, cause), with the starts of the first and last."""
         if key not in self.kinds and len(self.kinds) >= KINDS_MAX:
             key = (key[0], key[1], OTHER_CAUSES)
         kind = self.kinds.get(key)
@@ -224,10 +224,10 @@ class SampleTally:
         kind.count += count
         kind.first_ms = min(kind.first_ms, first_ms)
         kind.last_ms = max(kind.last_ms, last_ms)
-        kind.example = min(kind.example, example)  # the same one, in whatever order parts are added
+        kind.example = min(kind.example, example)  # independent of the order of the parts
 
     def note_start(self, start_ms: int) -> None:
-        """Note when a sample began."""
+        """Record the start of a sample."""
         self.first_ms = start_ms if self.first_ms is None else min(self.first_ms, start_ms)
 
     def merge(self, other: SampleTally) -> None:
@@ -250,11 +250,11 @@ class SampleTally:
 
     @property
     def pulse(self) -> Pulse:
-        """The load second by second: its requests, or its transactions when the file has nothing else."""
+        """Return the load second by second: its requests, or its transactions when there are no requests."""
         return self.requests if self.requests.seconds else self.transactions
 
     def span_ms(self) -> tuple[int, int] | None:
-        """The first start and the last end of the load's own samples; None without any."""
+        """Return the first start and the last end of the load's samples; None without any."""
         spans = [
             counts
             for (group, _, _), by_source in self.labels.items()
@@ -265,13 +265,13 @@ class SampleTally:
         return (min(starts), max(counts.last_ms for counts in spans)) if starts else None
 
     def whole_span_ms(self) -> tuple[int, int] | None:
-        """The first start and the last end of all samples, setUp and tearDown included; None without any."""
+        """Return the first start and the last end of all samples, including setUp and tearDown; None without any."""
         counts = [counts for by_source in self.labels.values() for counts in by_source.values()]
         starts = [one.first_ms for one in counts if one.first_ms is not None]
         return (min(starts), max(one.last_ms for one in counts)) if starts else None
 
     def groups(self, percentiles: Sequence[str] = PERCENTILES, with_transactions: bool = False) -> tuple[Group, ...]:
-        """The groups that have samples; labels in order of first appearance."""
+        """Return the groups that have samples, labels in order of first appearance."""
         found = []
         for name in GROUPS:
             labels = [
@@ -286,7 +286,7 @@ class SampleTally:
         return tuple(found)
 
     def by_source(self, with_transactions: bool = False) -> dict[Source, LabelCounts]:
-        """Return what each source's samples of the load come to: its share of TOTAL."""
+        """Return the merged counts of each source's samples of the load: its share of TOTAL."""
         load = {key: by_source for key, by_source in self.labels.items() if key[0] == LOAD}
         counts_transactions = with_transactions or all(is_transaction for _, _, is_transaction in load)
         found: dict[Source, LabelCounts] = {}
@@ -297,7 +297,7 @@ class SampleTally:
         return found
 
     def _batches(self, keys: Sequence[LabelKey]) -> Batches | None:
-        """Return the figures of labels together, batch by batch; None where none were counted, or too few samples."""
+        """Return the metrics of the labels combined, per batch; None without batches or with too few samples."""
         if self.window_ms is None or not self.batch_count:
             return None
         together: dict[int, BatchCounts] = {}
@@ -307,13 +307,13 @@ class SampleTally:
         return Batches.of(together, self.batch_count, (to_ms - from_ms) / MS_PER_S / self.batch_count)
 
     def code_counts(self) -> tuple[CodeCount, ...]:
-        """Response codes by label, in order of first appearance of the label, then by code."""
-        order = {label: place for place, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
+        """Return response codes by label, labels in order of first appearance, then by code."""
+        order = {label: index for index, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
         keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1]))
         return tuple(CodeCount(label, code, *self.codes[label, code]) for label, code in keys)
 
     def error_kinds(self) -> tuple[ErrorKind, ...]:
-        """Every kind of error, the most frequent first."""
+        """Return every kind of error, the most frequent first."""
         first_ms = self.first_ms or 0
         kinds = (
             ErrorKind(

@@ -1,4 +1,4 @@
-"""What happened when: samples, errors, times and users per second, kept small however long the run was."""
+"""Counts samples, errors, times and users per second, in little memory even for a long run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
 from harness.metrics.window import SecondFigures
 
-# A chart shows no more points than this; longer runs have wider buckets, and so have those with times beyond count.
+# A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
 _BUCKETS_MAX = 600
 _PAIRS_MAX = 500_000
-# A span beyond any run comes from a clock that was set: a line over it would show nothing.
+# A longer span comes from a clock that was set: a chart of it would show nothing.
 SPAN_MAX_S = 31 * 24 * 3600
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Figures per `bucket_s` seconds from `start_s` (s since 1970) on, samples counted where they ended.
+    """Metrics per `bucket_s` seconds from `start_s` (s since 1970) on; a sample counts when it ends.
 
-    A bucket in which no sample ended has None for times, and for users while none were ever seen.
+    A bucket in which no sample ended has None for times, and for users until the first are seen.
     """
 
     start_s: int
@@ -34,9 +34,9 @@ class Timeline:
 
 
 class Source(NamedTuple):
-    """Where a sample comes from: the number of its file, and the generator that its thread's name tells of ("": none).
+    """The source of a sample: the number of its file, and the load generator in its thread's name ("": none).
 
-    Each is a generator of its own, with users of its own.
+    Each source is a separate load generator with its own users.
     """
 
     file: int
@@ -45,10 +45,10 @@ class Source(NamedTuple):
 
 @dataclass
 class Pulse:
-    """Counts per second of the samples' ends; exact, and mergeable part by part and file by file.
+    """Counts per second of the samples' ends: exact, and mergeable across parts and files.
 
-    `seconds` holds [samples, errors, sum of elapsed ms]; `users` the most active users by source and second; `buckets`
-    the counts per elapsed ms in stretches of `bucket_s` seconds, a power of two.
+    `seconds` contains [samples, errors, sum of elapsed ms]; `users` the most active users by source and second;
+    `buckets` the counts per elapsed ms in intervals of `bucket_s` seconds, a power of two.
     """
 
     seconds: dict[int, list[int]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Pulse:
     def add(
         self, end_ms: int, elapsed_ms: int, sample_count: int, error_count: int, all_threads: int | None, source: Source
     ) -> None:
-        """Count a row; `all_threads` are the users of its generator that were active when it ended."""
+        """Count a row; `all_threads` is the number of active users of its load generator when it ended."""
         second = end_ms // MS_PER_S
         self.add_second(second, sample_count, error_count, elapsed_ms)
         self.add_time(second, elapsed_ms // sample_count, sample_count)
@@ -74,12 +74,12 @@ class Pulse:
         figures[2] += elapsed_sum_ms
 
     def add_users(self, source: Source, second: int, users: int) -> None:
-        """Note the users active in a second."""
+        """Record the users active in a second."""
         by_second = self.users.setdefault(source, {})
         by_second[second] = max(users, by_second.get(second, users))
 
     def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
-        """Count samples of one elapsed time that ended in a second."""
+        """Count samples with one elapsed time that ended in a second."""
         bucket = second // self.bucket_s
         histogram = self.buckets.get(bucket)
         if histogram is None:
@@ -88,7 +88,7 @@ class Pulse:
         histogram.add(elapsed_ms, count)
 
     def _settle(self) -> None:
-        """Double the width of the buckets until they are few enough; what is there already fits in wider ones."""
+        """Double the width of the buckets until there are few enough; existing buckets fit into wider ones."""
         while len(self.buckets) > _BUCKETS_MAX or sum(len(part.counts) for part in self.buckets.values()) > _PAIRS_MAX:
             self._widen(2 * self.bucket_s)
 
@@ -100,7 +100,7 @@ class Pulse:
         self.bucket_s, self.buckets = bucket_s, buckets
 
     def merge(self, other: Pulse) -> None:
-        """Add what another part of the samples counted."""
+        """Add the counts of another part of the samples."""
         for second, (sample_count, error_count, elapsed_sum_ms) in other.seconds.items():
             self.add_second(second, sample_count, error_count, elapsed_sum_ms)
         for source, by_second in other.users.items():
@@ -115,16 +115,16 @@ class Pulse:
 
     @property
     def span_s(self) -> tuple[int, int] | None:
-        """The first and the last second in which a sample ended; None without samples or beyond any run's length."""
+        """Return the first and last second in which a sample ended; None without samples or for an impossible span."""
         if not self.seconds:
             return None
         first, last = min(self.seconds), max(self.seconds)
         return (first, last) if last - first <= SPAN_MAX_S else None
 
     def active_users(self, first_s: int, last_s: int) -> list[int | None]:
-        """Return the active users of each second: the last known number of every generator, added up.
+        """Return the active users of each second: the last known number of each load generator, added up.
 
-        A generator counts from its first to its last sample; None where none has been seen.
+        A load generator counts from its first to its last sample; a second before any user is seen has None.
         """
         total: list[int | None] = [None] * (last_s - first_s + 1)
         for by_second in self.users.values():
@@ -135,7 +135,7 @@ class Pulse:
         return total
 
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
-        """Return the figures of each second from the first to the last, both included."""
+        """Return the metrics of each second from the first to the last, both included."""
         users = self.active_users(first_s, last_s)
         figures = (self.seconds.get(second, (0, 0, 0)) for second in range(first_s, last_s + 1))
         return [
@@ -144,7 +144,7 @@ class Pulse:
         ]
 
     def timeline(self) -> Timeline | None:
-        """Return the timeline; None when `span_s` is."""
+        """Return the timeline; None when `span_s` is None."""
         span = self.span_s
         if span is None:
             return None
@@ -164,8 +164,8 @@ class Pulse:
             ),
             p90_ms=tuple(histogram.quantile_ms(0.9) for histogram in buckets),
             active_users=tuple(
-                max((value for value in users[place : place + self.bucket_s] if value is not None), default=None)
-                for place in range(0, len(users), self.bucket_s)
+                max((value for value in users[index : index + self.bucket_s] if value is not None), default=None)
+                for index in range(0, len(users), self.bucket_s)
             ),
         )
 

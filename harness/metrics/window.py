@@ -1,23 +1,22 @@
-"""Which seconds of a run are counted: all of them, a stretch that was asked for, or the steady state.
+"""Selects the measurement window: the whole run, a given interval, or the steady state.
 
-A sample belongs to the second in which it ended, counted from the first start of the load. The steady state is found
-in three steps:
+A sample belongs to the second in which it ended, counted from the first start of the load. The steady state is found in
+three steps:
 
-1. Ramp and tail. The load is full from the second after the one in which the active users first reach their target
-   until they are last seen there. With an open load, or a JTL without that column, users say nothing: then the ramp and
-   the end of the arrivals are what the plan says of them, and the tail is also where, at the very end, fewer than half
-   as many samples end per second as usual. The first and the last second are never counted: the run covers only a part
-   of them, and in the first only fast samples can end.
+1. Ramp and tail. The load is full from the second after the active users first reach their target until they are last
+   at the target. With an open load, or a JTL without users, the plan gives the ramp and the end of the arrivals; the
+   tail also includes the last seconds if they have fewer than half the usual samples per second. The first and the last
+   second are never counted: the run covers only part of them, and only fast samples can end in the first.
 2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`.
-3. A check that MSER-5 cannot make: it looks for a start that differs, and is content with a run that breaks down near
-   its end. Neither response times nor throughput may change within what is left, `steadiness`. A cut of half, MSER-5's
-   cap, is no warm-up: then nothing is cut, and all of it must pass.
+3. A check that MSER-5 cannot make: it looks for a different start, and accepts a run that breaks down near its end.
+   Neither response times nor throughput may change within the rest, `steadiness`. If MSER-5 cuts half, its maximum,
+   that is no warm-up: then nothing is cut, and the whole interval must pass.
 
-A run that fails the check, or is too short for it, is not steady: all of it but ramp and tail is counted then.
+A run that fails the check, or is too short for it, is not steady: then everything except ramp and tail is counted.
 
 Sources: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
 1997 (MSER); S. C. Spratt, "Heuristics for the startup problem", University of Virginia, 1998 (MSER-5);
-`steadiness` names its own.
+`steadiness` lists its own.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ from harness.metrics.steadiness import BATCH_S, Change, find_change
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
 BATCHES_NEEDED = 10
-# Fewer are no ground for an average and its spread.
+# Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
-# A number of users is held from three seconds on.
+# A number of users counts as a level when it lasts at least three seconds.
 _SECONDS_HELD = 3
-# The users of a system that stood still leave within so many seconds of its next answers.
+# After a stall, users leave within this many seconds of the next answers.
 _LEAVING_S = 2
 
 
 class SecondFigures(NamedTuple):
-    """The samples that ended within one second; `active_users` is the most seen then, None without samples."""
+    """The samples that ended within one second; `active_users` is the maximum in it, None without samples."""
 
     sample_count: int
     elapsed_sum_ms: int
@@ -52,7 +51,7 @@ class SecondFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """What was asked for; `from_s` and `to_s` are seconds after the load began, the end of the run where None."""
+    """The requested window; `from_s` and `to_s` are seconds after the load began, None means the end of the run."""
 
     kind: str
     from_s: int = 0
@@ -61,10 +60,10 @@ class WindowSpec:
 
 @dataclass(frozen=True)
 class Window:
-    """The samples that end in from_s <= t < to_s, whole seconds after the load began, are counted.
+    """The measurement window: samples that end in from_s <= t < to_s, whole seconds after the load began, count.
 
-    `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady. `is_steady` is None where
-    nobody looked, because the window was not looked for; `reason` says why it is False.
+    `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady. `is_steady` is None when it
+    was not checked, because the window was given; `reason` explains why it is False.
     """
 
     kind: str
@@ -80,11 +79,11 @@ class Window:
 
 
 def parse_window(text: str) -> WindowSpec:
-    """Return the window that `all`, `steady` or `FROM..TO` (30s..2m, ..90, 10..) asks for; UsageError for the rest."""
-    asked = text.strip().lower()
-    if asked in (ALL, STEADY):
-        return WindowSpec(asked)
-    first, dots, last = (part.strip() for part in asked.partition(".."))
+    """Return the window of `all`, `steady` or `FROM..TO` (30s..2m, ..90, 10..). UsageError for anything else."""
+    requested = text.strip().lower()
+    if requested in (ALL, STEADY):
+        return WindowSpec(requested)
+    first, dots, last = (part.strip() for part in requested.partition(".."))
     if not dots or not (first or last):
         raise UsageError(
             f"--window {text}: not a window", "give all, steady, or FROM..TO such as 30s..2m, 10.. or ..90"
@@ -92,14 +91,16 @@ def parse_window(text: str) -> WindowSpec:
     from_s = _whole_seconds(first, "--window FROM") if first else 0
     to_s = _whole_seconds(last, "--window TO") if last else None
     if to_s is not None and to_s <= from_s:
-        raise UsageError(f"--window {text}: TO is not after FROM", "give a TO that is later, or none for the end")
+        raise UsageError(f"--window {text}: TO is not after FROM", "give a later TO, or none for the end")
     return WindowSpec(GIVEN, from_s, to_s)
 
 
 def _whole_seconds(text: str, name: str) -> int:
     seconds = parse_duration_s(text, name)
     if not seconds.is_integer():
-        raise UsageError(f"{name}={text}: not whole seconds", "a run is cut at whole seconds: give 2s or 3s, not 2.5s")
+        raise UsageError(
+            f"{name}={text}: not whole seconds", "windows begin and end at whole seconds: give 2s or 3s, not 2.5s"
+        )
     return int(seconds)
 
 
@@ -111,17 +112,18 @@ def find_window(
     ramp_s: float = 0.0,
     duration_s: float | None = None,
 ) -> Window:
-    """Return the window of a run, one entry of `seconds` per second since the first start of the load.
+    """Return the window of a run. `seconds` has one entry per second since the first start of the load.
 
-    `target_users` is how many users were asked for. Where users say nothing (`users_are_driven` false: an open load; or
-    none in `seconds`) the plan's ramp and duration are used. UsageError when a given window begins after the run's end.
+    `target_users` is the number of users that the load should reach. When users are not controlled (`users_are_driven`
+    False: an open load) or not in `seconds`, the plan's ramp and duration are used. UsageError when a given window
+    begins after the run's end.
     """
     run_s = len(seconds)
     if spec.kind == ALL:
         return Window(ALL, 0, run_s, run_s, run_s)
     if spec.kind == GIVEN:
         if spec.from_s >= run_s:
-            raise UsageError(f"--window begins at {spec.from_s} s, and the run ends at {run_s} s", "begin earlier")
+            raise UsageError(f"--window begins at {spec.from_s} s, but the run ends at {run_s} s", "begin earlier")
         to_s = run_s if spec.to_s is None else min(spec.to_s, run_s)
         return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
     full_load = _full_load_by_users(seconds, target_users) if users_are_driven else None
@@ -131,7 +133,7 @@ def find_window(
 
 
 def describe(window: Window) -> str:
-    """Return one line for the report: which seconds count, whether they are steady (not why), what is left out."""
+    """Return one line for the report: the counted seconds, whether they are steady (not why), and what is excluded."""
     if window.length_s == window.run_s:
         counted = f"Counted: the whole run, {window.run_s} s"
     else:
@@ -154,11 +156,11 @@ def describe(window: Window) -> str:
 def warm_up_batches(batch_means: Sequence[float | None]) -> int:
     """Return how many leading batches MSER cuts: 0 to half of them.
 
-    That is the cut with the least sum of squared deviations of the remaining means ÷ (their number)²; of equal ones the
-    shortest. A batch without samples (None) is no information: it counts in the half, not in the sum.
+    The cut minimises the sum of squared deviations of the remaining means ÷ (their number)²; ties give the shortest
+    cut. A batch without samples (None) has no information: it counts in the half, not in the sum.
     """
     best_cut, best = 0, math.inf
-    # Welford's running mean from the end on: one pass, and exact for equal values.
+    # Welford's running mean from the end: one pass, and exact for equal values.
     count, mean, square_sum = 0, 0.0, 0.0
     for cut in range(len(batch_means) - 1, -1, -1):
         value = batch_means[cut]
@@ -174,7 +176,7 @@ def warm_up_batches(batch_means: Sequence[float | None]) -> int:
 
 
 def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> Window:
-    """Return the steady part of the stretch of full load."""
+    """Return the steady part of the interval of full load."""
     run_s = len(seconds)
     length_s = to_s - from_s
     if length_s < BATCH_S:
@@ -207,9 +209,9 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
 
 
 def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
-    """Return the end of the run where the system stood still until shortly before `to_s`, else `to_s`.
+    """Return the end of the run if the system stalled until shortly before `to_s`, else `to_s`.
 
-    What waited through a stall ends while users leave: cut off as tail, nothing of the stall would be counted.
+    Samples that waited through a stall end while users leave: as part of the tail, the stall would not be counted.
     """
     reaches = any(gap.is_waited and gap.from_s < to_s <= gap.to_s + _LEAVING_S for gap in find_gaps(seconds))
     return len(seconds) if reaches else to_s
@@ -226,7 +228,7 @@ def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
 
 
 def _change(seconds: Sequence[SecondFigures], from_s: int) -> str:
-    """Return in words how response times, else throughput, change within seconds from `from_s` on; "" when steady."""
+    """Return a text of how response times, else throughput, change in seconds from `from_s` on; "" when steady."""
     per_second = sum(second.sample_count for second in seconds) / len(seconds)
     averages = [second.elapsed_sum_ms / second.sample_count if second.sample_count else None for second in seconds]
     change = find_change(averages, per_second)
@@ -252,9 +254,9 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | None) -> tuple[int, int] | None:
-    """Return from and to of the seconds in which the target, or else the most users held, is active; None if unknown.
+    """Return the first and last second with the target, or else the largest stable number of users; None if unknown.
 
-    Users are held there until a sample shows fewer for good: a system that stalls at the end is no tail.
+    Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
     held = _most_users_held(seconds)
     if held is None:
@@ -262,25 +264,25 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
     target = held if target_users is None else min(held, target_users)
     seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
     full = [second for second in seen if (seconds[second].active_users or 0) >= target]
-    # Within the last full second users may have left already: it is only whole when the next sample is further off.
+    # Users may already have left within the last full second: it is complete only if the next sample is later.
     left_s = next((second for second in seen if second > full[-1]), len(seconds))
     return full[0] + 1, left_s - 1
 
 
 def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
-    """Return the greatest number of users that is no odd second; None where there is none.
+    """Return the greatest stable number of users; None without one.
 
-    It is there in three seconds or more, and in half of those with samples between the first and the last of them.
-    Where users come and go, as with an open load, that is their usual number, not their peak.
+    It lasts three seconds or more, and covers half of the seconds with samples between its first and last. When users
+    come and go, as with an open load, it is the usual number, not the peak.
     """
     seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
     by_users: dict[int, list[int]] = {}
-    for place, second in enumerate(seen):
-        by_users.setdefault(seconds[second].active_users or 0, []).append(place)
+    for index, second in enumerate(seen):
+        by_users.setdefault(seconds[second].active_users or 0, []).append(index)
     count, first, last = 0, len(seen), -1
     for users in sorted(by_users, reverse=True):
-        places = by_users[users]
-        count, first, last = count + len(places), min(first, places[0]), max(last, places[-1])
+        indexes = by_users[users]
+        count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
         if count >= _SECONDS_HELD and 2 * count >= last - first + 1:
             return users
     return None
@@ -289,7 +291,7 @@ def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
 def _full_load_by_arrivals(
     seconds: Sequence[SecondFigures], ramp_s: float, duration_s: float | None
 ) -> tuple[int, int]:
-    """Return from and to of the seconds in which users arrive at the full rate."""
+    """Return the first and last second in which users arrive at the full rate."""
     from_s = max(1, math.ceil(ramp_s))
     if duration_s is not None:
         return from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s)))

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from harness.base import units
-from harness.compare.comparison import ERRORS
 from harness.history.change_marks import change_marks
-from harness.history.render import metric_title, name_axis
+from harness.history.render import name_axis
 from harness.nightly.gate import REGRESSED, WARNED, Check
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between
@@ -25,11 +24,12 @@ def check_picture(check: Check, name: str) -> Picture:
 
 
 def _chart(check: Check) -> str:
-    scale = 100 if check.metric == ERRORS else 1
+    metric = check.metric
+    assert metric is not None  # a check of a whole label has no course
+    scale = 100 if metric.is_share else 1
     values = [(float(place), value * scale) for place, (_, value) in enumerate(check.course)]
     limits = [limit * scale for limit in _limits(check)]
-    title = metric_title(check.metric)
-    unit = title.rpartition(" ")[2] if " " in title else ""
+    unit = metric.unit if metric.title != metric.short_title else ""
     keys = [svg.line_key(f"{check.label}, night by night", svg.MAIN, "")]
     if check.baseline is not None:
         keys.append(svg.line_key("median of the nights before", svg.CONTEXT, svg.DASHES[1]))
@@ -48,7 +48,7 @@ def _chart(check: Check) -> str:
         plot.axes(f"nights from {check.course[0][0]} to {check.course[-1][0]}"),
         *([plot.line([(end, check.baseline * scale) for end in ends], svg.CONTEXT, svg.DASHES[1])]
           if check.baseline is not None else []),
-        *change_marks(plot, check.change_points, accepted, check.metric, len(values)),
+        *change_marks(plot, check.change_points, accepted, metric, len(values)),
         plot.line(values, svg.MAIN, ""),
         *(_dot(plot, place, value, check) for place, value in values),
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def _chart(check: Check) -> str:
         words += f" Normal is {svg.figure((check.baseline or 0) * scale)}, the limit {svg.figure(limits[0])}."
     load = check.conditions.load
     users = units.plural(load.users, "user") if load.users else f"{units.number_text(load.rate_per_s or 0)} users/s"
-    heading = f"{title.removesuffix(' ' + unit)} of {check.label}, {check.plan}, {users}"
+    heading = f"{metric.short_title} of {check.label}, {check.plan}, {users}"
     return svg.document(heading, unit, words, svg.HEIGHT, body)
 
 
@@ -65,7 +65,7 @@ def _limits(check: Check) -> tuple[float, ...]:
     """Return the value beyond which a night is worse, and the one as far on the other side; none where not known."""
     if check.baseline is None or check.limit_ratio is None:
         return ()
-    if check.metric == ERRORS:
+    if check.metric and check.metric.is_share:
         return check.baseline + check.limit_ratio, max(0.0, check.baseline - check.limit_ratio)
     return check.baseline * (1 + check.limit_ratio), check.baseline / (1 + check.limit_ratio)
 

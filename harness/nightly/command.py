@@ -1,9 +1,8 @@
-"""`scripts/nightly`: measures a suite of loads, judges them against the nights before, leaves one page."""
+"""`scripts/nightly`: run a suite of loads, compare them with earlier nights, and write one report."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,63 +10,58 @@ from harness.base import toolchain, units
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.nightly.files import locked
 from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, Night
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
-from harness.plan import spec as specs
-from harness.run.arguments import add_sure, asked_of, goal_of, refuse_empty
+from harness.plan.goal import option_metrics, resolve_goal
+from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
+from harness.run.arguments import add_sure, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_asked
-from harness.storage.layout import parse_location
+from harness.run.request import Names, resolve_request
 
 REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
 examples:
-  scripts/nightly --dry-run                           what would be measured, in which order, and how long it takes
-  scripts/nightly                                     measures env/nightly.toml, leaves reports/nightly/<date>.md
+  scripts/nightly --dry-run                           prints the runs, their order and their total time
+  scripts/nightly                                     runs env/nightly.toml and writes reports/nightly/<date>.md
   scripts/nightly --suite env/mine.toml --s3 s3://bucket/prefix
-  scripts/nightly --resume                            goes on with a night that was interrupted or killed
+  scripts/nightly --resume                            resumes a nightly run that was interrupted or killed
 
-The runs go in rounds, A B C, A B C, so that a machine that gets slower does so under all loads alike. A run that fails
-does not end the night; one that takes too long is stopped; one that no longer fits into the budget is not started.
-docs/nightly.md says how a suite is written and what the page says.
+The runs go in rounds, A B C, A B C, so that a machine that gets slower affects all loads alike. A failed run does not
+end the nightly run. A run that takes too long is stopped. A run that does not fit into the remaining time is skipped.
+docs/nightly.md describes the suite and the report.
 
-exit codes: 0 fine; 1 something regressed or missed its goal; 2 wrong use, nothing was measured; 3 not all of it was
-measured, is valid, or is in the storage, with --sure also when a run is DOUBTFUL; 70 an error of the harness itself;
-130 interrupted: the page is written.
-Where 1 and 3 both hold it is 1; the page tells both.
+exit codes: 0 success; 1 a regression or a missed goal; 2 wrong use, nothing was measured; 3 a run is missing, INVALID,
+or not in the storage, with --sure also DOUBTFUL; 70 an error of the harness itself; 130 interrupted, the report is
+written. When both 1 and 3 apply, the exit code is 1; the report lists both.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/nightly",
-        description="Measure a suite of loads, judge them against the nights before, leave reports/nightly/<date>.md.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    option = result.add_argument
-    option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"what is measured: a TOML file ({SUITE})")
-    add_sure(result)
-    option("--dry-run", action="store_true", help="check everything, print the order of the runs, start nothing")
-    option("--resume", action="store_true", help="go on with the last night, which did not come to its end")
-    option("--s3", help="s3://bucket/prefix: fetch the figures of earlier nights from there, push each run to it")
-    option("--endpoint-url", help="address of a server that speaks S3, other than AWS")
-    summary = "append the page to this file, as a summary of a workflow's step ($GITHUB_STEP_SUMMARY)"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/nightly`."""
+    parser.description = "Run a suite of loads, compare them with earlier nights, and write reports/nightly/<date>.md."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"TOML file with the loads to run ({SUITE})")
+    add_sure(parser)
+    option("--dry-run", action="store_true", help="check everything and print the order of the runs; start nothing")
+    option("--resume", action="store_true", help="resume the last nightly run, which was interrupted")
+    option("--s3", help="s3://bucket/prefix: download earlier nights from there, upload each run to it")
+    option("--endpoint-url", help="address of an S3 server other than AWS")
+    summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
     option("--summary", type=Path, help=summary)
-    option("--reports", type=Path, default=REPORTS, help="where the nights and their runs go (reports/nightly/)")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder that holds plans/, env/ and systems/ (this one)")
+    option("--reports", type=Path, default=REPORTS, help="folder of the nightly reports and runs (reports/nightly/)")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
-    return result
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure the night that the arguments ask for, or go on with it; return the exit code."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run or resume the nightly run and return the exit code."""
     refuse_empty(options)
     options.reports = options.reports.resolve()
     if options.dry_run and options.resume:
@@ -98,19 +92,18 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
-        asked = asked_of(options.home, options.build, run.plan, run.profile, given.get("target"), None)
+        request = resolve_request(Names(run.plan, run.profile, given.get("target")), options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
-        load = specs.resolve_load(specs.LoadArguments(**length), asked.plan.load)
-        goal = argparse.Namespace(**{name: given.get(name) for name in ("p90", "average", "errors")})
-        goal_of(goal, asked.plan.goal)
-        thresholds = asked.plan.thresholds.with_table(run.thresholds, "thresholds")
+        load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
+        resolve_goal({metric.name: given.get(metric.name) for metric in option_metrics()}, request.plan.goal)
+        thresholds = request.plan.thresholds.with_table(run.thresholds, "thresholds")
     except HarnessError as error:
         raise UsageError(f"{where}: {error.what}", error.todo) from None
     planned_s = run.at_most_s if load.duration_s is None else load.duration_s
     if planned_s is None:
         raise UsageError(f"{where}: loops end it, and how long that takes is not known", 'give at_most = "5m", too')
     try:
-        check_asked(asked, load)
+        check_asked(request, load)
     except UsageError as error:
         raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
     return Load(
@@ -118,11 +111,11 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         profile=run.profile,
         title=suite.title_of(run),
         arguments=run.arguments,
-        load=specs.load_record(load, asked.plan.load.think_time_s),
-        target=asked.target.url if asked.target else None,
+        load=load_record(load, request.plan.load.think_time_s),
+        target=request.target.url if request.target else None,
         repeats=run.repeats,
         planned_s=planned_s,
-        limit_s=planned_s + asked.profile.overrun_s + suite.slack_s,
+        limit_s=planned_s + request.profile.overrun_s + suite.slack_s,
         thresholds=thresholds,
     )
 

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.base import units
-from harness.compare.comparison import METRICS
 from harness.compare.conditions import Conditions
-from harness.compare.findings import SAMPLES_LEAST
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.history import trend as states
 from harness.history.acceptance import Acceptance
@@ -18,6 +16,7 @@ from harness.history.change_points import ChangePoint
 from harness.history.nightly_series import Night
 from harness.history.trend import NIGHTS_LEAST, Gauge, Standing, changes_of, standings
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
 
 OK, WARNED, REGRESSED = states.OK, states.WARNED, states.REGRESSED
@@ -34,14 +33,14 @@ class GateRules:
     """Which changes matter, and which metrics are judged."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[Metric, ...] = field(default_factory=compared_metrics)
 
 
 @dataclass(frozen=True)
 class Check:
     """What tonight says of one metric of one label of a plan, under the same conditions.
 
-    `metric` is "" where the check is of a whole label (NEW LABEL, GONE LABEL), and `label` TOTAL where it is of the
+    `metric` is None where the check is of a whole label (NEW LABEL, GONE LABEL), and `label` TOTAL where it is of the
     whole plan (NEW ENVIRONMENT, NO VALUE). `value` and `baseline` are ms, 1/s or a ratio, `baseline` the median of
     `baseline_nights`; `change_ratio` is (value - baseline) / baseline, of errors value - baseline, and `limit_ratio`
     the change for the worse beyond which a night is (of throughput it is negative); None where it is not known.
@@ -54,7 +53,7 @@ class Check:
     plan: str
     conditions: Conditions
     label: str
-    metric: str
+    metric: Metric | None
     state: str
     value: float | None = None
     baseline: float | None = None
@@ -84,7 +83,9 @@ class _Place:
     def check(self, state: str, label: str = TOTAL, note: str = "") -> Check:
         """Return a check that is of no single metric."""
         tonight = self.tonight
-        return Check(tonight.plan, tonight.conditions, label, "", state, night_count=len(self.valid_before), note=note)
+        return Check(
+            tonight.plan, tonight.conditions, label, None, state, night_count=len(self.valid_before), note=note
+        )
 
 
 def judge(
@@ -129,10 +130,10 @@ def _checks(
 
 
 def _of_metric(
-    place: _Place, label: str, metric: str, acceptances: Sequence[Acceptance], thresholds: Thresholds
+    place: _Place, label: str, metric: Metric, acceptances: Sequence[Acceptance], thresholds: Thresholds
 ) -> Iterator[Check]:
     """Yield the check of a metric; none where it is not known, or has too few samples to be judged."""
-    tonight, least = place.tonight, SAMPLES_LEAST[metric]
+    tonight, least = place.tonight, metric.samples_least
     measured = [
         (night, value)
         for night in (*place.valid_before, tonight)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from harness.history.render import metric_title
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome
 from harness.nightly.render import check_text
@@ -63,7 +62,7 @@ def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
 
 
 def _check_case(load: LoadResult, check: Check) -> TestCase:
-    figure = f"{check.label} {metric_title(check.metric)}" if check.metric else f"{check.label} {check.state}"
+    figure = f"{check.label} {check.metric.title}" if check.metric else f"{check.label} {check.state}"
     case = TestCase(_text(f"{load.load.title}, {load.load.profile}: {figure}"), f"gate.{_text(load.load.plan)}", 0.0)
     words = _text(f"{check.state}: {check_text(check)}")
     if check.state == REGRESSED:

@@ -13,6 +13,7 @@ from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.nightly_series import Night, night_of, nights_of
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import Metric, metric_of
 from harness.nightly.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
 from harness.nightly.record import ENDED, NOT_RUN, Load, NightlyRecord, NightRun
 from harness.report.verdict import DOUBTFUL, INVALID, VALID
@@ -39,15 +40,23 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class TooFew:
+    """A metric of a label that has too few samples to be judged."""
+
+    label: str
+    metric: Metric
+
+
+@dataclass(frozen=True)
 class LoadResult:
     """What a load came to: the checks of its figures, and what is not as it was in the last night that measured it.
 
-    `too_few` are the figures, label and metric, that have too few samples to be judged.
+    `too_few` are the metrics that have too few samples to be judged.
     """
 
     load: Load
     checks: tuple[Check, ...]
-    too_few: tuple[tuple[str, str], ...]
+    too_few: tuple[TooFew, ...]
     last_night: str | None
     differences: tuple[Difference, ...]
 
@@ -139,7 +148,7 @@ def _load_result(
     load: Load, record: NightlyRecord, nights: Sequence[Night], tonight: str, acceptances: Sequence[Acceptance]
 ) -> LoadResult:
     own = [night for night in nights if night.plan == load.plan]
-    rules = GateRules(thresholds=load.thresholds, metrics=record.metrics)
+    rules = GateRules(thresholds=load.thresholds, metrics=_metrics(record))
     found = judge(own, tonight, acceptances, rules) if own else ()
     checks = tuple(check for check in found if _is_of(load, check.conditions) and _is_judged(record, check))
     alike = [night for night in own if _is_of(load, night.conditions)]
@@ -155,7 +164,12 @@ def _load_result(
     )
 
 
-def _too_few(record: NightlyRecord, now: Sequence[Night], checks: Sequence[Check]) -> tuple[tuple[str, str], ...]:
+def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:
+    """Return the metrics that the suite wants judged."""
+    return tuple(metric_of(name) for name in record.metrics)
+
+
+def _too_few(record: NightlyRecord, now: Sequence[Night], checks: Sequence[Check]) -> tuple[TooFew, ...]:
     """Return the figures that were to be judged and have no check."""
     there = {(check.label, check.metric) for check in checks}
     # Of these the check of the label, or that of the whole plan, says why.
@@ -164,7 +178,9 @@ def _too_few(record: NightlyRecord, now: Sequence[Night], checks: Sequence[Check
         return ()
     labels = dict.fromkeys(label for night in now for label in night.labels)
     asked = [label for label in labels if label not in told and label in (record.labels or labels)]
-    return tuple((label, metric) for label in asked for metric in record.metrics if (label, metric) not in there)
+    return tuple(
+        TooFew(label, metric) for label in asked for metric in _metrics(record) if (label, metric) not in there
+    )
 
 
 def _is_of(load: Load, conditions: Conditions) -> bool:

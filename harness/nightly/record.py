@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.git import Commits
 from harness.base.records import read
+from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.run.record import LoadRecord
 
 FORMAT_VERSION = 1
 # States of a night.
@@ -53,15 +54,6 @@ class NightRun:
     exit_code: int | None = None
     took_s: float | None = None
     problem: str = ""
-
-
-@dataclass(frozen=True)
-class Commits:
-    """What was committed since the night before: from which commit, how many, and the newest of them in words."""
-
-    since: str
-    count: int
-    subjects: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -124,7 +116,8 @@ class NightlyRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
-        return asdict(self)
+        loads = [{**asdict(load), "thresholds": load.thresholds.to_json()} for load in self.loads]
+        return {**asdict(self), "loads": loads}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> NightlyRecord:

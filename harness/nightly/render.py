@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.comparison import ERRORS, THROUGHPUT
-from harness.history.render import change_text, metric_title
+from harness.history.render import change_text
 from harness.history.summary import start_text
+from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, times_of
 from harness.nightly.chart import check_picture
 from harness.nightly.gate import (
     GONE_LABEL,
@@ -35,7 +35,10 @@ _TOLD = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE
 _DRAWN = (REGRESSED, WARNED, IMPROVED)
 # What a page may have written beside it: an earlier one's that this one does not have is stale.
 FILE_NAME = re.compile(r"\d+-\d+\.svg")
-_RUN_HEADS = ("run", "load", "round", "verdict", "started UTC", "req/s", "average ms", "90 % ms", "errors %", "took")
+_FIGURES = (THROUGHPUT, *times_of(Table.BRIEF), ERRORS)
+_RUN_HEADS = (
+    "run", "load", "round", "verdict", "started UTC", *(metric.title for metric in _FIGURES), "took",
+)  # fmt: skip
 _CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
 _TEXT_COLUMNS = 4
 # Of so few ms a change of a tenth is not seen in whole ones.
@@ -58,7 +61,7 @@ def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]
             {
                 "title": cell(load.load.title) + f", profile {cell(load.load.profile)}",
                 "table": _check_table(load.checks),
-                "too_few": cell(", ".join(f"{label} {metric_title(metric)}" for label, metric in load.too_few)),
+                "too_few": cell(", ".join(f"{one.label} {one.metric.title}" for one in load.too_few)),
                 "notes": [cell(words) for words in _notes(load.checks)],
                 "images": [
                     f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
@@ -188,8 +191,8 @@ def _notes(checks: Sequence[Check]) -> Iterator[str]:
     """Yield what is to be known of figures that are OK, those of the same words together."""
     found: dict[str, list[str]] = {}
     for check in checks:
-        if check.state == OK and check.note:
-            found.setdefault(check.note, []).append(f"{check.label} {metric_title(check.metric)}")
+        if check.metric and check.state == OK and check.note:
+            found.setdefault(check.note, []).append(f"{check.label} {check.metric.title}")
     yield from (f"{', '.join(figures)}: {note}" for note, figures in found.items())
 
 
@@ -197,43 +200,34 @@ def check_text(check: Check) -> str:
     """Return a check in one sentence."""
     if check.state in (NEW_ENVIRONMENT, NO_VALUE):
         return check.note
-    figure = f"{check.label} {metric_title(check.metric)}" if check.metric else check.label
-    words = f"{figure}: {_against(check)}" if check.value is not None and check.metric else figure
+    figure = f"{check.label} {check.metric.title}" if check.metric else check.label
+    words = f"{figure}: {_against(check, check.metric)}" if check.value is not None and check.metric else figure
     return f"{words}; {check.note}" if check.note else words
 
 
-def _against(check: Check) -> str:
+def _against(check: Check, metric: Metric) -> str:
     """Return tonight's value and what it is held against, as far as that is known."""
-    value, unit = value_text(check.metric, check.value), _change_unit(check.metric)
+    value, unit = metric.mean_text(check.value), _change_unit(metric)
     if check.baseline is None:
         return value
     limit = f", limit {units.percent_text(check.limit_ratio)} {unit}" if check.limit_ratio is not None else ""
     since = f", since {check.since}" if check.since else ""
-    before = value_text(check.metric, check.baseline)
+    before = metric.mean_text(check.baseline)
     return f"{value} against {before} ({change_text(check.change_ratio)} {unit}{limit}){since}"
 
 
-def value_text(metric: str, value: float | None) -> str:
-    """Return a figure without its unit: ms, below 10 with two decimals; 1/s with two; errors in percent."""
-    if metric == ERRORS:
-        return units.percent_text(value)
-    if metric == THROUGHPUT:
-        return units.rate_text(value)
-    return units.average_text(value)  # what it is held against is calculated
-
-
-def _change_unit(metric: str) -> str:
-    return "points" if metric == ERRORS else "%"
+def _change_unit(metric: Metric) -> str:
+    return "points" if metric.is_share else "%"
 
 
 def _check_table(checks: Sequence[Check]) -> str:
     rows = [
         [
             cell(check.label),
-            metric_title(check.metric),
+            check.metric.title,
             check.state,
-            value_text(check.metric, check.value),
-            value_text(check.metric, check.baseline),
+            check.metric.mean_text(check.value),
+            check.metric.mean_text(check.baseline),
             _with_unit(change_text(check.change_ratio), check.metric),
             _with_unit(units.percent_text(check.limit_ratio), check.metric),
             str(check.night_count),
@@ -245,7 +239,7 @@ def _check_table(checks: Sequence[Check]) -> str:
     return table(_CHECK_HEADS, rows, 3) if rows else "No figure is judged: see above, and the runs below."
 
 
-def _with_unit(text: str, metric: str) -> str:
+def _with_unit(text: str, metric: Metric) -> str:
     return f"{text} {_change_unit(metric)}" if text else ""
 
 
@@ -289,16 +283,7 @@ def _changes(result: NightlyResult) -> Iterator[str]:
 def _run_row(outcome: Outcome) -> list[str]:
     total = outcome.result.total if outcome.result else None
     run = outcome.result.run if outcome.result else None
-    figures = (
-        [
-            units.rate_text(total.rate_per_s),
-            units.average_text(total.average_ms),
-            units.ms_text(total.percentiles_ms.get("90")),
-            units.percent_text(total.error_ratio),
-        ]
-        if total
-        else [""] * 4
-    )
+    figures = [metric.text(metric.of(total)) for metric in _FIGURES] if total else [""] * len(_FIGURES)
     took_s = outcome.run.took_s
     return [
         _run_link(outcome),

@@ -11,10 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.base import toolchain, units
-from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, HarnessError, UsageError
+from harness.base import git, toolchain, units
+from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.paths import shown
 from harness.base.process import Launch
 from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue, read_entry
@@ -37,10 +38,9 @@ from harness.nightly.step_summary import LIMIT_BYTES, step_summary
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite
 from harness.report.files import write_report
-from harness.run import machine
 from harness.run.arguments import make_command
 from harness.run.directory import RunDirectory
-from harness.run.measure import shown
+from harness.run.result import RunEnd, read_end
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
 
@@ -112,22 +112,18 @@ class Night:
 
     def _driven(self, place: int, run: NightRun, load: Load, limit_s: float) -> NightRun:
         """Drive a load and return its run as it ended."""
-        before = self._files.runs(load.plan, self._record.series)
         log = self._files.folder / self._record.log_name(place)
-        ended = run_limited(self._launch(load, log), limit_s, self._interrupts)
-        new = sorted(self._files.runs(load.plan, self._record.series) - before)
-        directory = self._files.run(load.plan, new[-1]) if new else None
+        result = log.with_suffix(".result.json")
+        result.unlink(missing_ok=True)
+        ended = run_limited(self._launch(load, log, result), limit_s, self._interrupts)
+        end = read_end(result) or RunEnd()
+        result.unlink(missing_ok=True)
+        directory = self._files.run(load.plan, Path(end.run).name) if end.run else None
         entry = _reported(directory) if directory else None
-        problem = _problem(ended, load, limit_s, log, is_run=entry is not None)
-        if (
-            entry
-            and ended.how == IN_TIME
-            and entry.result
-            and (entry.result.is_valid or entry.result.is_doubtful)
-            and ended.exit_code == EXIT_INVALID
-        ):
-            self._problems += (f"{entry.id} was not kept: {_last_words(log)}",)  # where its profile has a [storage]
-        if directory and self._storage and ended.how != INTERRUPTED:
+        problem = _problem(ended, end, load, limit_s, is_run=entry is not None)
+        if entry and ended.how == IN_TIME and end.not_stored:  # where its profile has a [storage]
+            self._problems += (f"{entry.id} was not kept: {_first_line(end.not_stored)}",)
+        if directory and entry and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         line = run_line(entry.result) if entry and entry.result else ""
         _say("  " + "; ".join(part for part in (line, problem) if part))
@@ -141,7 +137,7 @@ class Night:
             problem=problem,
         )
 
-    def _launch(self, load: Load, log: Path) -> Launch:
+    def _launch(self, load: Load, log: Path, result: Path) -> Launch:
         options = self._options
         places = (("reports", self._files.reports), ("home", options.home), ("build", options.build))
         return Launch(
@@ -151,6 +147,7 @@ class Night:
                 str(_RUN),
                 *load.arguments,
                 f"--series={self._record.series}",
+                f"--result={result}",
                 *(f"--{name}={path}" for name, path in places),
             ],
             cwd=Path.cwd(),
@@ -185,7 +182,7 @@ class Night:
 def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
     """Return a new night of today's date."""
     now = datetime.now(UTC)
-    commit, changed = machine.git_facts(toolchain.ROOT)
+    checkout = git.facts(toolchain.ROOT)
     last = _last_commit(options.reports)
     files = reserve_night(options.reports, now.strftime("%Y-%m-%d"))
     suite_path, home = options.suite.resolve(), options.home.resolve()
@@ -198,7 +195,7 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
         title=suite.title,
         command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, "s3": options.s3}),
         budget_s=suite.budget_s,
-        metrics=suite.metrics,
+        metrics=_ids(suite),
         labels=suite.labels,
         loads=loads,
         state=RUNNING,
@@ -206,19 +203,24 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
         started_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         spent_s=0.0,
         storage_problems=(),
-        git_commit=commit,
-        git_changed=changed,
-        commits=machine.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
+        git_commit=checkout.commit,
+        git_changed=checkout.is_changed,
+        commits=git.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
     )
     _say(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.page)}")
     return files, record
+
+
+def _ids(suite: Suite) -> tuple[str, ...]:
+    """Return the metrics of a suite as a record has them."""
+    return tuple(metric.id for metric in suite.metrics)
 
 
 def _taken_up(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
     """Return the last night; a run that a killed harness left is reported as what it is, and done again."""
     files = find_unfinished(options.reports)
     record = files.read()
-    if record.asked != (loads, suite.metrics, suite.labels):
+    if record.asked != (loads, _ids(suite), suite.labels):
         todo = "leave --resume out to begin another night"
         raise UsageError(f"--resume: the suite is not the one that {files.name} began with", todo)
     for load in loads:
@@ -238,7 +240,7 @@ def _reported(directory: RunDirectory) -> Entry | None:
     return read_entry(directory) if directory.is_there else None
 
 
-def _problem(ended: Ended, load: Load, limit_s: float, log: Path, *, is_run: bool) -> str:
+def _problem(ended: Ended, end: RunEnd, load: Load, limit_s: float, *, is_run: bool) -> str:
     """Return what went wrong with a run beside what its own report says; empty when nothing did."""
     after = units.duration_text(round(limit_s))
     if ended.how == TOO_LONG:
@@ -248,15 +250,13 @@ def _problem(ended: Ended, load: Load, limit_s: float, log: Path, *, is_run: boo
         return "interrupted"
     if is_run and ended.exit_code >= 0 and ended.exit_code != EXIT_BUG:
         return ""
-    return f"scripts/run ended with code {ended.exit_code}: {_last_words(log)}"
+    reason = _first_line(end.reasons[0]) if end.reasons else "it wrote no result: something else ended it"
+    return f"scripts/run ended with code {ended.exit_code}: {reason}"
 
 
-def _last_words(log: Path) -> str:
-    """Return the line in which scripts/run said why it ended, else the last one that it printed."""
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    said = [line.partition(": ")[2] for line in lines if line.startswith("scripts/run: ")]
-    # Where the logs of a failed start are now the next one puts its own.
-    return next(iter(said or lines[-1:]), "it said nothing").partition("; see ")[0]
+def _first_line(text: str) -> str:
+    """Return a message without its further lines, and without the folder of logs that the next run overwrites."""
+    return (text.splitlines() or [""])[0].partition("; see ")[0]
 
 
 def _last_commit(reports: Path) -> str | None:

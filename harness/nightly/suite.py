@@ -11,7 +11,9 @@ from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
 from harness.metrics.figures import TOTAL
-from harness.plan.thresholds import NAMES, Thresholds
+from harness.metrics.metric import Metric, compared_metrics, parse_metric
+from harness.plan.goal import option_metrics
+from harness.plan.thresholds import Thresholds
 
 _NUMBER = (int, float)
 _TEXT = (str, int, float)
@@ -28,7 +30,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
 _GATE_KEYS: Mapping[str, type] = {"metrics": list, "labels": list, "thresholds": dict}
 # What scripts/run takes as an option of the same name.
 _LENGTH = ("ramp", "duration", "loops", "requests")
-_GOAL = ("p90", "average", "errors")
+_GOAL = tuple(metric.name for metric in option_metrics())
 _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "plan": str,
     "env": str,
@@ -44,7 +46,6 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
 _REPEATS_MAX = 100
 _BUDGET_MAX_S = 86_400.0
 _SLACK = "5m"
-_METRICS: Mapping[str, str] = {**{name: name.removeprefix("p") for name in NAMES if name != "alpha"}, "median": "50"}
 # What is judged unless the suite says otherwise. With each metric and label the nights with a false alarm become more.
 _JUDGED_METRICS = ("average", "p90", "errors")
 _JUDGED_LABELS = (TOTAL,)
@@ -95,7 +96,7 @@ class Suite:
     title: str
     budget_s: float
     slack_s: float
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     labels: tuple[str, ...]
     runs: tuple[SuiteRun, ...]
 
@@ -191,13 +192,10 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else units.number_text(value)
 
 
-def _metrics(values: Iterable[object], where: str) -> tuple[str, ...]:
-    """Return the metrics as comparisons name them: p95 and the median are 95 and 50."""
+def _metrics(values: Iterable[object], where: str) -> tuple[Metric, ...]:
+    """Return the metrics to judge."""
     names = texts(values, where)
     if not names:
-        raise UsageError(f"{where} = []: nothing would be judged", f"give some of: {', '.join(_METRICS)}")
-    for name in names:
-        if name not in _METRICS:
-            there = f"{did_you_mean(name, _METRICS)}there are: {', '.join(_METRICS)}"
-            raise UsageError(f"{where}: {name}: no such metric", there)
-    return tuple(dict.fromkeys(_METRICS[name] for name in names))
+        known = ", ".join(metric.name for metric in compared_metrics())
+        raise UsageError(f"{where} = []: nothing would be judged", f"give some of: {known}")
+    return tuple(dict.fromkeys(parse_metric(name, f"{where}:") for name in names))

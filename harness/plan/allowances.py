@@ -1,4 +1,4 @@
-"""What a plan's TOML allows its JMX beyond requests to the target: the table [allow]."""
+"""Reads a plan's table [allow]: what its JMX may do besides sending requests to the target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Allowances:
-    """The opt-ins of a plan; `hosts` are addresses beside the target, such as "api.example.org:443"."""
+    """The permissions of a plan; `hosts` are addresses besides the target, such as "api.example.org:443"."""
 
     scripts: bool = False
     redirects: bool = False
@@ -28,13 +28,13 @@ class Allowances:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The opt-ins in words, for the report."""
+        """Return the permissions as text for the report."""
         flags = [words for name, words in _FLAGS.items() if getattr(self, name)]
         return (*flags, *(f"reach {host}" for host in self.hosts))
 
 
 def parse_allowances(table: Mapping[str, Any], where: str) -> Allowances:
-    """Return the table [allow] of a plan; UsageError for an unknown key or a wrong value."""
+    """Return the table [allow] of a plan. UsageError for an unknown key or a wrong value."""
     known: dict[str, type] = {field.name: list if field.name == "hosts" else bool for field in fields(Allowances)}
     check_keys(table, known, where)
     return Allowances(**{**table, "hosts": texts(table.get("hosts", ()), f"{where} hosts")})

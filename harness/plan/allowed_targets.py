@@ -1,7 +1,7 @@
-"""Which systems may be loaded: this machine's own, and those that a profile names in `allowed_targets`.
+"""Decides which systems may be loaded: this machine's own, and those in a profile's `allowed_targets`.
 
-A name other than localhost is not this machine, though it may resolve to it: where it leads can change between a look
-and the load, and JMeter looks it up by itself.
+A name other than localhost never counts as this machine, even if it resolves to it: the name may resolve differently
+when JMeter looks it up.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from harness.plan.spec import Profile, Target, plain_host
 
 _SUBDOMAINS = "*."
 _TODO = 'write such as "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
-# Such as co.uk: everybody's names are below it.
+# Such as co.uk: domains below it belong to different owners.
 _SHARED = re.compile(r"(ac|co|com|edu|go|gob|gouv|gov|id|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}")
 _NAME = re.compile(r"(?i)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
 
 @dataclass(frozen=True)
 class AllowedTarget:
-    """One entry: `scheme` or `port` None is any of them; a host that begins with `*.` is all its subdomains."""
+    """One entry. `scheme` and `port` None match anything; a host that begins with `*.` means all its subdomains."""
 
     scheme: str | None
     host: str
     port: int | None
 
     def admits(self, target: Target) -> bool:
-        """Return whether the entry names this target."""
+        """Return whether the entry matches this target."""
         return self.covers(AllowedTarget(target.scheme, plain_host(target.host), target.port))
 
     def covers(self, other: AllowedTarget) -> bool:
-        """Return whether the entry allows all that another one does."""
+        """Return whether the entry allows everything that another entry allows."""
         is_host = other.host.endswith(self.host[1:]) if self.host.startswith(_SUBDOMAINS) else other.host == self.host
         return is_host and self.scheme in (None, other.scheme) and self.port in (None, other.port)
 
 
 def check_allowed(target: Target, profile: Profile) -> None:
-    """Raise a UsageError unless the target is on this machine, or the profile allows it; also for a bad entry."""
+    """Raise a UsageError unless the target is on this machine or the profile allows it; also for a bad entry."""
     where = f"env/{profile.name}.toml"
     allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
     if is_loopback(target.host) or any(entry.admits(target) for entry in allowed):
@@ -58,7 +58,7 @@ def check_allowed(target: Target, profile: Profile) -> None:
 
 
 def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
-    """Raise a UsageError unless each of a plan's [allow] hosts is on this machine, or the profile allows it."""
+    """Raise a UsageError unless each host in a plan's [allow] is on this machine or allowed by the profile."""
     where, plan_where = f"env/{profile.name}.toml", f"plans/{plan_name}.toml [allow] hosts"
     allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
     for text in hosts:
@@ -73,13 +73,13 @@ def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine for certain: localhost, an address 127.x.x.x, or ::1."""
+    """Return whether a host is certainly this machine: localhost, an address 127.x.x.x, or ::1."""
     address = _address(host)
     return address.is_loopback if address else plain_host(host) == "localhost"
 
 
 def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> AllowedTarget:
-    """Return an entry of `allowed_targets`, or of another key; UsageError, with `where` it is, when it is none."""
+    """Return an entry of `allowed_targets` or another key. UsageError, naming `where`, for an invalid one."""
     what = f"{where}: {key} has {text!r}"
     has_scheme = "://" in text
     try:
@@ -91,7 +91,7 @@ def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> Allowe
         raise UsageError(f"{what}: only scheme, host and port can be named", _TODO)
     if has_scheme and parts.scheme not in ("http", "https"):
         raise UsageError(f"{what}: not http or https", _TODO)
-    # All of a top-level domain, or of one such as co.uk, is nobody's own.
+    # A top-level domain, or one such as co.uk, has many owners.
     name = host.removeprefix(_SUBDOMAINS)
     is_too_wide = name != host and ("." not in name or _SHARED.fullmatch(name))
     if not _address(host) and (not _NAME.fullmatch(name) or is_too_wide):

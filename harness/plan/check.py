@@ -1,4 +1,4 @@
-"""Whether a plan does what a run asks for: it goes to the target, with the users and for the time asked."""
+"""Checks that a plan does what a run requests: its target, its users and its duration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import Plan, effective_jmx
+from harness.plan.properties import load_properties, target_properties
 from harness.plan.reach import Finding, Reach
-from harness.plan.spec import ClosedLoad, OpenLoad, Target
-from harness.run.jmeter_command import load_properties, target_properties
+from harness.plan.spec import Target
 
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")
@@ -20,14 +21,14 @@ _LOOPS = "LoopController.loops"
 
 
 def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]) -> None:
-    """Raise a UsageError with all findings unless the plan does what the run asks for.
+    """Raise a UsageError with all findings unless the plan does what the run requests.
 
-    `properties` are the plan's own; those of target and load go before them.
+    `properties` are the plan's own; those of target and load override them.
     """
     tree = plan_tree(plan.shape_path)
     nodes = enabled_nodes(tree)
     run = {**properties, **target_properties(target), **load_properties(load)}
-    # JMeter removes a property whose value is empty: the plan's default counts then.
+    # JMeter removes a property with an empty value: then the plan's default applies.
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.shape_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
     findings += _target(nodes, values, target)
@@ -36,14 +37,14 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
     if isinstance(load, ClosedLoad):
         findings += _load(nodes, values, load)
     else:
-        effective_jmx(plan.shape_path, load)  # refuses a plan that has no one group to replace
+        effective_jmx(plan.shape_path, load)  # refuses a plan without exactly one group to replace
     _refuse(f"{plan.shape_path.parent.name}/{plan.shape_path.name}", tuple(dict.fromkeys(findings)))
 
 
 def enabled_nodes(tree: Node) -> list[Node]:
     """Return the elements that JMeter may run, the Test Plan first.
 
-    A Module Controller runs elements of a thread group that is switched off: with one in the plan these count, too.
+    A Module Controller runs elements of a disabled thread group; in a plan with one, these are included.
     """
     nodes = [tree, *tree.walk()]
     if any(node.kind == "ModuleController" for node in nodes):
@@ -143,9 +144,9 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
 def _number(
     group: Node, names: Sequence[str], wanted: str, asked: float, values: Values, *, is_exact: bool = True
 ) -> tuple[float, list[Finding]]:
-    """Return the number of a thread group, and a finding unless it is the one that was asked for.
+    """Return the number of a thread group, and a finding unless it is the requested one.
 
-    What only the run computes is taken for it when it is computed of the property.
+    A value that only the run computes is accepted if it is computed from the property.
     """
     raw = next((text for name in names if (text := group.value(name))), "")
     number = _known(raw, values)
@@ -167,7 +168,7 @@ def _known(raw: str, values: Values) -> float | None:
 
 
 def _is(raw: str, wanted: bool, values: Values) -> bool:
-    """Return whether a flag is for certain what is asked; one that is not there is False."""
+    """Return whether a flag certainly has the expected value; a missing flag is False."""
     try:
         return (values.text(raw).strip().lower() == "true") is wanted
     except UnknownValueError:

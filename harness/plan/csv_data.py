@@ -1,4 +1,4 @@
-"""The files of CSV Data Sets as a test plan reads them: which variables they set, and to what."""
+"""Reads the files of CSV Data Sets: the variables that they set, and their values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KIND = "CSVDataSet"
 
 
 def variable_names(node: Node, file: Path | None) -> list[str] | None:
-    """Return the variables that a CSV Data Set sets; None when they are in a file that cannot be read."""
+    """Return the variables that a CSV Data Set sets; None when they are in an unreadable file."""
     names = node.value("variableNames")
     if names:
         return [name.strip().strip('"') for name in names.split(_delimiter(node))]
@@ -20,7 +20,7 @@ def variable_names(node: Node, file: Path | None) -> list[str] | None:
 
 
 def column(node: Node, file: Path | None, variable: str) -> list[str] | None:
-    """Return every value that a variable gets; None when the file cannot be read."""
+    """Return all values of a variable; None when the file is unreadable."""
     names, rows = variable_names(node, file), _rows(node, file)
     if names is None or rows is None or variable not in names:
         return None

@@ -1,4 +1,4 @@
-"""The data that a plan's CSV Data Sets read, and how it is divided over several generators."""
+"""Finds the files of a plan's CSV Data Sets and divides their lines among several load generators."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from harness.plan.jmx import plan_tree, reads_in
 
 @dataclass(frozen=True)
 class DataSet:
-    """One CSV Data Set: the file `name`, or what `property_name` says instead.
+    """A CSV Data Set: the file `name`, or the value of the property `property_name` instead.
 
-    With `is_used_up` each line is for one user once; `has_head` says that the first line is none of them.
+    With `is_used_up` each line is used by one user once; with `has_head` the first line is a header.
     """
 
     property_name: str | None
@@ -22,13 +22,13 @@ class DataSet:
     has_head: bool
 
     def file(self, properties: Mapping[str, str]) -> str:
-        """Return the file that it reads with these properties; "" where that is said by something else."""
+        """Return the file that it reads with these properties; "" when its name is not a property."""
         name = properties.get(self.property_name, self.name) if self.property_name else self.name
         return "" if "${" in name else name
 
 
 def data_sets(jmx: Path) -> tuple[DataSet, ...]:
-    """Return the enabled CSV Data Sets of a plan, in its order."""
+    """Return the enabled CSV Data Sets of a plan in file order."""
     found = []
     for node in plan_tree(jmx).walk():
         if node.kind == "CSVDataSet":
@@ -46,9 +46,9 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
 
 
 def divided(lines: Sequence[bytes], has_head: bool, count: int) -> tuple[list[bytes], ...]:
-    """Return the lines of each of `count` parts: dealt out in turn, so that none of them has a line of another.
+    """Return the lines of `count` parts, distributed in turn so that no two parts share a line.
 
-    The head stands above each.
+    Each part begins with the header.
     """
     head, rest = (list(lines[:1]), lines[1:]) if has_head else ([], lines)
     return tuple([*head, *rest[part::count]] for part in range(count))

@@ -1,4 +1,4 @@
-"""A JMeter test plan as XML: its tree, the properties it reads, and the Open Model Thread Group put into it."""
+"""Parses a JMeter test plan (JMX): its tree, its properties, and a variant with an Open Model Thread Group."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.etree import ElementTree  # to build and write; files are read by defusedxml
+from xml.etree import ElementTree  # builds and writes XML; defusedxml reads files
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.base.errors import UsageError
-from harness.base.secrecy import says_secret, secret_values, secrets_in, secrets_in_code, secrets_of_header
+from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 
-# The name of the thread group that makes the load: every threadName of the load's samples begins with it.
+# The name of the main thread group: every threadName of the load's samples begins with it.
 LOAD_GROUP = "Users"
 SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
@@ -26,7 +26,7 @@ _CODE = re.compile("JSR223|BeanShell|BSF")
 
 @dataclass(frozen=True)
 class Node:
-    """An element of the plan with what stands below it in JMeter's tree."""
+    """An element of the plan with its children in JMeter's tree."""
 
     element: ElementTree.Element
     parent: Node | None
@@ -34,38 +34,38 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """JMeter's class: HTTPSamplerProxy, RegexExtractor, …"""
+        """Return JMeter's class: HTTPSamplerProxy, RegexExtractor, …"""
         return self.element.tag
 
     @property
     def name(self) -> str:
-        """The element's name in JMeter: a sampler's label."""
+        """Return the element's name in JMeter: a sampler's label."""
         return self.element.get("testname", "")
 
     @property
     def is_enabled(self) -> bool:
-        """False for an element that was switched off, or stands below one that was."""
+        """Return False for an element that is disabled, or that has a disabled ancestor."""
         return self.element.get("enabled", "true") == "true" and (self.parent is None or self.parent.is_enabled)
 
     @property
     def is_thread_group(self) -> bool:
-        """True for JMeter's own thread groups and those of plugins."""
+        """Return True for thread groups of JMeter and of plugins."""
         return self.kind.endswith("ThreadGroup")
 
     @property
     def thread_group(self) -> Node | None:
-        """The thread group that the element belongs to; None for what stands above them all."""
+        """Return the thread group that contains the element; None for elements outside of thread groups."""
         return self if self.is_thread_group else self.parent.thread_group if self.parent else None
 
     def value(self, name: str) -> str:
-        """Return the text of the element's property `name`, also of a nested one; empty when there is none."""
+        """Return the text of the element's property `name`, nested ones included; empty when it is missing."""
         for prop in self.element.iter():
             if prop.get("name") == name and not len(prop):
                 return prop.text or ""
         return ""
 
     def walk(self) -> Iterator[Node]:
-        """Yield the enabled elements below this one, in the order of the plan."""
+        """Yield the enabled descendants in file order."""
         for child in self.children:
             if child.is_enabled:
                 yield child
@@ -73,7 +73,7 @@ class Node:
 
 
 def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
-    """Return the plan's XML; UsageError when it is none or no JMeter test plan."""
+    """Return the plan's XML. UsageError when the file is not a JMeter test plan."""
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
     try:
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, forbid_dtd=True)
@@ -92,14 +92,14 @@ def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
 
 
 def plan_tree(jmx: Path) -> Node:
-    """Return the Test Plan element with everything below it."""
+    """Return the Test Plan element with all its descendants."""
     tree = parse(jmx).getroot().find("hashTree")
-    assert tree is not None  # parse() has seen it
+    assert tree is not None  # parse() has checked it
     return _nodes(tree, None)[0]
 
 
 def _nodes(tree: ElementTree.Element, parent: Node | None) -> list[Node]:
-    """Return the nodes of a hashTree: JMeter writes an element, and then a hashTree with what stands below it."""
+    """Return the nodes of a hashTree: JMeter writes an element, then a hashTree with its children."""
     found: list[Node] = []
     for element in tree:
         if element.tag != "hashTree":
@@ -112,8 +112,8 @@ def _nodes(tree: ElementTree.Element, parent: Node | None) -> list[Node]:
 def read_properties(jmx: Path) -> Mapping[str, str | None]:
     """Return every property that the plan reads by ${__P(name,default)} or ${__property(name,,default)}.
 
-    The value is the default, None where the plan gives none. A property that is read with two defaults has the
-    first one here; `all_reads` has both.
+    The value is the default, None without one. A property with two different defaults has the first one here;
+    `all_reads` returns both.
     """
     properties: dict[str, str | None] = {}
     for name, default in all_reads(jmx):
@@ -122,14 +122,14 @@ def read_properties(jmx: Path) -> Mapping[str, str | None]:
 
 
 def all_reads(jmx: Path) -> Iterator[tuple[str, str | None]]:
-    """Yield (name, default) for each place where the plan reads a property, in the order of the file."""
+    """Yield (name, default) for each time the plan reads a property, in file order."""
     for element in parse(jmx).getroot().iter():
         for text in (element.text or "", *element.attrib.values()):
             yield from reads_in(text)
 
 
 def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield (name, default) for each property read in one text, also for those inside the default of another."""
+    """Yield (name, default) for each property read in a text, including those within another one's default."""
     for match in _READS.finditer(text):
         parameters, _ = function_parameters(text, match.end())
         default_at = 1 if match[1] == "P" else 2
@@ -139,7 +139,7 @@ def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def fixed_secrets(jmx: Path) -> tuple[str, ...]:
-    """Return the passwords, tokens and keys that stand in the plan itself, where a variable should."""
+    """Return the passwords, tokens and keys that are written in the plan instead of a variable."""
     found: list[str] = []
     for element in parse(jmx).getroot().iter():
         found += _secrets_of_pair(element) if element.tag == "elementProp" else _secrets_of_properties(element)
@@ -149,7 +149,7 @@ def fixed_secrets(jmx: Path) -> tuple[str, ...]:
 
 
 def _secrets_of_pair(element: ElementTree.Element) -> tuple[str, ...]:
-    """Return the secrets of a User Defined Variable, a header, a cookie, a parameter of a request, or its body."""
+    """Return the secrets of a User Defined Variable, a header, a cookie, a request parameter or a body."""
     texts = {child.get("name", "").rpartition(".")[2]: child.text or "" for child in element}
     name, value = texts.get("name", ""), texts.get("value", "")
     if element.get("elementType") == "Cookie":
@@ -159,15 +159,15 @@ def _secrets_of_pair(element: ElementTree.Element) -> tuple[str, ...]:
 
 
 def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
-    """Return the secrets in an element's own properties: its passwords, URLs, scripts, paths and other texts."""
+    """Return the secrets in an element's own properties: passwords, URLs, scripts, paths and other texts."""
     if _EXPRESSIONS.search(element.tag) and not _CODE.search(element.tag):
-        return ()  # what is looked for in an answer
+        return ()  # the text is searched for in a response
     found: list[str] = []
     for child in element:
         name, text = child.get("name", ""), child.text or ""
         if child.tag != "stringProp" or not text.strip() or name.endswith((".name", ".value")):
             continue
-        if says_secret(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
+        if is_secret_name(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
             found += [] if "${" in text else [text]
         elif name == "connectionProperties":
             found += secrets_in(text)
@@ -177,9 +177,9 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
 
 
 def data_files(jmx: Path) -> tuple[str, ...]:
-    """Return the files that the plan's CSV Data Sets read, named from the plan's folder as JMeter does.
+    """Return the files that the plan's CSV Data Sets read, relative to the plan's folder as in JMeter.
 
-    A name that is a property counts with its default; absolute names and those with other variables are not the plan's.
+    A property counts with its default; absolute names and names with other variables are left out.
     """
     names = []
     for node in plan_tree(jmx).walk():
@@ -193,9 +193,9 @@ def data_files(jmx: Path) -> tuple[str, ...]:
 
 
 def function_parameters(text: str, start: int) -> tuple[list[str], int]:
-    r"""Return a function's parameters from behind its parenthesis, and the position of the closing one.
+    r"""Return a function's parameters after its opening parenthesis, and the index of the closing one.
 
-    `\,` is no separator, and parentheses nest.
+    `\,` is not a separator, and parentheses nest.
     """
     parameters, current, depth, position = [], "", 0, start
     while position < len(text):
@@ -217,9 +217,9 @@ def function_parameters(text: str, start: int) -> tuple[list[str], int]:
 
 
 def with_open_model(jmx: Path, schedule: str) -> bytes:
-    """Return the plan with JMeter's Open Model Thread Group in the place of the load's thread group.
+    """Return the plan with JMeter's Open Model Thread Group instead of the load's thread group.
 
-    Each arrival of the schedule is a new user who goes once through the thread group.
+    Each arrival of the schedule is a new user who runs the thread group once.
     """
     tree = parse(jmx)
     groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]

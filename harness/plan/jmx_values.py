@@ -1,4 +1,4 @@
-"""What a text of a test plan is in one run: its variables and functions, as far as they are known before the run."""
+"""Computes the values of a test plan's texts in one run: variables and functions, as far as known before the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONLY_READ = ("__P", "__V", "__eval", "__evalVar", "__isVarDefined", "__isPropDe
 _FUNCTION = re.compile(r"\$\{\s*(__\w+)\s*([(}])")
 _DEPTH_MOST = 50
 _ANY = "*"
-# Where elements name the variables that they set during the run.
+# The properties in which elements name the variables that they set during the run.
 _SETS = re.compile(
     r"(refname|referencenames?|variablenames?|returnval|inputvariable|resultvariable|variablename_?\w*|variable)$"
 )
@@ -24,7 +24,7 @@ _SEPARATORS = re.compile(r"[,;]")
 
 
 class UnknownValueError(Exception):
-    """A value that only the run knows; its text says why. `known_start` is the part in front of it."""
+    """A value that only the run knows; its text gives the reason. `known_start` is the known text before it."""
 
     def __init__(self, reason: str, known_start: str = "", variable: str = "") -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class UnknownValueError(Exception):
 class Values:
     """The properties of a run, the User Defined Variables of its plan, and what changes either during the run.
 
-    `setters` are the elements that set a variable during the run; under the name `*` one that may set any.
+    `setters` are the elements that set a variable during the run; the key `*` means any variable.
     """
 
     properties: Mapping[str, str]
@@ -47,7 +47,7 @@ class Values:
 
     @classmethod
     def of(cls, nodes: Sequence[Node], properties: Mapping[str, str], folder: Path) -> Values:
-        """Return the values of a plan in `folder` whose elements are `nodes`, in a run with these properties."""
+        """Return the values of a plan in `folder` with the elements `nodes`, for a run with these properties."""
         variables: dict[str, tuple[str, ...]] = {}
         for name, value in (pair for node in nodes for pair in _user_defined(node)):
             if value not in variables.setdefault(name, ()):
@@ -68,7 +68,7 @@ class Values:
         return values
 
     def text(self, raw: str) -> str:
-        """Return the text with its variables and functions replaced; UnknownValueError when that needs the run."""
+        """Return the text with variables and functions replaced. UnknownValueError when only the run knows one."""
         return self._text(raw, 0)
 
     def csv_file(self, node: Node) -> Path | None:
@@ -98,7 +98,7 @@ class Values:
         return done
 
     def _reference(self, raw: str, start: int, depth: int) -> tuple[str, int]:
-        """Return the value of the ${…} at `start`, and the position behind it."""
+        """Return the value of the ${…} at `start`, and the index after it."""
         function = _FUNCTION.match(raw, start)
         if function and function[2] == "(":
             parameters, end = function_parameters(raw, function.end())
@@ -144,7 +144,7 @@ class Values:
         return found.pop()
 
     def properties_in(self, raw: str, depth: int = 0) -> set[str]:
-        """Return the names of the properties that a text reads, through variables as well."""
+        """Return the names of the properties that a text reads, directly or through variables."""
         found: set[str] = set()
         if depth > _DEPTH_MOST:
             return found
@@ -191,7 +191,7 @@ def _set_by_element(node: Node) -> Iterator[str]:
 
 
 def _set_by_functions(node: Node) -> Iterator[str]:
-    """Yield the names that functions in an element may set: many of them store their value in a variable."""
+    """Yield the variable names that functions in an element may set: many functions store their value in a variable."""
     for function, parameters in functions_in(node):
         if function not in _ONLY_READ:
             names = parameters[1:2] if function == "__property" else parameters

@@ -1,4 +1,4 @@
-"""What makes a JMeter test plan unfit for measuring: found before the first sample."""
+"""Finds the mistakes that make a JMeter test plan unfit for measuring, before the first sample."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, all_reads, data_files, fixed_secrets, plan_tree, reads_in
 
-# What a run sets; a plan that does not read one of these would ignore TARGET, USERS, … without a word.
+# Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 KNOBS = (
     "scheme",
     "host",
@@ -25,7 +25,7 @@ KNOBS = (
 LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 SAMPLER = re.compile(r"Sampler(Proxy)?$")
-# The property that holds an extractor's default, and the one that says that the empty text is meant.
+# The properties for an extractor's default, and for the choice of an empty default.
 DEFAULTS = {
     "RegexExtractor": ("RegexExtractor.default", "RegexExtractor.default_empty_value"),
     "BoundaryExtractor": ("BoundaryExtractor.default", "BoundaryExtractor.default_empty_value"),
@@ -47,7 +47,7 @@ LOAD_NUMBERS = (
 
 
 def lint(jmx: Path) -> tuple[str, ...]:
-    """Return what is wrong with the plan, one sentence each; empty for a plan that is fit for measuring."""
+    """Return the mistakes in the plan, one sentence each; empty for a good plan."""
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
     findings: list[str] = []
@@ -79,7 +79,7 @@ def _codes(nodes: list[Node]) -> Iterator[str]:
 
 
 def _asserts_code(sampler: Node) -> bool:
-    """Return whether an assertion on the code stands below the sampler, or beside it or its ancestors."""
+    """Return whether an assertion on the code is a child of the sampler, or a sibling of it or of an ancestor."""
     scope = list(sampler.children)
     above = sampler.parent
     while above is not None:
@@ -94,9 +94,9 @@ def _asserts_code(sampler: Node) -> bool:
 
 
 def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
-    """Yield the labels that stand twice in one thread group; setUp and tearDown may share theirs.
+    """Yield the labels that occur twice in one thread group; setUp and tearDown may share theirs.
 
-    A label out of data, such as `${page}` from a CSV Data Set, is another one in each round: it may stand twice.
+    A label from data, such as `${page}` from a CSV Data Set, differs in each iteration: it may occur twice.
     """
     counts = Counter(
         (group.name if (group := node.thread_group) else "", node.name)
@@ -124,7 +124,7 @@ def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
 
 
 def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what stands in an element in the place of a property, and the host in it."""
+    """Yield the texts of an element that should be a property, and the host in each."""
     domain, path = (node.value(f"HTTPSampler.{name}") for name in ("domain", "path"))
     host = _resolved(domain, variables)
     if host and "${" not in host:
@@ -135,10 +135,10 @@ def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, s
 
 
 def _sub_results(nodes: list[Node]) -> Iterator[str]:
-    """Yield the samplers of which JMeter writes a row for every hop or file beside their own.
+    """Yield the samplers for which JMeter writes an extra row per redirect or embedded file.
 
-    That cannot be switched off for them alone: jmeter.save.saveservice.subresults=false also drops the requests of
-    Transaction Controllers that generate a parent sample (tried with JMeter 5.6.3).
+    This cannot be switched off only for them: jmeter.save.saveservice.subresults=false also drops the requests of
+    Transaction Controllers that generate a parent sample (tested with JMeter 5.6.3).
     """
     for node in nodes:
         if node.value("HTTPSampler.follow_redirects") == "true":

@@ -1,4 +1,4 @@
-"""A named plan: plans/<name>.toml picks the traffic shape, the system, the default load and the goal."""
+"""Reads a named plan: plans/<name>.toml selects the JMX, the system, the default load and the goal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
-from harness.base.secrecy import says_secret, secret_values
+from harness.base.secrecy import is_secret_name, secret_values
+from harness.metrics.metric import ERRORS
 from harness.plan.allowances import Allowances, parse_allowances
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, goal_keys
 from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
 from harness.plan.thresholds import Thresholds
 
-# Set by every run itself, from the load, the target and the run's name; a plan's own value would be overruled.
+# Every run sets these from the load, the target and the run's name; it would override a plan's value.
 SET_BY_THE_RUN = {
     "users": "[load] users",
     "ramp_s": "[load] ramp_per_user_s",
@@ -31,15 +32,15 @@ SET_BY_THE_RUN = {
     "generator": "REMOTES",
     "dump_dir": "the run directory",
 }
-# The same limits for a plan and for the command line.
+# The limits apply to both plans and the command line.
 USERS_MAX = 100_000
 LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
 DURATION_MAX_S = 7 * 86_400.0
 _GOAL_MAX_MS = 1_000_000_000
-# After the last arrival JMeter waits this long, always in full, and then breaks off the requests still under way.
+# After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
 DRAIN_S = 10
 
-# The least budget of a load that ends when it is steady: a ramp, a window of a minute, and a second look 10 s later.
+# The least budget of a load that ends when it is steady: a ramp, a one-minute window, and a second check 10 s later.
 AUTO_LEAST_S = 80.0
 
 _NUMBER = (int, float)
@@ -74,9 +75,9 @@ _KEYS: Mapping[str, type] = {
 class PlanLoad:
     """A plan's default load; `think_time_s` is the mean pause before a request.
 
-    It lasts `duration_s`, or `loops` per user (the other is None), and in any case no longer than about `requests`
-    samples. A single user's ramp may differ: it starts nobody beside others. With `auto_most_s` a run lasts
-    until it is steady, at most so long; `duration_s` is then for what cannot be auto: sweeps and open loads.
+    It lasts `duration_s`, or `loops` iterations per user (the other is None), and at most about `requests` samples. A
+    single user may have another ramp, because no users start one after the other. With `auto_most_s` a run lasts until
+    it is steady, at most this long; `duration_s` then applies where auto is impossible: sweeps and open loads.
     """
 
     users: int
@@ -89,7 +90,7 @@ class PlanLoad:
     auto_most_s: float | None = None
 
     def ramp_s(self, users: int) -> float:
-        """Return the default ramp of so many users."""
+        """Return the default ramp for this number of users."""
         if users == 1 and self.ramp_single_user_s is not None:
             return self.ramp_single_user_s
         return users * self.ramp_per_user_s
@@ -97,7 +98,7 @@ class PlanLoad:
 
 @dataclass(frozen=True)
 class Dump:
-    """A figure for the report: the value at `path` in the JSON `file` that the plan saves in the run directory."""
+    """A fact for the report: the value at `path` in the JSON `file` that the plan saves in the run directory."""
 
     label: str
     file: str
@@ -106,11 +107,11 @@ class Dump:
 
 @dataclass(frozen=True)
 class Plan:
-    """plans/<name>.toml, validated against its JMX; the embedded parts count only for a system started here.
+    """plans/<name>.toml, validated against its JMX; the embedded parts apply only to a system started here.
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
-    `secret_properties` are the names of those in `properties` that no run keeps, `hidden` are values that none keeps.
-    `allow` is what its JMX may do beyond requests to the target.
+    `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
+    stores. `allow` is what its JMX may do besides requests to the target.
     """
 
     name: str
@@ -158,9 +159,9 @@ duration_s = 60"""
 
 
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
-    """Return plans/<name>.toml; UsageError lists the plans there are, or names the key that is wrong.
+    """Return plans/<name>.toml. The UsageError lists the available plans, or names the wrong key.
 
-    `changes` are a profile's: keys of [load], and a table of `properties`.
+    `changes` come from a profile: keys of [load], and a table of `properties`.
     """
     bare = Path(name).stem if Path(name).suffix in (".jmx", ".toml") else name
     if (plans_dir / f"{bare}.jmx").is_file() and not (plans_dir / f"{bare}.toml").is_file():
@@ -207,14 +208,14 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         embedded_note=embedded.get("note", ""),
         secrets=secrets,
         embedded_secrets=embedded.get("secrets", {}),
-        secret_properties=tuple(name for name in private if says_secret(name)),
+        secret_properties=tuple(name for name in private if is_secret_name(name)),
         hidden=secret_values(private.items()) + fixed_secrets(shape_path),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
     )
 
 
 def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan's tables with a profile's changes in them; one of duration_s and loops takes the other's place."""
+    """Return a plan's tables with a profile's changes; of duration_s and loops, a change replaces either."""
     load = {**data.get("load", {}), **{key: value for key, value in changes.items() if key != "properties"}}
     for given, other in (("duration_s", "loops"), ("loops", "duration_s")):
         if given in changes and other not in changes:
@@ -223,17 +224,17 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def effective_jmx(shape_path: Path, load: object) -> bytes:
-    """Return the JMX to run: the file as it is for a closed load, with the Open Model Thread Group for an open one."""
+    """Return the JMX to run: the file itself for a closed load, with an Open Model Thread Group for an open one."""
     if not isinstance(load, Arrivals):
         return shape_path.read_bytes()
     return with_open_model(shape_path, schedule(load))
 
 
 def schedule(load: Arrivals) -> str:
-    """Return an open load in the words of the Open Model Thread Group.
+    """Return an open load as a schedule of the Open Model Thread Group.
 
-    It starts rate · (ramp / 2 + the rest of the duration) users. Without the pause at the end JMeter would break off
-    every request that is under way when the last user has arrived, and count it as failed.
+    It starts rate · (ramp / 2 + the rest of the duration) users. Without the final pause, JMeter would abort every
+    request in progress when the last user has arrived, and count it as failed.
     """
     rate = f"rate({units.number_text(load.rate_per_s)}/sec)"
     steady_s = units.number_text(round(load.duration_s - load.ramp_s, 3))
@@ -264,17 +265,12 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
 
 
 def _goal(table: dict[str, Any], where: str) -> Goal:
-    check_keys(table, {"p90_ms": int, "average_ms": int, "each_average_ms": int, "error_ratio": _NUMBER}, where)
-    for key in ("p90_ms", "average_ms", "each_average_ms"):
+    times = [key for key in goal_keys() if key != ERRORS.key]
+    check_keys(table, {**dict.fromkeys(times, int), ERRORS.key: _NUMBER}, where)
+    for key in times:
         _within(table.get(key, 1), 1, _GOAL_MAX_MS, where, key)
-    _within(table.get("error_ratio", 0), 0, 1, where, "error_ratio")
-    ratio = table.get("error_ratio")
-    return Goal(
-        p90_ms=table.get("p90_ms"),
-        error_ratio=None if ratio is None else float(ratio),
-        average_ms=table.get("average_ms"),
-        each_average_ms=table.get("each_average_ms"),
-    )
+    _within(table.get(ERRORS.key, 0), 0, 1, where, ERRORS.key)
+    return Goal(**{key: float(value) if key == ERRORS.key else value for key, value in table.items()})
 
 
 def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:
@@ -284,7 +280,7 @@ def _within(value: float, least: float, most: float | None, where: str, key: str
 
 
 def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, shape: str) -> dict[str, str]:
-    """Return -J properties as texts; UsageError for one that the JMX does not read: it would be ignored silently."""
+    """Return -J properties as texts. UsageError for one that the JMX does not read: JMeter would ignore it silently."""
     for name in table:
         if name in SET_BY_THE_RUN:
             raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")

@@ -1,7 +1,7 @@
-"""Where the requests of a test plan go in one run: every host that is not the target's, and what could reach one.
+"""Finds the hosts that a test plan's requests may reach in one run besides the target.
 
-The text of the plan is judged. Values that only the run knows (answers, scripts, redirects) are refused, or allowed by
-the plan's [allow]; the agent in harness/metrics/java/connections then watches the connections themselves.
+This checks the text of the plan. Values that only the run knows (responses, scripts, redirects) are refused unless the
+plan's [allow] permits them; the Java agent in harness/run/java also checks the connections themselves.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from harness.plan.spec import Target
 _SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
 _PROGRAMS = ("SystemSampler", "JUnitSampler")
 _HARMLESS_JAVA = ("org.apache.jmeter.protocol.java.test.JavaTest", "org.apache.jmeter.protocol.java.test.SleepTest")
-# AJP requests have the properties of HTTP requests, and need other_protocols beside.
+# AJP requests have the properties of HTTP requests, but also need other_protocols.
 _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
 _OTHER_PROTOCOLS = re.compile(
     r"(?i)jdbc|tcp|ftp|smtp|ldap|jms|mail|ajp|mongo|bolt|accesslog|backendlistener|websocket|grpc|mqtt|kafka|perfmon"
 )
-# Elements that send nothing by themselves; what is not among them needs other_protocols.
+# Elements that send nothing by themselves; all others need other_protocols.
 _HARMLESS = re.compile(
     r"(HTTPSampler(Proxy|2)?|ConfigTestElement|Controller|ThreadGroup|Timer|Assertion|Extractor|Manager|Arguments|"
     r"TestPlan|PostProcessor|ParallelSampler|DummySampler|DebugSampler|ResultCollector|ResultSaver|Summariser|"
@@ -41,7 +41,7 @@ _DEFAULTS = {"host": "127.0.0.1", "port": "8080", "scheme": "http"}
 
 @dataclass(frozen=True)
 class Finding:
-    """What makes a plan unfit for a run: the element, what is wrong with it, and what to do."""
+    """A reason why a plan must not run: the element, what is wrong with it, and what to do."""
 
     element: str
     what: str
@@ -50,14 +50,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a plan may reach in one run: the target, and what its [allow] names."""
+    """What a plan may reach in one run: the target, and the hosts in its [allow]."""
 
     values: Values
     target: Target
     allow: Allowances
 
     def findings(self, nodes: Sequence[Node]) -> Iterator[Finding]:
-        """Yield what could send requests elsewhere without the plan's leave."""
+        """Yield whatever could send requests elsewhere without the plan's permission."""
         for node in nodes:
             yield from self._kind(node)
             yield from self._scripts(node)
@@ -113,7 +113,7 @@ class Reach:
             yield Finding(node.name, "gives names other addresses than this machine does", todo)
 
     def _place(self, node: Node) -> Iterator[Finding]:
-        """Yield a finding for each of an element's own host, port, scheme and proxy that is not the target's."""
+        """Yield a finding for each host, port, scheme and proxy of an element that differs from the target's."""
         for what, name, wanted in (
             ("host", "domain", self.target.host),
             ("port", "port", str(self.target.port)),
@@ -139,7 +139,7 @@ class Reach:
             yield Finding(node.name, f"{goes}, which is not the target's ({wanted or 'which has none'})", todo)
 
     def _path(self, node: Node) -> Iterator[Finding]:
-        """Yield a finding for a path that is the whole address of another host, or may become one."""
+        """Yield a finding for a path that is, or may become, the full address of another host."""
         raw = _http(node, "path")
         todo = f"write a path that begins with / or ${{base_path}}/, or {_opt_in('hosts = […]')}"
         try:
@@ -159,7 +159,7 @@ class Reach:
                 return
 
     def _inherits(self, node: Node) -> Iterator[Finding]:
-        """Yield a finding for a request without a host, or whose default scheme or port is not the target's."""
+        """Yield a finding for a request without a host, or whose default scheme or port differs from the target's."""
         if _http(node, "path").lower().startswith(_ABSOLUTE):
             return
         domain, port, scheme = (_inherited(node, name) for name in ("domain", "port", "protocol"))
@@ -167,13 +167,13 @@ class Reach:
             found, number = self.values.text(domain).strip(), self.values.text(port).strip()
             by = self.values.text(scheme).strip().lower() or "http"
         except UnknownValueError:
-            return  # said where it is written, or allowed
+            return  # reported at its definition, or allowed
         if not found:
             yield Finding(
                 node.name, "has no host, nor do HTTP Request Defaults give one", f"write {_property('host')} there"
             )
         elif not self._is_target_host(found):
-            return  # said where it is written, or allowed
+            return  # reported at its definition, or allowed
         if not scheme and by != self.target.scheme:
             yield Finding(node.name, f"goes by {by}, not by {self.target.scheme}", f"write {_property('scheme')}")
         elif not number and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
@@ -181,7 +181,7 @@ class Reach:
             yield Finding(node.name, what, f"write {_property('port')}")
 
     def _is_on(self, raw: str) -> bool:
-        """Return whether a flag is true, or may become so."""
+        """Return whether a flag is true, or may become true."""
         try:
             return self.values.text(raw).strip().lower() == "true"
         except UnknownValueError:
@@ -204,7 +204,7 @@ class Reach:
         return host.strip("[]").lower().removesuffix(".") in names
 
     def _goes_elsewhere(self, node: Node) -> bool:
-        """Return whether the element's own host is another one than the target's, by the plan's leave."""
+        """Return whether the element's host differs from the target's with the plan's permission."""
         try:
             host = self.values.text(_http(node, "domain")).strip()
         except UnknownValueError:
@@ -212,7 +212,7 @@ class Reach:
         return bool(host) and self._is_allowed(host)
 
     def _column(self, variable: str) -> list[str] | None:
-        """Return all values of a variable that CSV Data Sets set and nothing else; None when they are not known."""
+        """Return all values of a variable that only CSV Data Sets set; None when they are not known."""
         found: list[str] = []
         setters = self.values.setters.get(variable, ())
         for setter in setters:
@@ -230,7 +230,7 @@ def _is_script(node: Node, kind: str) -> bool:
 
 
 def _is_harmless(node: Node, kind: str) -> bool:
-    """Return whether an element, which is no script, sends nothing but HTTP requests."""
+    """Return whether an element that is not a script sends nothing but HTTP requests."""
     if _OTHER_PROTOCOLS.search(kind):
         return False
     return bool(_HARMLESS.search(kind)) or kind == "JavaSampler" or ".vizualizers." in node.kind

@@ -1,4 +1,4 @@
-"""Whether an expression of a test plan only compares and counts, or is code that could do anything."""
+"""Decides whether a script expression in a test plan only compares and counts, or may run arbitrary code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 _STRINGS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
-# How a plan reads its secrets, once the name is a 0.
+# How a plan reads its secrets, after the name was replaced by 0.
 _SECRET = re.compile(r"\bSystem\.getenv\(0\)")
 # Methods of texts and numbers, and `vars.get`.
 _CALLS = re.compile(
@@ -19,9 +19,9 @@ _DEPTH_MOST = 5
 
 
 def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether an expression of JEXL, Groovy or JavaScript can only compare, count and read the environment.
+    """Return whether a JEXL, Groovy or JavaScript expression can only compare, count and read the environment.
 
-    `variables` are the plan's User Defined Variables, which may hold code. Functions in it are judged by themselves.
+    `variables` are the plan's User Defined Variables, which may contain code. Functions in it are checked separately.
     """
     for _ in range(_DEPTH_MOST):
         expression = _VARIABLE.sub(lambda match: " ".join(variables.get(match[1], ("0",))), expression)
@@ -40,7 +40,7 @@ def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool
 
 
 def _without_functions(text: str) -> str:
-    """Return a text with 0 in place of the functions in it."""
+    """Return the text with each function replaced by 0."""
     while (start := text.rfind("${__")) >= 0:
         end = text.find("}", start)
         if end < 0:

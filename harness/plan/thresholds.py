@@ -1,55 +1,80 @@
-"""Which changes matter when runs are compared: a plan's [compare], or what the command line says instead."""
+"""Defines which changes matter when runs are compared: a plan's [compare], or the command line's values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from harness.base.config import check_keys, did_you_mean
 from harness.base.errors import UsageError
+from harness.base.records import build
 from harness.base.units import parse_number
+from harness.metrics.metric import Metric, compared_metrics
+
+_ALPHA = "alpha"
+
+
+def threshold_names() -> tuple[str, ...]:
+    """Return the names in a plan's [compare] and of --threshold: those of the compared metrics, and alpha."""
+    return (*(metric.name for metric in compared_metrics()), _ALPHA)
+
+
+def _usual_ratios() -> dict[str, float]:
+    return {metric.name: metric.threshold for metric in compared_metrics() if metric.threshold is not None}
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The least change of each metric that matters, and the significance level `alpha`.
+    """The smallest change of each metric that matters, by its name, and the significance level `alpha`.
 
-    All are ratios of the baseline's figure, but for `errors`: that is a difference of two error ratios (0.005 is half
-    a percent of all samples).
+    All are ratios of the baseline's value, except for a share: that is a difference (0.005 is half a percent of all
+    samples).
     """
 
-    average: float = 0.05
-    p50: float = 0.05
-    p75: float = 0.05
-    p90: float = 0.10
-    p95: float = 0.10
-    p99: float = 0.10
-    throughput: float = 0.05
-    errors: float = 0.005
+    ratios: Mapping[str, float] = field(default_factory=_usual_ratios)
     alpha: float = 0.05
 
-    def of(self, metric: str) -> float:
-        """Return the least change of a metric that matters; a percentile is named 50 or p50."""
-        values: Mapping[str, float] = asdict(self)
-        return values[metric] if metric in values else values[f"p{metric}"]
+    def of(self, metric: Metric) -> float:
+        """Return the smallest change of a metric that matters."""
+        return self.ratios[metric.name]
+
+    def changed(self, values: Mapping[str, float]) -> Thresholds:
+        """Return these thresholds, updated with others by name. TypeError for an unknown name."""
+        if unknown := values.keys() - set(threshold_names()):
+            raise TypeError(f"no such threshold: {', '.join(sorted(unknown))}")
+        ratios = {name: value for name, value in values.items() if name != _ALPHA}
+        return Thresholds({**self.ratios, **ratios}, values.get(_ALPHA, self.alpha))
+
+    @classmethod
+    def from_plain(cls, data: object, where: str) -> Thresholds:
+        """Return the thresholds that `to_json` wrote; ValueError names the key that is wrong."""
+        kind: Any = Mapping[str, float]
+        values: Mapping[str, float] = build(kind, data, where)
+        try:
+            return cls().changed(values)
+        except TypeError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+    def to_json(self) -> dict[str, float]:
+        """Return plain data: the ratios by their names, and alpha."""
+        return {**self.ratios, _ALPHA: self.alpha}
 
     def with_table(self, table: Mapping[str, object], where: str) -> Thresholds:
-        """Return these with the ratios of a plan's [compare] in their place; UsageError for any that are none."""
-        check_keys(table, dict.fromkeys(NAMES, (int, float)), where)
-        return replace(
-            self, **{key: parse_number(str(value), f"{where}: {key}", 0.0, 1.0) for key, value in table.items()}
+        """Return these thresholds, updated with the ratios of a plan's [compare]. UsageError for invalid ones."""
+        check_keys(table, dict.fromkeys(threshold_names(), (int, float)), where)
+        return self.changed(
+            {key: parse_number(str(value), f"{where}: {key}", 0.0, 1.0) for key, value in table.items()}
         )
 
     def with_option(self, text: str) -> Thresholds:
-        """Return these with `average=5%` or `average=0.05` in their place; UsageError for what is neither."""
+        """Return these thresholds, updated with `average=5%` or `average=0.05`. UsageError for another text."""
         name, _, value = (part.strip() for part in text.partition("="))
-        key = "p50" if name == "median" else f"p{name}" if f"p{name}" in NAMES else name
-        if key not in NAMES:
-            near = did_you_mean(key, NAMES)
-            raise UsageError(f"--threshold {text}: no such metric", f"{near}give one of: {', '.join(NAMES)}")
+        names = threshold_names()
+        key = next((one.name for one in compared_metrics() if name in (one.id, one.key, *one.aliases)), name)
+        if key not in names:
+            near = did_you_mean(key, names)
+            raise UsageError(f"--threshold {text}: no such metric", f"{near}give one of: {', '.join(names)}")
         is_percent = value.endswith("%")
         number = parse_number(value.removesuffix("%"), f"--threshold {name}", 0.0, 100.0 if is_percent else 1.0)
-        return replace(self, **{key: number / 100 if is_percent else number})
-
-
-NAMES = tuple(field.name for field in fields(Thresholds))
+        return self.changed({key: number / 100 if is_percent else number})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from harness.base import aws, units
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.cloudwatch.points import Answers, CloudMetrics
 from harness.cloudwatch.queries import CloudWatchSpec, Query, Span, calls_of, period_kept_s, queries_of, whole_periods
 from harness.report.charts.cloudwatch import cloud_warnings
@@ -55,6 +55,24 @@ def add_cloudwatch(
     return summary
 
 
+def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
+    """Fetch the CloudWatch metrics of finished runs; an error or Ctrl-C changes nothing in the runs.
+
+    `name` is the name of the run, or of the sweep.
+    """
+    say("CloudWatch: fetching what it knows")
+    for directory in directories:
+        try:
+            add_cloudwatch(directory, say)
+        except NothingToFetchError:
+            continue  # an INVALID run without a load: its report says so
+        except (HarnessError, OSError, KeyboardInterrupt) as error:
+            what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+            say(f"CloudWatch's figures are not there: {what}")
+            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
+            return
+
+
 def _summary(directory: RunDirectory) -> RunSummary:
     """Return the summary that the run's report was made of; one made anew when there is none of this version."""
     if directory.summary_json.is_file():
@@ -91,7 +109,7 @@ def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int
 def _answers(spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answers:
     answers = Answers()
     client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
-    with aws.errors_told(_WHERE):
+    with aws.aws_errors(_WHERE):
         for call in calls_of(queries, len(span.starts_s)):
             pages = client.get_paginator("get_metric_data").paginate(
                 MetricDataQueries=[query.to_request(span.period_s) for query in call],

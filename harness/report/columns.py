@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.metrics import metric
 from harness.metrics.figures import PERCENTILES, LabelFigures
+from harness.metrics.metric import Metric, Table
 
 DEFAULT, CLASSIC, WIDE = "default", "classic", "wide"
 LAYOUTS = (DEFAULT, CLASSIC, WIDE)
@@ -54,34 +56,28 @@ def _classic_time(column: Column) -> Column:
     return replace(column, title=column.title.removesuffix(" ms").replace(" ", ""), text=units.ms_text)
 
 
+def metric_column(shown: Metric) -> Column:
+    """Return the column of a metric; the slowest figure stands out in the average and in the tail."""
+    is_time = shown.is_time and (shown.percentile is None or float(shown.percentile) >= 90)
+    return Column(shown.title, shown.key, shown.of, shown.text, is_time)
+
+
 COUNT = Column("count", "sample_count", lambda label: label.sample_count, _count_text)
-AVERAGE = Column("average ms", "average_ms", lambda label: label.average_ms, units.average_text, is_time=True)
+AVERAGE = metric_column(metric.AVERAGE)
 STDDEV = Column("stddev ms", "stddev_ms", lambda label: label.stddev_ms, units.average_text)
 MIN = Column("min ms", "min_ms", lambda label: label.min_ms, units.ms_text)
 MAX = Column("max ms", "max_ms", lambda label: label.max_ms, units.ms_text)
-ERROR_RATIO = Column("errors %", "error_ratio", lambda label: label.error_ratio, units.percent_text)
+ERROR_RATIO = metric_column(metric.ERRORS)
 ERROR_COUNT = Column("errors", "error_count", lambda label: label.error_count, _count_text)
-RATE = Column("req/s", "rate_per_s", lambda label: label.rate_per_s, units.rate_text)
+RATE = metric_column(metric.THROUGHPUT)
 SUCCESS_RATE = Column("successful req/s", "success_rate_per_s", lambda label: label.success_rate_per_s, units.rate_text)
 RECEIVED = Column("KB/s received", "received_bytes_per_s", lambda label: label.received_bytes_per_s, units.kb_text)
 SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_per_s, units.kb_text)
 BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, _bytes_text)
 LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
-# Those of 50 and 90 stand in every layout, whichever others are asked for.
-STANDING = ("50", "90")
-
-
-def percentile_column(percentile: str) -> Column:
-    """Return the column of a percentile, which must be among those counted."""
-    title = "median ms" if percentile == "50" else f"{percentile} % ms"
-    return Column(
-        title,
-        f"p{percentile}_ms",
-        lambda label: label.percentiles_ms[percentile],
-        units.ms_text,
-        is_time=float(percentile) >= 90,
-    )
+# Every layout has these, whichever others are requested.
+STANDING = metric.percentiles(Table.DEFAULT)
 
 
 def rising(percentiles: Iterable[str]) -> tuple[str, ...]:
@@ -95,7 +91,9 @@ def columns_of(layout: str, asked: Sequence[str] | None = None) -> tuple[Column,
     The median and the 90 % line stand there in any case.
     """
     own = PERCENTILES if layout == WIDE else ()
-    percentiles = [percentile_column(text) for text in rising((*STANDING, *(own if asked is None else asked)))]
+    percentiles = [
+        metric_column(metric.percentile(text)) for text in rising((*STANDING, *(own if asked is None else asked)))
+    ]
     times = (AVERAGE, *percentiles, MIN, MAX)
     if layout == CLASSIC:
         return (

@@ -14,10 +14,12 @@ from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
+from harness.metrics.metric import metric_of
 from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import Window
+from harness.plan.load import OPEN
 from harness.run.clock_steps import ClockStep
-from harness.run.record import OPEN, RunRecord
+from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
 
 LITTLES_LAW_TOLERANCE = 0.10
@@ -34,8 +36,8 @@ GAP_INVALID_RATIO = 0.10
 # Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
 COARSE_CLOCK_MS = 5
 # The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
-P95_LEAST_SAMPLES = 1_000
-P99_LEAST_SAMPLES = 5_000
+P95_LEAST_SAMPLES = metric_of("p95").samples_least
+P99_LEAST_SAMPLES = metric_of("p99").samples_least
 # With fewer samples the 95 % interval of a p90 reaches from the p84 to beyond the p95 (order statistics, binomial).
 LEAST_SAMPLES = 100
 # Without a goal for errors: above this share, times of failures are too much of every figure.

@@ -9,12 +9,13 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
+from harness.metrics.metric import Metric, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
+from harness.plan.load import OPEN
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
-from harness.report.evidence import P95_LEAST_SAMPLES
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -25,16 +26,14 @@ from harness.report.tables import GROUP_TITLES, cell, group_table, table
 from harness.report.template import filled
 from harness.report.verdict import headline, is_beyond
 from harness.report.warnings import Part
-from harness.run.record import OPEN
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.system.heap import HeapUse
 
-# Of the load's tables beside the layout's own; few other groups have the samples for them.
-LOAD_PERCENTILES = ("95", "99")
+# Few other groups than the main load have the samples for these.
+LOAD_PERCENTILES = percentiles(Table.REPORT)
 _COLUMN_PLACES = {
     COUNT.key: Part.COUNT,
     "p50_ms": Part.MEDIAN,
-    "p99_ms": Part.TAIL,
     ERROR_RATIO.key: Part.ERRORS,
 }
 
@@ -53,10 +52,15 @@ def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
     )
 
 
+def _is_tail(metric: Metric, load: Group) -> bool:
+    """Return whether a warning about slow samples concerns a percentile: from p99 on, of few samples from p95 on."""
+    if metric.percentile is None:
+        return False
+    return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
+
+
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
-    places = dict(_COLUMN_PLACES)
-    if load.total.sample_count < P95_LEAST_SAMPLES:
-        places["p95_ms"] = Part.TAIL
+    places = _COLUMN_PLACES | {metric.key: Part.TAIL for metric in times_of(Table.REPORT) if _is_tail(metric, load)}
     columns = [
         replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
         for column in _load_columns(load)

@@ -87,7 +87,7 @@ def _alike(run: RunRecord) -> dict[str, str]:
     found = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
     load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
     found |= {f"{name} of the load": _text(value) for name, value in load.items()}
-    found |= {f"{name} of the goal": _text(value) for name, value in asdict(run.goal).items()}
+    found |= {f"{name} of the goal": _text(value) for name, value in run.goal.to_json().items()}
     found |= {f"version of {name}": version for name, version in run.versions.items()}
     found["commit of the harness"] = run.git_commit or _NONE
     return found | {f"property {name}": value for name, value in _settings(run).items()}

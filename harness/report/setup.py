@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.base import units
-from harness.run.record import OPEN, AutoEndRecord, GeneratorRecord, HostRecord, LoadRecord, RunRecord
+from harness.plan.load import OPEN, LoadRecord
+from harness.run.record import AutoEndRecord, GeneratorRecord, HostRecord, RunRecord
 
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:

@@ -18,11 +18,12 @@ from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import Pulse, Timeline
 from harness.metrics.window import Window, WindowSpec, find_window, parse_window
+from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
 from harness.report.verdict import Verdict, judge
 from harness.report.warnings import RunWarning, find_warnings
 from harness.run.clock_steps import find_clock_step
-from harness.run.record import OPEN, RunRecord
+from harness.run.record import RunRecord
 from harness.run.telemetry import Usage, UsageSeries
 from harness.system.exceptions import ExceptionCount
 from harness.system.heap import HeapSeries, HeapUse
@@ -116,6 +117,7 @@ class RunSummary:
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain data, keys in the order of the fields."""
         plain = asdict(replace(self, groups=(), whole=None))
+        plain["run"] = self.run.to_json() if self.run else None
         return {
             **plain,
             "groups": [group.to_json() for group in self.groups],

@@ -1,4 +1,4 @@
-"""`aggregate.py table`: the figures of JTLs as a table for people, or as CSV and JSON for programs."""
+"""`aggregate.py table`: print the statistics of JTL files as a table, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -28,80 +28,74 @@ from harness.report.export import csv_head, csv_rows, json_lines, json_object, j
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, one_line, titled_tables
-from harness.storage.command import add_endpoint, endpoint_of
+from harness.storage.arguments import add_endpoint, endpoint_of
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
 _EPILOG = """\
 examples:
-  ./aggregate.py table samples.jtl                        all labels, in a terminal with the worst cells marked
-  ./aggregate.py table gen1.jtl gen2.jtl                  the files of two generators, added up as one run
-  ./aggregate.py table --each reports/*/*/samples.jtl     a table for each
-  ./aggregate.py table samples.jtl --window steady        without ramp, warm-up and tail; says what that changed
+  ./aggregate.py table samples.jtl                        all labels; a terminal marks the worst cells
+  ./aggregate.py table gen1.jtl gen2.jtl                  the files of two load generators, merged into one run
+  ./aggregate.py table --each reports/*/*/samples.jtl     one table per file
+  ./aggregate.py table samples.jtl --window steady        without ramp-up, warm-up and tail; prints what that changed
   ./aggregate.py table samples.jtl --window 30s..2m       from second 30 to second 120 of the run
-  ./aggregate.py table samples.jtl --sort p99 --layout wide          the slowest 99 % line first
+  ./aggregate.py table samples.jtl --sort p99 --layout wide          the label with the highest p99 first
   ./aggregate.py table samples.jtl --label 'Payment$' --percentiles 95,99,99.9
-  ./aggregate.py table samples.jtl --only TOTAL --layout classic     one line, as in the reports of 2015
+  ./aggregate.py table samples.jtl --only TOTAL --layout classic     one row, in the layout of the 2015 reports
   ./aggregate.py table samples.jtl --format json | jq .groups[0].total.percentiles_ms
   ./aggregate.py table samples.jtl --format csv > figures.csv
-  ./aggregate.py table s3://bucket/prefix/…/samples.jtl.zst          out of S3, as a stream
+  ./aggregate.py table s3://bucket/prefix/…/samples.jtl.zst          streamed from S3
 
-Times are milliseconds. Percentiles are exact, by the rule of JMeter's Aggregate Report. Labels of setUp and tearDown
-thread groups stand in tables of their own; the window cuts the load alone. Warnings are below the table, or with csv,
-json and jsonl on standard error. docs/format.md defines every column and key.
+Times are in milliseconds. Percentiles are exact and follow JMeter's Aggregate Report. setUp and tearDown thread groups
+have separate tables; the window applies to the main load only. Warnings are printed below the table, or on standard
+error with csv, json and jsonl. docs/format.md defines every column and key.
 
-exit codes: 0 fine; 2 wrong use or a file that cannot be understood (with --each the other files are shown still).
+exit codes: 0 success; 2 wrong use or an unreadable file (with --each the other files are still printed).
 """
 
 
-def add_table(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `table` and its options."""
-    table = verbs.add_parser(
-        "table",
-        help="print the table of JTLs: figures per label and TOTAL",
-        description="Print the figures of JTLs, per label and in TOTAL. Several files are one run.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    table.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `table`."""
+    parser.description = "Print the statistics of JTL files, per label and in total. Several files are one run."
+    parser.epilog = _EPILOG
+    parser.add_argument(
         "input",
         nargs="+",
         metavar="INPUT",
-        help="a JTL, CSV or XML, also .gz or .zst; a folder or a pattern of such; - is standard input; s3://bucket/key",
+        help="a JTL file, CSV or XML, also .gz or .zst; a folder or pattern of them; - is standard input; "
+        "s3://bucket/key",
     )
-    add_endpoint(table)
-    reading = table.add_argument_group("what is read and counted")
-    reading.add_argument("--each", action="store_true", help="a table for each file, headed by its name")
+    add_endpoint(parser)
+    reading = parser.add_argument_group("input options")
+    reading.add_argument("--each", action="store_true", help="print one table per file, with the file's name as title")
     reading.add_argument(
         "--window", default="all", metavar="W", help="all (default), steady, or FROM..TO such as 30s..2m, 10.., ..90"
     )
     reading.add_argument(
-        "--percentiles", metavar="P,…", help="such as 95,99,99.9: these lines beside the median and the 90 %% line"
+        "--percentiles", metavar="P,…", help="percentiles to print besides the median and p90, such as 95,99,99.9"
     )
-    reading.add_argument(
-        "--transactions", action="store_true", help="TOTAL counts the rows of Transaction Controllers, too"
-    )
-    reading.add_argument("--columns", metavar="A,B,…", help="the columns of files that have no header line")
-    reading.add_argument("--strict", action="store_true", help="a record that cannot be used is an error")
-    rows = table.add_argument_group("what is shown, and how")
+    reading.add_argument("--transactions", action="store_true", help="count Transaction Controllers in TOTAL, too")
+    reading.add_argument("--columns", metavar="A,B,…", help="column names of files without a header line")
+    reading.add_argument("--strict", action="store_true", help="treat an unusable record as an error")
+    rows = parser.add_argument_group("output options")
     rows.add_argument(
         "--layout",
         choices=LAYOUTS,
-        help="default; wide: every figure; classic: as in the reports of 2015. csv is wide unless you say otherwise",
+        help="default; wide: all metrics; classic: the layout of the 2015 reports; csv is wide by default",
     )
-    rows.add_argument("--format", choices=FORMATS, help=f"default: {MARKDOWN}, and in a terminal a table drawn for it")
+    rows.add_argument("--format", choices=FORMATS, help=f"default: {MARKDOWN}; in a terminal a coloured table")
     rows.add_argument(
         "--sort",
         metavar="COLUMN",
-        help="by a column's head or JSON key, shown or not: the greatest figure first, labels from A on; "
-        "-COLUMN turns that around; default: in order of appearance",
+        help="sort by a column title or JSON key, shown or not: largest number first, labels alphabetically; "
+        "-COLUMN reverses the order; default: order of appearance",
     )
     rows.add_argument(
         "--label",
         metavar="REGEX",
-        help="only labels in which it is found ((?i) ignores case); TOTAL is then that of these labels",
+        help="only labels that match ((?i) ignores case); TOTAL is then the total of these labels",
     )
-    rows.add_argument("--only", metavar="NAME", help="only the row of this label; TOTAL: only that of the load")
+    rows.add_argument("--only", metavar="NAME", help="only the row of this label; TOTAL: the total of the main load")
 
 
 # Said of a run's own samples, whose report begins with other figures.
@@ -111,19 +105,8 @@ _OF_THE_WHOLE_RUN = (
 )
 
 
-def joined_sort(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `--sort -x` as one word, as argparse would take `-x` for an option."""
-    result: list[str] = []
-    for argument in arguments:
-        if result and result[-1] == "--sort" and argument.startswith("-"):
-            result[-1] = f"--sort={argument}"
-        else:
-            result.append(argument)
-    return result
-
-
-def print_tables(options: argparse.Namespace) -> int:
-    """Print what the options ask for; return the exit code."""
+def run(options: argparse.Namespace) -> int:
+    """Print the tables and return the exit code."""
     asked = parse_percentiles(options.percentiles) if options.percentiles is not None else None
     counting = Counting(
         window=parse_window(options.window),

@@ -9,8 +9,9 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.plan.goal import Goal
+from harness.plan.load import OPEN
 from harness.report.warnings import RunWarning, Severity
-from harness.run.record import FINISHED, OPEN, RunRecord
+from harness.run.record import FINISHED, RunRecord
 
 # Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
 MOSTLY_ERRORS_RATIO = 0.5
@@ -79,7 +80,7 @@ def judge(
     if reasons or load is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
     why = tuple(dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
-    met, missed = _goals(load, counted or load, labels, run.goal if run else Goal(None, None))
+    met, missed = _goals(load, counted or load, labels, run.goal if run else Goal())
     return Verdict(DOUBTFUL if why else VALID, why, tuple(met), tuple(missed))
 
 
@@ -120,13 +121,11 @@ def _goals(
 ) -> tuple[list[str], list[str]]:
     met: list[str] = []
     missed: list[str] = []
-    for name, value_ms, most_ms, figure_text in (
-        ("average", counted.average_ms, goal.average_ms, units.average_text),
-        ("90 % line", counted.p90_ms, goal.p90_ms, units.ms_text),
-    ):
-        if most_ms is not None:
-            text = f"{name} {figure_text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
-            (met if value_ms <= most_ms else missed).append(text)
+    for metric, most_ms in goal.of_metrics.items():
+        if metric.is_time:
+            value_ms = metric.of(counted)
+            text = f"{metric.words} {metric.text(value_ms)} ms, goal {units.ms_text(most_ms)} ms"
+            (missed if value_ms is None or value_ms > most_ms else met).append(text)
     if goal.each_average_ms is not None:
         beyond = [label for label in labels if is_beyond(label, goal)]
         limit = f"{units.ms_text(goal.each_average_ms)} ms on average"

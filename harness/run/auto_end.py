@@ -16,15 +16,15 @@ from itertools import pairwise
 from scipy.special import stdtrit
 
 from harness.base.units import MS_PER_S
-from harness.compare.batch_means import average
 from harness.jtl.csv import Sample, generator_of
+from harness.metrics.batch_means import average
 from harness.metrics.batches import BATCH_COUNT, Batches
 from harness.metrics.figures import LOAD, ONCE
 from harness.metrics.shift import CONFIDENCE
 from harness.metrics.tally import group_of
 from harness.metrics.timeline import Pulse, Source
 from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
-from harness.plan.spec import ClosedLoad
+from harness.plan.load import ClosedLoad
 from harness.run.record import AutoEndRecord
 
 PRECISION_RATIO = 0.05

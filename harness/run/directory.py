@@ -17,8 +17,6 @@ from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
 from harness.base.writable import TODO, writing_into
 from harness.jtl.csv import SAMPLES_NAME, samples_number
-from harness.plan.jmx import data_files
-from harness.run.jmeter_command import PLAN_NAME
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
@@ -64,12 +62,16 @@ class RunDirectory:
     @property
     def effective_plan(self) -> Path:
         """The JMX that JMeter really ran."""
+        from harness.run.jmeter_command import PLAN_NAME  # here, because a table needs neither plan nor JMeter
+
         return self.path / PLAN_NAME
 
     def add_plan(self, jmx: bytes, shape_path: Path) -> None:
         """Write the JMX that JMeter is to run, with the data files of its shape beside it, where it looks for them."""
         self.effective_plan.write_bytes(jmx)
         where = f"{shape_path.parent.name}/{shape_path.name}: its data file"
+        from harness.plan.jmx import data_files  # here, because a table needs no plan
+
         for name in data_files(shape_path):
             if ".." in Path(name).parts:
                 raise UsageError(f"{where} {name} lies outside of the plan's folder", "put it into a folder beside it")

@@ -32,24 +32,29 @@ class Outcome:
     reasons: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class EndOfLoad:
+    """When a load ends; `duration_s` is None when only loops end it.
+
+    After `request_count` samples, or as soon as `auto_end` has seen enough, JMeter is asked to end, which is no
+    interruption. It is given `overrun_s` beyond the duration for its start, its last samples and tearDown.
+    """
+
+    duration_s: float | None
+    overrun_s: float
+    request_count: int | None = None
+    auto_end: AutoEnd | None = None
+
+
 def drive(
     jmeter: JMeter,
     tail: JtlTail,
     progress: Progress,
     interrupts: Interrupts,
     troubles: Callable[[], Sequence[str]],
-    duration_s: float | None,
-    overrun_s: float,
-    request_count: int | None = None,
-    auto_end: AutoEnd | None = None,
+    end: EndOfLoad,
 ) -> Outcome:
-    """Return how the run ended. `interrupts` must be held; `duration_s` is None when only loops end the run.
-
-    `troubles` says what of the system, or of the generators, has died.
-    After `request_count` samples, or as soon as `auto_end` has seen enough, JMeter is asked to end, which is no
-    interruption. It is given `overrun_s` beyond the
-    duration for its start, its last samples and tearDown.
-    """
+    """Return how the run ended. `interrupts` must be held; `troubles` returns what of the system or generators died."""
     live = LiveTally()
     started_s = time.monotonic()
     first_sample_s: float | None = None
@@ -60,16 +65,16 @@ def drive(
         if figures.sample_count and first_sample_s is None:
             first_sample_s = now_s
         if first_sample_s is not None:
-            progress.show(figures, now_s - first_sample_s, duration_s)
+            progress.show(figures, now_s - first_sample_s, end.duration_s)
         if interrupts.count:
             progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
         enough = ""
-        if request_count is not None and figures.sample_count >= request_count:
-            enough = f"{figures.sample_count} samples of {request_count} are there"
-        elif auto_end:
-            auto_end.add(now_s, samples, row_count)
-            enough = "steady, and the mean is known" if auto_end.is_enough(now_s) else ""
+        if end.request_count is not None and figures.sample_count >= end.request_count:
+            enough = f"{figures.sample_count} samples of {end.request_count} are there"
+        elif end.auto_end:
+            end.auto_end.add(now_s, samples, row_count)
+            enough = "steady, and the mean is known" if end.auto_end.is_enough(now_s) else ""
         if enough:
             progress.say(f"{enough}: JMeter finishes its running samples")
             code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
@@ -78,9 +83,9 @@ def drive(
         if found:
             progress.say(f"stopping: {found[0]}")
             return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, found)
-        if duration_s is not None and now_s - started_s > duration_s + overrun_s:
-            progress.say(f"stopping: JMeter still runs {overrun_s:.0f} s after its time")
-            reason = f"JMeter did not end by itself within {overrun_s:.0f} s after its duration and was stopped"
+        if end.duration_s is not None and now_s - started_s > end.duration_s + end.overrun_s:
+            progress.say(f"stopping: JMeter still runs {end.overrun_s:.0f} s after its time")
+            reason = f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration and was stopped"
             return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, (reason,))
     code = jmeter.poll() or 0
     if interrupts.count:  # the wish came in the last second

@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
 from harness.base.ports import LOOPBACK
-from harness.run.jmeter_command import CONSOLE_NAME
+from harness.run.jmeter_command import CONSOLE_NAME, JMeterCommand
 
 _ASK_AGAIN_S = 0.5
 _REASONS_KEPT = 3
@@ -47,19 +47,12 @@ class JMeterHome:
 
 
 class JMeter:
-    """One JMeter process in a run directory; `stop_port` is the UDP port on which it hears `stop_word`."""
+    """One JMeter process in a run directory."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        directory: Path,
-        environment: Mapping[str, str],
-        stop_port: int,
-        stop_word: str,
-    ) -> None:
-        self._stop_port = stop_port
-        self._stop_word = stop_word
-        self._process = child.start(child.Launch("JMeter", command, directory, environment, directory / CONSOLE_NAME))
+    def __init__(self, command: JMeterCommand, directory: Path) -> None:
+        self._command = command
+        console = directory / CONSOLE_NAME
+        self._process = child.start(child.Launch("JMeter", command.arguments, directory, command.environment, console))
 
     @property
     def pid(self) -> int:
@@ -80,7 +73,7 @@ class JMeter:
     def ask_to_stop(self) -> None:
         """Ask for the graceful end: no new iterations, and tearDown runs."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.sendto(self._stop_word.encode(), (LOOPBACK, self._stop_port))
+            sender.sendto(self._command.stop_word.encode(), (LOOPBACK, self._command.stop_port))
 
     def stop(self, graceful_s: float, term_s: float, hurry: Callable[[], bool] = lambda: False) -> int:
         """Return the exit code after a stop by the shutdown port, then TERM, then KILL.

@@ -1,4 +1,4 @@
-"""How JMeter is called: its -J properties, arguments and environment, decided here and run elsewhere.
+"""How JMeter is called: its arguments and environment, decided here and run elsewhere.
 
 JMeter works inside the run directory, so that every path in its command but those of the tool itself is relative.
 """
@@ -6,11 +6,12 @@ JMeter works inside the run directory, so that every path in its command but tho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.base import units
 from harness.jtl.csv import SAMPLES_NAME
-from harness.plan.spec import ClosedLoad, OpenLoad, Profile, Target
+from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.spec import Profile
 
 LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
@@ -21,26 +22,19 @@ DUMP_DIR = "."
 _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 
 
-def target_properties(target: Target) -> dict[str, str]:
-    """Return the -J properties that say where the system listens."""
-    return {
-        "scheme": target.scheme,
-        "host": target.host,
-        "port": str(target.port),
-        "base_path": target.base_path,
-    }
+@dataclass(frozen=True)
+class JMeterCommand:
+    """How JMeter is called for one run; `properties` are what the plan reads, and all secrets are in the clear.
 
+    JMeter listens at the UDP port `stop_port` for `stop_word`; its agent reports what is not in `allowed_connections`.
+    """
 
-def load_properties(load: ClosedLoad | OpenLoad) -> dict[str, str]:
-    """Return the -J properties of the load; a duration of 0 means that only the loops end the run."""
-    if isinstance(load, OpenLoad):
-        return {}  # the schedule stands in effective.jmx
-    return {
-        "users": str(load.users),
-        "ramp_s": units.number_text(load.ramp_s),
-        "duration_s": "0" if load.duration_s is None else units.number_text(load.duration_s),
-        "loops": "-1" if load.loops is None else str(load.loops),
-    }
+    arguments: tuple[str, ...] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    properties: Mapping[str, str] = field(repr=False)
+    stop_port: int
+    stop_word: str
+    allowed_connections: tuple[str, ...]
 
 
 def stop_word(load: ClosedLoad | OpenLoad) -> str:
@@ -52,7 +46,7 @@ def stop_word(load: ClosedLoad | OpenLoad) -> str:
     return "StopTestNow" if isinstance(load, OpenLoad) else "Shutdown"
 
 
-def jmeter_command(
+def jmeter_arguments(
     home: Path, settings: Path, properties: Mapping[str, str], stop_port: int, more: Sequence[str] = ()
 ) -> list[str]:
     """Return the command that runs the plan in the working directory; `settings` is jmeter/jmeter.properties.

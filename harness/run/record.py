@@ -9,28 +9,10 @@ from typing import Any
 from harness.base.records import read
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.plan.goal import Goal
+from harness.plan.load import LoadRecord
 
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
-CLOSED, OPEN = "closed", "open"
-
-
-@dataclass(frozen=True)
-class LoadRecord:
-    """The load that was asked for; fields that the model does not have are None.
-
-    With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
-    """
-
-    model: str
-    users: int | None
-    rate_per_s: float | None
-    ramp_s: float
-    duration_s: float | None
-    loops: int | None
-    think_time_s: float
-    requests: int | None = None
-    is_auto: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +128,7 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
-        return asdict(self)
+        return {**asdict(self), "goal": self.goal.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:

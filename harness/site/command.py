@@ -1,12 +1,13 @@
-"""`aggregate.py site`: all reports as a static HTML site."""
+"""`aggregate.py site`: write all reports as a static HTML site."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 from harness.base.errors import EXIT_OK, HarnessError
-from harness.base.toolchain import ROOT, ensure_charts
+from harness.base.toolchain import BUILD, ROOT, ensure_charts
 from harness.history.summary import count_line
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
@@ -14,8 +15,18 @@ from harness.site.files import write_site
 from harness.site.pages import INDEX
 
 
-def make_site(options: argparse.Namespace) -> int:
-    """Write the site and say where; return the exit code."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `site`."""
+    parser.description = (
+        "Write all reports as a static HTML site: a list of runs with filters, charts that zoom, and two runs side by "
+        "side. Open it from disk, or copy it to any web server."
+    )
+    parser.add_argument("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
+    parser.add_argument("--output", type=Path, default=BUILD / "site", help="folder to write; default: build/site")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the site, print its path and return the exit code."""
     catalogue = write_site(options.reports, options.output.resolve(), ensure_charts(), _thresholds_of)
     print(f"{os.path.relpath(options.output / INDEX)}: {count_line(catalogue.entries)} Open it in a browser.")
     for entry in catalogue.entries:
@@ -25,7 +36,7 @@ def make_site(options: argparse.Namespace) -> int:
 
 
 def _thresholds_of(plan: str) -> Thresholds:
-    """Return the changes that matter of a plan, the usual ones where it is not there any more."""
+    """Return the thresholds of a plan, or the default ones when the plan no longer exists."""
     try:
         return load_plan(ROOT / "plans", plan).thresholds
     except HarnessError:

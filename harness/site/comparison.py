@@ -28,7 +28,7 @@ def judged(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str,
 
 def _marks(label: LabelComparison) -> dict[str, str]:
     return {
-        metric.metric: "worse" if metric.verdict == REGRESSED else "better"
+        metric.metric.id: "worse" if metric.verdict == REGRESSED else "better"
         for metric in label.metrics
         if metric.verdict == REGRESSED or is_better(metric)
     }

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from harness.compare.result import LabelResult, RunResult
 from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, first_line
 from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
+from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, headline
 from harness.site.html import prose
@@ -148,7 +149,10 @@ class Site:
             for entry in entries
             if entry.result and entry.run
         ]
-        return Page(COMPARE, _filled("compare.html.j2", root="", title="Two runs side by side", choices=choices))
+        return Page(
+            COMPARE,
+            _filled("compare.html.j2", root="", title="Two runs side by side", choices=choices, columns=_columns()),
+        )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
         """Return what the index shows of a run, and what it sorts by."""
@@ -216,6 +220,31 @@ def _neighbour(identity: str) -> dict[str, str] | None:
         return None
     name = posixpath.basename(identity)
     return {"id": identity, "name": name, "href": quote(page_path(name))}
+
+
+def _columns() -> str:
+    """Return the figures that the page for two runs shows, as JSON: where its script finds and how it prints them."""
+    judged = [metric for metric in compared_metrics() if metric not in (THROUGHPUT, ERRORS)]
+    return json.dumps(
+        [
+            _column("samples", ["sample_count"], 0),
+            _metric_column(THROUGHPUT),
+            *map(_metric_column, judged),
+            _column("max ms", ["max_ms"], 0),
+            _metric_column(ERRORS),
+        ]
+    )
+
+
+def _metric_column(metric: Metric) -> dict[str, Any]:
+    path = [metric.key] if metric.percentile is None else ["percentiles_ms", metric.percentile]
+    decimals = 0 if metric.percentile is not None else None if metric.is_time else 2
+    own = {"factor": 100 if metric.is_share else 1, "id": metric.id, "is_brief": Table.BRIEF in metric.tables}
+    return _column(metric.title, path, decimals) | own
+
+
+def _column(title: str, path: Sequence[str], decimals: int | None) -> dict[str, Any]:
+    return {"title": title, "path": path, "decimals": decimals, "factor": 1, "id": "", "is_brief": False}
 
 
 def _distinct(values: Iterable[Any]) -> list[str]:

@@ -1,20 +1,21 @@
-"""Keeps a run in S3 at its end; the place is tried before anything is measured."""
+"""Uploads a finished run to S3; write access is checked before the run starts."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
+from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
-from harness.run.measure import shown
 from harness.storage.s3 import Place, check_writable, open_place, push
 
 
 def place_to_keep(url: str | None, profile: Profile) -> Place | None:
-    """Return where a run is to be kept, once it is sure that it can be written there; None when nobody asked for it."""
+    """Return the S3 location for a run, after a check of write access; None when no upload was requested."""
     url = url or profile.storage.get("s3")
     if url is None:
         return None
@@ -23,26 +24,35 @@ def place_to_keep(url: str | None, profile: Profile) -> Place | None:
     return place
 
 
-def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> int:
-    """Push a run that has its report; return its exit code, or, where that is 0 and the push failed, a code for that.
+@dataclass(frozen=True)
+class Kept:
+    """The exit code of a run after its push, and why it is not in S3; empty when it is."""
 
-    Nothing is lost by a push that failed: it is said how to repeat it.
+    exit_code: int
+    problem: str = ""
+
+
+def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
+    """Push a run with its report. Its exit code stays or, if that is 0 and the push failed, is the push's.
+
+    A failed push loses nothing: a message gives the command to repeat it.
     """
     failed = EXIT_OK
     if code == EXIT_INTERRUPTED:
-        say("interrupted, and therefore not pushed")
+        problem = "interrupted, therefore not pushed"
     else:
         try:
             push(directory, place, say)
-            return code
+            return Kept(code)
         except KeyboardInterrupt:
-            say("the push was interrupted")
+            problem = "the push was interrupted"
             failed = EXIT_INTERRUPTED
         except HarnessError as error:
-            say(f"not pushed: {error}")
+            problem = f"not pushed: {error}"
             failed = EXIT_INVALID
-    say(f"the run is here, whole; to push it: {push_command(directory, place)}")
-    return code or failed
+    say(problem)
+    say(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
+    return Kept(code or failed, problem)
 
 
 def push_command(directory: RunDirectory, place: Place) -> str:

@@ -1,77 +1,175 @@
-"""`aggregate.py push`, `pull`, `ls`: what they take. What they need is loaded when one of them is called."""
+"""`aggregate.py push`, `pull` and `ls`: upload runs to S3, download them, list them."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from harness.base import units
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.s3_address import SCHEME
 from harness.base.toolchain import ROOT
-from harness.storage.layout import parse_endpoint_url
+from harness.compare.sources import find_paths
+from harness.history.files import read_catalogue
+from harness.history.summary_files import update_overview
+from harness.plan.spec import load_profile
+from harness.report.tables import table
+from harness.run.directory import RunDirectory
+from harness.storage.arguments import add_endpoint, endpoint_of
+from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
+from harness.storage.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
 
 PUSH, PULL, LS = "push", "pull", "ls"
+ALL = "all"
+_LAST_MAX = 1_000_000
+_DESCRIPTIONS = {
+    PUSH: "Upload runs to S3, each completely or not at all.",
+    PULL: "Download runs from S3 into reports/ and verify them.",
+    LS: "List the runs in S3, and those whose upload is incomplete.",
+}
 _EPILOG = """\
 examples:
-  ./aggregate.py push killbill-stripe/run-07_1 s3://bucket/prefix    a run; several, run-07_*, and all will do as well
+  ./aggregate.py push killbill-stripe/run-07_1 s3://bucket/prefix    one run; 'run-07_*' and all work, too
   ./aggregate.py ls s3://bucket/prefix --plan killbill-stripe --since 2026-11-01
   ./aggregate.py pull s3://bucket/prefix --plan killbill-stripe --last 20 --figures-only
-  ./aggregate.py pull s3://bucket/prefix run-07_1 --reports other    beside another run of that name
-  ./aggregate.py ls --env lab                                        where [storage] of env/lab.toml says
+  ./aggregate.py pull s3://bucket/prefix run-07_1 --reports other    when another run has that name here
+  ./aggregate.py ls --env lab                                        the bucket in [storage] of env/lab.toml
   ./aggregate.py ls s3://bucket/prefix --endpoint-url http://127.0.0.1:9000    MinIO and others
 
-Credentials are found as the AWS CLI finds them. A push that was broken off goes on when the command is repeated, and
-what is there already is not sent again. docs/storage.md says what lies there, and which rights it takes.
+Credentials are found as the AWS CLI finds them. Repeat the command to resume an interrupted push; files that are
+already in S3 are not sent again. docs/storage.md describes the layout in S3 and the rights that are needed.
 
-exit codes: 0 fine; 2 wrong use, no credentials or rights, or another run of that name is there; 3 the server fails, or
-has something else than what was pushed.
+exit codes: 0 success; 2 wrong use, no credentials or rights, or another run has that name; 3 the server failed, or its
+data differ from what was uploaded.
 """
 
 
-def add_storage(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verbs `push`, `pull` and `ls` and their options."""
-    push = _verb(
-        verbs, PUSH, "put runs into S3, each whole or not at all", "RUN… and s3://bucket/prefix; RUN may be all"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `push`, `pull` or `ls`."""
+    verb = parser.get_default("verb")
+    parser.description = _DESCRIPTIONS[verb]
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    words = "RUN… and s3://bucket/prefix; RUN may be all" if verb == PUSH else "s3://bucket/prefix; RUN… (default: all)"
+    option("words", nargs="*", metavar="RUN|s3://…", help=words)
+    only = "" if verb == PUSH else "only runs of this profile; "
+    option("--env", help=f"{only}its [storage] names the bucket when s3://… is missing")
+    option("--home", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    add_endpoint(parser)
+    if verb == PUSH:
+        option("--replace", action="store_true", help="replace reports in S3 that were written again here")
+    if verb == PULL:
+        figures = "only run.json, summary and report: enough for history and compare"
+        option("--figures-only", action="store_true", help=figures)
+    if verb in (PUSH, PULL):
+        option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+    if verb in (PULL, LS):
+        option("--plan", help="only runs of this plan")
+        option("--since", metavar="DATE", help="only runs since this day, such as 2026-11-01")
+        option("--last", metavar="N", help="only the N newest runs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Upload, download or list runs and return the exit code."""
+    try:
+        place, names = _place_and_names(options)
+        if options.verb == PUSH:
+            return _push(options, place, names)
+        wanted = _wanted(options, names)
+        return _list(place, wanted) if options.verb == LS else _pull(options, place, wanted)
+    except KeyboardInterrupt:
+        print("aggregate.py: interrupted; what is there stays, and the same command goes on with it", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _place_and_names(options: argparse.Namespace) -> tuple[Place, tuple[str, ...]]:
+    """Return where to go, and the runs that are named; ./aggregate.py takes both in any order."""
+    urls = [word for word in options.words if word.startswith(SCHEME)]
+    names = tuple(word for word in options.words if not word.startswith(SCHEME))
+    if len(urls) > 1:
+        raise UsageError(f"{' and '.join(urls)}: two places", "give one")
+    home: Path = options.home
+    is_known = options.env is not None and (home / "env" / f"{options.env}.toml").is_file()
+    profile = load_profile(home / "env", options.env) if options.env and (is_known or not urls) else None
+    kept = profile.storage if profile else {}
+    url = urls[0] if urls else kept.get("s3")
+    if url is None:
+        what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no place in S3 is given"
+        raise UsageError(what, "give s3://bucket/prefix, or --env of a profile whose [storage] says where")
+    return open_place(url, endpoint_of(options) or kept.get("endpoint_url")), names
+
+
+def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
+    return Wanted(
+        names=() if ALL in names else tuple(names),
+        plan=options.plan,
+        profile=options.env,
+        since=units.parse_date(options.since, "--since") if options.since else None,
+        last=units.parse_whole_number(options.last, "--last", 1, _LAST_MAX) if options.last else None,
     )
-    push.add_argument("--replace", action="store_true", help="put reports made again in place of those there")
-    pull = _verb(
-        verbs, PULL, "get runs out of S3 into reports/, verified", "s3://bucket/prefix, then RUN… or all of them"
-    )
-    pull.add_argument(
-        "--figures-only", action="store_true", help="only run.json, summary and report: enough for history and compare"
-    )
-    ls = _verb(verbs, LS, "list the runs in S3, and those that are not whole", "s3://bucket/prefix, then RUN… or all")
-    for verb in (push, pull):
-        verb.add_argument("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
-    for verb in (pull, ls):
-        verb.add_argument("--plan", help="only runs of this plan")
-        verb.add_argument("--since", metavar="DATE", help="only runs since that day: 2026-11-01")
-        verb.add_argument("--last", metavar="N", help="only the N newest")
 
 
-def add_endpoint(parser: argparse.ArgumentParser) -> None:
-    """Add where the server is that speaks S3."""
-    parser.add_argument(
-        "--endpoint-url", metavar="URL", help="a server other than that of AWS, such as MinIO (AWS_ENDPOINT_URL)"
-    )
+def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> int:
+    if not names:
+        raise UsageError("no run is named", "name some, such as killbill-stripe/run-07_1 or 'run-07_*', or all")
+    code = EXIT_OK
+    paths = _all_runs(options.reports) if ALL in names else find_paths(names, options.reports)
+    for directory in map(RunDirectory, paths):
+        try:
+            push(directory, place, print, options.replace)
+        except (DifferentError, ManifestError) as error:
+            print(f"aggregate.py: {error}", file=sys.stderr)
+            code = EXIT_USAGE
+    return code
 
 
-def endpoint_of(options: argparse.Namespace) -> str | None:
-    """Return the server's address that was asked for; None when none was. UsageError when it is none."""
-    return None if options.endpoint_url is None else parse_endpoint_url(options.endpoint_url)
+def _all_runs(reports: Path) -> list[Path]:
+    """Return the runs that can be pushed and have a report; of others it is said that they are left out."""
+    found = []
+    for entry in read_catalogue(reports).entries:
+        path = reports / entry.plan / entry.name
+        try:
+            if entry.run is None or entry.result is None or not RunDirectory(path).run_json.is_file():
+                raise UsageError(entry.problem or "only its report is here")
+            RunKey.of(entry.run)
+            found.append(path)
+        except UsageError as error:
+            print(f"{entry.id}: left out: {error.what.removeprefix(f'{entry.id}: ')}", file=sys.stderr)
+    return found
 
 
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, what: str, words: str
-) -> argparse.ArgumentParser:
-    verb = verbs.add_parser(
-        name,
-        help=what,
-        description=f"{what[0].upper()}{what[1:]}.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    verb.add_argument("words", nargs="*", metavar="RUN|s3://…", help=words)
-    only = "" if name == PUSH else "only runs of this profile; "
-    verb.add_argument("--env", help=f"{only}without s3://… its [storage] says where")
-    verb.add_argument("--home", type=Path, default=ROOT, help=argparse.SUPPRESS)
-    add_endpoint(verb)
-    return verb
+def _pull(options: argparse.Namespace, place: Place, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(place, wanted.plan))
+    pulled = pull_runs(place, options.reports, print, runs, options.figures_only)
+    for run in pulled.incomplete:
+        print(f"{run}: left out: its push was broken off, and nobody repeated it", file=sys.stderr)
+    for reason in (*pulled.refused, *pulled.damaged):
+        print(f"aggregate.py: {reason}", file=sys.stderr)
+    if pulled.runs:
+        update_overview(options.reports, print)
+    where = os.path.relpath(options.reports)
+    print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} there already")
+    if pulled.damaged:
+        return EXIT_INVALID
+    is_lacking = bool(pulled.refused or (wanted.names and pulled.incomplete))
+    return EXIT_USAGE if is_lacking else EXIT_OK
+
+
+def _list(place: Place, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(place, wanted.plan))
+    if runs:
+        columns = ("run", "profile", "date", "run_id", "state", "files", "MB")
+        print(table(columns, map(_row, runs), text_columns=5))
+        print()
+    size_bytes = sum(run.size_bytes for run in runs)
+    print(f"{place.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
+    return EXIT_OK
+
+
+def _row(run: StoredRun) -> tuple[str, ...]:
+    key = run.key
+    state = "whole" if run.is_whole else "broken off"
+    return key.id, key.profile, key.date, key.run_id, state, str(run.file_count), units.mb_text(run.size_bytes, 1)

@@ -1,4 +1,4 @@
-"""Fetches a file of a run out of S3 and gives it its name only when it is what was pushed."""
+"""Downloads a file of a run from S3 and verifies it before it gets its final name."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError
-from harness.storage.layout import StoredFile, parse_location
-from harness.storage.stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
+from harness.base.s3_address import parse_location
+from harness.base.s3_stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
+from harness.storage.layout import StoredFile
 
 
 class DamagedError(ServiceError):
-    """What lies in S3 is not what was pushed: other runs are not concerned."""
+    """A stored file differs from what was pushed. Other runs are not affected."""
 
 
 def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[[int], None]) -> None:
-    """Write the file that lies at `url` to `path`; one of a pull before, which is right, is kept.
+    """Download the file at `url` to `path`, unless an earlier pull left the right file there.
 
-    `got` is told how many bytes of it are here. DamagedError when it is not what was pushed: then nothing is at `path`.
+    `got` receives the number of bytes downloaded so far. DamagedError for wrong contents: then `path` is not written.
     """
     if path.is_file() and _sum_of(path) == file.sha256:
         return
@@ -61,6 +62,6 @@ def _sum_of(path: Path) -> str:
 
 
 def _damaged(url: str) -> DamagedError:
-    what = f"{url}: is not what was pushed (wrong checksum)"
-    todo = "pull it once more; if that stays so, remove what lies there (aws s3 rm --recursive) and push the run again"
+    what = f"{url}: differs from what was pushed (wrong checksum)"
+    todo = "pull it again; if it fails again, delete the stored run (aws s3 rm --recursive) and push it again"
     return DamagedError(what, todo)

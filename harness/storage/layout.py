@@ -1,4 +1,4 @@
-"""How runs lie in S3: the address, the keys, which files of a run are kept, and the manifest that says it is whole."""
+"""The layout of runs in S3: addresses, keys, the stored files, and the manifest that marks a run as complete."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -15,84 +14,30 @@ from harness.base.strict_json import parse_object
 from harness.jtl.csv import samples_number
 from harness.run.record import FINISHED, RunRecord
 
-SCHEME = "s3://"
 MANIFEST_NAME = "manifest.json"
 RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
-# Enough for histories and comparisons; the samples are a thousand times as large.
+# Enough for histories and comparisons; the samples are a thousand times larger.
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
-# What was measured, beside the samples: a run that has others is another one. The rest may be made again.
+# Measurements besides the samples: a run with other contents is another run. The other files can be regenerated.
 _EVIDENCE = ("telemetry.csv", "heap.csv")
-# What was seen of the machines elsewhere: fetched after the run, and again as long as it is known there; run.json says
-# what was asked for.
+# Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
+# request.
 _CLOUDWATCH = "cloudwatch.csv"
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _NAME = r"[A-Za-z0-9][\w.-]*"
 _RUN_ID = r"(?P<name>run-\d+_\d+)-[0-9a-f]+"
 _FOLDER = re.compile(
     rf"runs/plan=(?P<plan>{_NAME})/env=(?P<profile>{_NAME})/date=(?P<date>\d{{4}}-\d\d-\d\d)/run=(?P<run_id>{_RUN_ID})"
 )
 _FILE = re.compile(rf"(?:{LOG_FOLDER})?{_NAME}")
-_TODO = "give s3://bucket/prefix"
-
-
-@dataclass(frozen=True)
-class Location:
-    """A bucket and what all keys in it begin with; of an object its whole key."""
-
-    bucket: str
-    prefix: str
-
-    @property
-    def url(self) -> str:
-        """The address as people give it."""
-        return f"{SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
-
-    def key(self, path: str) -> str:
-        """Return the key of what lies at a path below it."""
-        return f"{self.prefix}/{path}" if self.prefix else path
-
-
-def parse_location(text: str) -> Location:
-    """Return what s3://bucket/prefix names; UsageError when it is no such address, and no credentials repeated."""
-    if not text.startswith(SCHEME):
-        raise UsageError(f"{text}: not an address in S3", _TODO)
-    bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
-    if "@" in bucket or ":" in bucket:
-        raise UsageError(
-            "an address in S3 has no credentials and no port in it",
-            "give s3://bucket/prefix; credentials come from the environment or ~/.aws, a server from --endpoint-url",
-        )
-    if not _BUCKET.fullmatch(bucket):
-        raise UsageError(f"{text}: {bucket or 'nothing'} is no name of a bucket", _TODO)
-    if re.search(r"[?#\x00-\x1f]", prefix):
-        raise UsageError(f"{text}: a prefix without ?, # and control characters is needed", _TODO)
-    return Location(bucket, prefix.strip("/"))
-
-
-def parse_endpoint_url(text: str) -> str:
-    """Return the address of a server that speaks S3; UsageError when it is none, and no credentials repeated."""
-    todo = "give http://host:9000"
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError as error:
-        raise UsageError(f"--endpoint-url: {error}", todo) from None
-    if parts.username or parts.password:
-        raise UsageError(
-            "--endpoint-url has no credentials in it", "they come from the environment or ~/.aws: docs/storage.md"
-        )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--endpoint-url {text}: not an http or https address", todo)
-    return text
 
 
 @dataclass(frozen=True)
 class RunKey:
-    """What tells a pushed run from all others; `run_id` is unique over all machines, `date` that of its start, UTC."""
+    """Identifies a pushed run; `run_id` is unique across machines, `date` is the date of its start in UTC."""
 
     plan: str
     profile: str
@@ -101,52 +46,52 @@ class RunKey:
 
     @property
     def folder(self) -> str:
-        """Where its files lie below the prefix."""
+        """Return the folder of its files below the prefix."""
         return f"runs/plan={self.plan}/env={self.profile}/date={self.date}/run={self.run_id}"
 
     @property
     def name(self) -> str:
-        """The run's name, such as run-07_1."""
+        """Return the run's name, such as run-07_1."""
         return self.run_id.rpartition("-")[0]
 
     @property
     def id(self) -> str:
-        """Plan and run, such as killbill-stripe/run-07_1: two machines may have the same."""
+        """Return plan and run, such as killbill-stripe/run-07_1; not unique across machines."""
         return f"{self.plan}/{self.name}"
 
     @property
     def order(self) -> tuple[str, str, int, int, str]:
-        """What runs are sorted by: the date, then plan, series and number."""
+        """Return the sort key: date, then plan, series and number."""
         series, number = self.name.removeprefix("run-").split("_")
         return self.date, self.plan, int(series), int(number), self.run_id
 
     @classmethod
     def of(cls, run: RunRecord) -> RunKey:
-        """Return the key of a run; UsageError unless it has come to its end and can be told from all others."""
+        """Return the key of a run. UsageError unless the run is finished and has a unique identity."""
         if run.state != FINISHED:
-            raise UsageError(f"{run.id}: still running, or killed before its end", "push runs that came to their end")
+            raise UsageError(f"{run.id}: still running, or killed before its end", "push only finished runs")
         key = cls(run.plan, run.profile, run.started_at[:10], run.properties.get("run_id", ""))
         if parse_folder(key.folder) != key or key.name != run.name:
             raise UsageError(
-                f"{run.id}: its run.json does not tell it from the runs of other machines (run_id, plan or profile)",
-                "only runs that make run has made can be pushed",
+                f"{run.id}: its run.json lacks its identity (run_id, plan or profile)",
+                "only runs of make run can be pushed",
             )
         return key
 
 
 def parse_folder(path: str) -> RunKey | None:
-    """Return the key of the run whose folder this is, below the prefix; None when it is no such folder."""
+    """Return the key of the run with this folder below the prefix; None for another folder."""
     match = _FOLDER.fullmatch(path)
     return RunKey(match["plan"], match["profile"], match["date"], match["run_id"]) if match else None
 
 
 class ManifestError(UsageError):
-    """What lies in the place of a run's manifest is none: other runs are not concerned."""
+    """A run's manifest in S3 is invalid. Other runs are not affected."""
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a run as it is in the run's directory; in S3 samples and logs are packed."""
+    """A file of a run in its local form; in S3, samples and logs are compressed."""
 
     name: str
     size_bytes: int
@@ -154,24 +99,24 @@ class StoredFile:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it lies in S3 as zstd."""
+        """Return whether it is compressed with zstd in S3."""
         return samples_number(self.name) is not None or self.name.startswith(LOG_FOLDER)
 
     @property
     def stored_as(self) -> str:
-        """Its name in S3."""
+        """Return its name in S3."""
         return self.name + PACKED if self.is_packed else self.name
 
 
 def is_evidence(name: str) -> bool:
-    """Return whether a file of a run holds what was measured."""
+    """Return whether a file of a run contains measurements."""
     return name in _EVIDENCE or samples_number(name) is not None
 
 
 def kept_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:
-    """Return which of the files in a run's directory go along: all from which its report is made again, and its charts.
+    """Return which files of a run's directory are uploaded: those needed to regenerate the report, and its charts.
 
-    The rest is what a run can do without: JMeter's log, the effective plan, data files, logs of which nothing is told.
+    The others are not needed: JMeter's log, the effective plan, data files, logs that the report does not use.
     """
     others = {RUN_FILE, _CLOUDWATCH, *(LOG_FOLDER + name for name in exception_logs)}
     wanted = (name for name in there if is_evidence(name) or name in others or _is_chart(name))
@@ -184,20 +129,20 @@ def _is_chart(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The files of a pushed run; it is written last, so that where it lies the run is whole."""
+    """The files of a pushed run. The manifest is written last: a run with a manifest is complete."""
 
     key: RunKey
     files: tuple[StoredFile, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the manifest as JSON data."""
         return {"format_version": FORMAT_VERSION, **asdict(self.key), "files": [asdict(file) for file in self.files]}
 
     @classmethod
     def from_text(cls, text: bytes, key: RunKey, where: str) -> Manifest:
-        """Return the manifest that lies where the run of this key does; UsageError unless it is one, and of that run.
+        """Return the stored manifest of the run with this key. UsageError for another or an invalid manifest.
 
-        Names that lead out of the run's directory are refused: what lies in a bucket may come from anybody.
+        Names that lead out of the run's directory are refused, because a bucket's contents are untrusted.
         """
         try:
             data = parse_object(text)
@@ -208,29 +153,27 @@ class Manifest:
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:
-            raise ManifestError(
-                f"{where}: not the manifest of that run", "remove what lies there, then push the run once more"
-            )
+            raise ManifestError(f"{where}: not the manifest of that run", "delete the stored run, then push it again")
         return cls(key, files)
 
     def with_files(self, files: Iterable[StoredFile]) -> Manifest:
-        """Return the manifest with these files in place of those of the same names."""
+        """Return the manifest with these files added or replaced by name."""
         return Manifest(self.key, tuple({file.name: file for file in (*self.files, *files)}.values()))
 
     def lacking(self, local: Manifest) -> tuple[StoredFile, ...]:
-        """Return the files of a run here that are not stored, or with other contents."""
+        """Return the files of a local run that are not stored, or stored with other contents."""
         stored = set(self.files)
         return tuple(file for file in local.files if file not in stored)
 
     def contradicted(self, local: Manifest) -> tuple[str, ...]:
-        """Return the names of measurements that are stored with other contents than those here."""
+        """Return the names of measurements whose stored contents differ from the local ones."""
         stored = {file.name for file in self.files}
         return tuple(file.name for file in self.lacking(local) if file.name in stored and is_evidence(file.name))
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What a listing says of a run: a push that was broken off is not whole."""
+    """A run in a listing; an interrupted push is not complete."""
 
     key: RunKey
     is_whole: bool
@@ -239,7 +182,7 @@ class StoredRun:
 
 
 def stored_runs(sizes: Mapping[str, int]) -> tuple[StoredRun, ...]:
-    """Return the runs, oldest first, of what lies below a prefix, given as bytes by path; all else is left out."""
+    """Return the runs, oldest first, among files below a prefix, given as bytes by path; other files are ignored."""
     found: dict[RunKey, dict[str, int]] = {}
     for path, size_bytes in sizes.items():
         key = parse_folder(path.replace(f"/{LOG_FOLDER}", "/").rpartition("/")[0])
@@ -255,7 +198,7 @@ def stored_runs(sizes: Mapping[str, int]) -> tuple[StoredRun, ...]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which of the stored runs are asked for; None and no names is all of them. `since` is a date."""
+    """A selection of stored runs; None and no names means all. `since` is a date."""
 
     names: tuple[str, ...] = ()
     plan: str | None = None
@@ -264,12 +207,12 @@ class Wanted:
     last: int | None = None
 
     def of(self, runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
-        """Return the runs asked for, oldest first; UsageError for a name that no run has."""
+        """Return the selected runs, oldest first. UsageError for a name that no run has."""
         found = [run for run in runs if self._fits(run.key)]
         for name in self.names:
             if not any(name in _names(run.key) for run in found):
                 ids = [run.key.id for run in found]
-                raise UsageError(f"{name}: no such run there", f"{did_you_mean(name, ids)}see with ls what there is")
+                raise UsageError(f"{name}: no such run is stored", f"{did_you_mean(name, ids)}list the runs with ls")
         if self.names:
             found = [run for run in found if set(_names(run.key)) & set(self.names)]
         return tuple(found[-self.last :] if self.last else found)
@@ -280,5 +223,5 @@ class Wanted:
 
 
 def _names(key: RunKey) -> tuple[str, ...]:
-    """Return what a run may be called: where two machines have the same, the run_id tells them apart."""
+    """Return the names that select a run; the run_id distinguishes runs of two machines with the same name."""
     return key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}"

@@ -1,4 +1,4 @@
-"""Runs in S3: pushed whole, pulled and verified, listed."""
+"""Pushes runs to S3, pulls and verifies them, and lists them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.base.aws import client, errors_told
+from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
+from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
@@ -24,7 +25,6 @@ from harness.storage.layout import (
     REPORT_FILE,
     RUN_FILE,
     SUMMARY_FILE,
-    Location,
     Manifest,
     ManifestError,
     RunKey,
@@ -32,8 +32,6 @@ from harness.storage.layout import (
     StoredRun,
     Wanted,
     kept_names,
-    parse_endpoint_url,
-    parse_location,
     stored_runs,
 )
 from harness.storage.upload import upload
@@ -43,29 +41,29 @@ _PROBE = ".write-check"
 
 
 class DifferentError(UsageError):
-    """What is stored of a run differs from what is here: other runs are not concerned."""
+    """The stored data of a run differs from the local data. Other runs are not affected."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs are kept: an address in S3, the server unless it is that of AWS, and the client that speaks to it."""
+    """Where runs are stored: an S3 address, the server's address unless it is AWS, and the client."""
 
     location: Location
     endpoint_url: str | None
     client: Any = field(repr=False)
 
     def target(self, path: str) -> Mapping[str, str]:
-        """Return what a request needs to find what lies at a path."""
+        """Return the request parameters for a path."""
         return {"Bucket": self.location.bucket, "Key": self.location.key(path)}
 
     def url(self, path: str) -> str:
-        """Return the address of what lies at a path."""
+        """Return the address of a path."""
         return f"{self.location.url}/{path}"
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a push did: `uploaded` files, none when all were there already; `url` is where the run lies."""
+    """The result of a push: `uploaded` files, none when all were already stored; `url` is the run's address."""
 
     run: str
     url: str
@@ -75,8 +73,8 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull did, by plan/run; `refused` and `damaged` are reasons: another run of that name is here, or what lies
-    there is not what was pushed.
+    """The result of a pull by plan/run. `refused` (another local run has that name) and `damaged` (stored data differs
+    from what was pushed) contain reasons.
     """
 
     runs: tuple[str, ...]
@@ -87,51 +85,52 @@ class Pulled:
 
 
 def open_place(url: str, endpoint_url: str | None = None) -> Place:
-    """Return the place that s3://bucket/prefix names; UsageError when it is no such address. Nothing is asked yet."""
+    """Return the storage at s3://bucket/prefix without a request. UsageError for another address."""
     location = parse_location(url)
     endpoint_url = parse_endpoint_url(endpoint_url) if endpoint_url else None
     return Place(location, endpoint_url, client("s3", endpoint_url))
 
 
 def check_writable(place: Place) -> None:
-    """Raise an error of one line unless runs can be pushed there; nothing stays behind."""
-    with errors_told(place.location.url):
+    """Raise a one-line error unless runs can be pushed; nothing is left behind."""
+    with aws_errors(place.location.url):
         target = place.target(_PROBE)
         place.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
         place.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
-        # Begun and ended, it asks for the rights of a push, and leaves no object: to remove one is a right of its own.
+        # Starting and aborting an upload checks the permissions of a push and leaves no object; deleting one would need
+        # more.
         begun = place.client.create_multipart_upload(**target)
         place.client.abort_multipart_upload(**target, UploadId=begun["UploadId"])
 
 
 def runs_there(place: Place, plan: str | None = None) -> tuple[StoredRun, ...]:
-    """Return the runs that lie there, whole or not, oldest first."""
+    """Return the stored runs, complete or not, oldest first."""
     below = place.location.key("runs/" + (f"plan={plan}/" if plan else ""))
     own = len(place.location.key(""))
-    with errors_told(place.location.url):
+    with aws_errors(place.location.url):
         pages = place.client.get_paginator("list_objects_v2").paginate(Bucket=place.location.bucket, Prefix=below)
         return stored_runs({found["Key"][own:]: found["Size"] for page in pages for found in page.get("Contents", ())})
 
 
 def push(directory: RunDirectory, place: Place, say: Say, replace: bool = False) -> Pushed:
-    """Push a run that has its report, go on with a push that was broken off, or find it there already.
+    """Push a run that has its report; resume an interrupted push; do nothing when it is already stored.
 
-    With `replace` a report that was made again takes the place of the one that is there; measurements never do.
-    UsageError for what cannot be pushed, no rights, no bucket; ServiceError when the server does not do it.
+    With `replace`, a regenerated report replaces the stored one; measurements are never replaced. UsageError for a run
+    that cannot be pushed, missing permissions or bucket; ServiceError when the server fails.
     """
     local = _manifest_of(directory)
     url = place.url(local.key.folder)
-    with errors_told(url):
+    with aws_errors(url):
         stored = _read_manifest(place, local.key)
         missing = local.files if stored is None else _missing(local, stored, url, replace)
         if not missing:
-            say(f"{local.key.id}: is there already: {url}")
+            say(f"{local.key.id}: already stored: {url}")
             return Pushed(local.key.id, url, (), 0)
         sent_bytes = _send(directory, place, local.key, missing)
         manifest = stored.with_files(local.files) if stored else local
         text = json_text(manifest.to_json()).encode()
         place.client.put_object(**place.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
-    lack = "" if directory.all_samples else "; its samples are not here"
+    lack = "" if directory.all_samples else "; its samples are not on this machine"
     say(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
     return Pushed(local.key.id, url, tuple(file.name for file in missing), sent_bytes)
 
@@ -144,15 +143,15 @@ def pull(
     since: str | None = None,
     figures_only: bool = True,
 ) -> Pulled:
-    """Put pushed runs of a plan, all there are since a date such as 2026-11-01, into the folder of reports."""
+    """Download stored runs of a plan, optionally since a date such as 2026-11-01, into the folder of reports."""
     return pull_runs(place, reports, say, Wanted(plan=plan, since=since).of(runs_there(place, plan)), figures_only)
 
 
 def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun], figures_only: bool) -> Pulled:
-    """Put pushed runs into the folder of reports, each file verified before it gets its name.
+    """Download stored runs into the folder of reports; each file is verified before it gets its name.
 
-    `figures_only` leaves samples, telemetry and charts in S3. What is here of the same run stays as it is. Where
-    another run of that name is, the pulled one is refused, and the others go on; they do as well where one is damaged.
+    `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
+    refused when another local run has its name. Refused and damaged runs do not stop the others.
     """
     runs: list[str] = []
     there: list[str] = []
@@ -180,22 +179,22 @@ def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun]
 
 
 def _has_all(directory: RunDirectory, figures_only: bool) -> bool:
-    """Return whether it is sure, without a look at what there is in S3, that nothing is missing here."""
+    """Return whether nothing can be missing locally, without a request to S3."""
     return figures_only and all(_path(directory, name).is_file() for name in FIGURES)
 
 
 def stored_file(path: Path, name: str) -> StoredFile:
-    """Return what a manifest says of a file; UsageError when it cannot be read."""
+    """Return a file's entry in the manifest. UsageError when the file is unreadable."""
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return StoredFile(name, stream.tell(), digest)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "see with ls -l who may") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "check its permissions with ls -l") from None
 
 
 def _path(directory: RunDirectory, name: str) -> Path:
-    """Return where a file of a pushed run is in the folder of reports."""
+    """Return the local path of a pushed run's file in the folder of reports."""
     beside = {SUMMARY_FILE: directory.summary_json, REPORT_FILE: directory.report}
     return beside.get(name) or directory.path / name
 
@@ -203,12 +202,12 @@ def _path(directory: RunDirectory, name: str) -> Path:
 def _manifest_of(directory: RunDirectory) -> Manifest:
     data = directory.read_run()
     if data is None:
-        what = f"{directory.plan}/{directory.name}: its run.json is not here"
-        raise UsageError(what, "push it from where it was run, or pull it first")
+        what = f"{directory.plan}/{directory.name}: its run.json is missing"
+        raise UsageError(what, "push it from the machine where it ran, or pull it first")
     run = RunRecord.from_json(data, f"{directory.plan}/{directory.name}")
     key = RunKey.of(run)
     if not (directory.summary_json.is_file() and directory.report.is_file()):
-        raise UsageError(f"{run.id}: has no report yet", f"make it first: ./aggregate.py report {run.id}")
+        raise UsageError(f"{run.id}: has no report yet", f"create it first: ./aggregate.py report {run.id}")
     found = (path.relative_to(directory.path).as_posix() for path in directory.path.rglob("*") if path.is_file())
     names = (*kept_names(found, run.exception_logs), SUMMARY_FILE, REPORT_FILE)
     return Manifest(key, tuple(stored_file(_path(directory, name), name) for name in names))
@@ -217,17 +216,17 @@ def _manifest_of(directory: RunDirectory) -> Manifest:
 def _missing(local: Manifest, stored: Manifest, url: str, replace: bool) -> tuple[StoredFile, ...]:
     contradicted = stored.contradicted(local)
     if contradicted:
-        what = f"{url}: has another {', '.join(contradicted)} than the run here"
+        what = f"{url}: has another {', '.join(contradicted)} than the local run"
         raise DifferentError(what, "a measurement is never replaced: pull that one with --reports other")
     missing = stored.lacking(local)
     if missing and not replace:
         what = f"{url}: differs in {', '.join(file.name for file in missing)}"
-        raise DifferentError(what, "--replace puts what is here in its place; measurements stay")
+        raise DifferentError(what, "--replace stores the local files; measurements are never replaced")
     return missing
 
 
 def _send(directory: RunDirectory, place: Place, key: RunKey, files: Sequence[StoredFile]) -> int:
-    """Return how many bytes were sent for these files of a run."""
+    """Upload these files of a run; return the number of bytes sent."""
     total_bytes = sum(file.size_bytes for file in files)
     read_bytes = sent_bytes = 0
     with ReadingProgress(total_bytes, key.id, verb="pushing") as progress:
@@ -239,7 +238,7 @@ def _send(directory: RunDirectory, place: Place, key: RunKey, files: Sequence[St
 
 
 def _after(progress: ReadingProgress, before_bytes: int) -> Callable[[int], None]:
-    """Return what is told how far a file is, when so many bytes of others were before it."""
+    """Return a callback for the progress of a file after `before_bytes` of earlier files."""
     return lambda so_far_bytes: progress.update(before_bytes + so_far_bytes)
 
 
@@ -253,18 +252,18 @@ def _read_manifest(place: Place, key: RunKey) -> Manifest | None:
 
 
 def _other_run(directory: RunDirectory, key: RunKey, place: Place) -> str:
-    """Return what to say when the name of a pushed run is taken here; empty when nothing or the same run is there."""
+    """Return a message when another local run has the name of a pushed run, else an empty text."""
     if not (directory.path.exists() or directory.summary_json.exists() or directory.report.exists()):
         return ""
     run_id = _run_id(directory)
     if run_id == key.run_id:
         return ""
-    here = f"{directory.path} is {run_id}" if run_id else f"{directory.path} has no run.json that tells which run it is"
-    return f"{place.url(key.folder)} is not the run here ({here}); pull it into another folder: --reports other"
+    here = f"{directory.path} is {run_id}" if run_id else f"{directory.path} has no run.json with its run_id"
+    return f"{place.url(key.folder)} is not the local run ({here}); pull it into another folder: --reports other"
 
 
 def _run_id(directory: RunDirectory) -> str | None:
-    """Return what tells the run here from all others: by its run.json, or where only git brought it, by its summary."""
+    """Return the run_id of a local run, from its run.json or, if only git has its report, from its summary."""
     try:
         run = directory.read_run()
         if run is None and directory.summary_json.is_file():
@@ -275,8 +274,8 @@ def _run_id(directory: RunDirectory) -> str | None:
 
 
 def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: bool) -> bool:
-    """Return whether anything of a run was missing here; it is fetched then, and put in its place when all is right."""
-    with errors_told(place.url(key.folder)):
+    """Download the missing files of a run, and move them into its directory once verified; return whether any were."""
+    with aws_errors(place.url(key.folder)):
         manifest = _read_manifest(place, key)
     files = () if manifest is None else manifest.files
     wanted = [file for file in files if not figures_only or file.name in FIGURES]
@@ -294,32 +293,32 @@ def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: boo
                 path.parent.mkdir(exist_ok=True)
                 download(place.client, url, file, path, _after(progress, done_bytes))
                 done_bytes += file.size_bytes
-        _put_in_place(stage, directory, [file.name for file in missing])
+        _move_into_run(stage, directory, [file.name for file in missing])
         shutil.rmtree(stage.path.parent)
     except DamagedError:
         _discard(stage)
         raise
     except FileExistsError:
-        what = f"{directory.path}: another run took that name meanwhile"
+        what = f"{directory.path}: another run has taken that name in the meantime"
         raise UsageError(what, "pull it into another folder: --reports other") from None
     except OSError as error:
         raise UsageError(
-            f"{directory.path.parent}: {error.strerror}", "make room there, then repeat the command"
+            f"{directory.path.parent}: {error.strerror}", "free some space, then repeat the command"
         ) from None
     return True
 
 
 def _discard(stage: RunDirectory) -> None:
-    """Remove what was fetched of a damaged run, and the plan's folder when that was all."""
+    """Remove the downloaded files of a damaged run, and the plan's folder if it is then empty."""
     shutil.rmtree(stage.path.parent, ignore_errors=True)
     with contextlib.suppress(OSError):  # not empty: other runs
         stage.path.parent.parent.rmdir()
 
 
-def _put_in_place(stage: RunDirectory, directory: RunDirectory, names: Iterable[str]) -> None:
-    """Move what was fetched to where it belongs: of a new run the whole directory at once, and the report last."""
+def _move_into_run(stage: RunDirectory, directory: RunDirectory, names: Iterable[str]) -> None:
+    """Move downloaded files into the run's directory: a new run's directory at once, and the report last."""
     if not directory.path.exists():
-        directory.path.mkdir()  # an error when a run of that name began meanwhile
+        directory.path.mkdir()  # fails when a run of that name has begun in the meantime
         stage.path.replace(directory.path)
     for name in sorted(names, key=lambda name: (name == REPORT_FILE, name == SUMMARY_FILE, name != RUN_FILE)):
         source, path = _path(stage, name), _path(directory, name)

@@ -1,4 +1,4 @@
-"""Puts a file into S3: packed on the way, in parts where it is large, going on where a push before was broken off."""
+"""Uploads a file to S3: compresses it on the way, sends large files in parts, and resumes interrupted uploads."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError, UsageError
+from harness.base.s3_stream import chunks
 from harness.base.units import BYTES_PER_MB
 from harness.storage.layout import StoredFile
-from harness.storage.stream import chunks
 
-# S3 takes 5 MB and more but for the last part, and 10,000 of them.
+# S3 accepts at most 10,000 parts, and parts below 5 MB only at the end.
 _PART_BYTES = 8 * BYTES_PER_MB
 _PARTS_MAX = 10_000
 _AT_ONCE = 4
 # One thread at one level makes the same bytes of the same file, so that the parts which are up already can be told.
 # A higher level takes twice as long and gains nothing: KillBill's JTL shrinks to 1/7.0 by level 1, to 1/6.3 by level 3.
 _LEVEL = 1
-# Metadata of the object: the sum of the file as it is here, before it was packed.
+# Metadata of the object: the checksum of the local file before compression.
 SUM_KEY = "sha256"
 
-# What a request needs to find the object: Bucket and Key.
+# The request parameters that identify the object: Bucket and Key.
 Target = Mapping[str, str]
 
 
 def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Callable[[int], None]) -> int:
-    """Return how many bytes were sent to put a file into S3; `read` is told how many of it have been read so far.
+    """Upload a file and return the number of bytes sent; `read` receives the number of bytes read so far.
 
-    Every part carries its SHA-256, which S3 holds against what it got; what it says to have is held against what was
-    sent. ServiceError when it is something else, UsageError when the file changes meanwhile.
+    Every part has its SHA-256, which S3 checks; the checksum that S3 returns is also checked. ServiceError for a wrong
+    checksum, UsageError when the file changes during the upload.
     """
     before = source.stat()
     metadata = {SUM_KEY: file.sha256}
@@ -54,7 +54,7 @@ def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Ca
             sent_bytes = _send_parts(client, target, metadata, itertools.chain((first, second), parts))
     after = source.stat()
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or after.st_size != file.size_bytes:
-        raise UsageError(f"{source.name}: was written to while it was pushed", "repeat the command at the run's end")
+        raise UsageError(f"{source.name}: was written to while it was pushed", "repeat the command after the run")
     return sent_bytes
 
 
@@ -68,7 +68,7 @@ def _packed(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parts(chunks: Iterator[bytes], part_bytes: int, look: Callable[[], None]) -> Iterator[bytes]:
-    """Yield what chunks hold in parts of one length; the last one is shorter."""
+    """Yield the data of the chunks in parts of equal length; the last one is shorter."""
     held = bytearray()
     for chunk in chunks:
         held += chunk
@@ -81,7 +81,7 @@ def _parts(chunks: Iterator[bytes], part_bytes: int, look: Callable[[], None]) -
 
 
 def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts: Iterator[bytes]) -> int:
-    """Return how many bytes were sent of an object in parts; those which are up already are not sent again."""
+    """Upload an object in parts and return the bytes sent; parts that are already uploaded are not sent again."""
     upload_id, there = _unfinished(client, target)
     if upload_id is None:
         started = client.create_multipart_upload(**target, ChecksumAlgorithm="SHA256", Metadata=metadata)
@@ -89,8 +89,8 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     size_bytes = sent_bytes = 0
     sending: deque[Future[dict[str, Any]]] = deque()
     done: list[dict[str, Any]] = []
-    # At its end, by an error or Ctrl-C as well, the few parts on their way are waited for: they count the next time.
-    with ThreadPoolExecutor(_AT_ONCE) as pool, _waiting_told():
+    # At the end, also after an error or Ctrl-C, wait for the few parts in transit: they count the next time.
+    with ThreadPoolExecutor(_AT_ONCE) as pool, _announced_wait():
         for number, data in enumerate(parts, 1):
             size_bytes += len(data)
             part = there.get(number)
@@ -111,17 +111,17 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
 
 
 @contextmanager
-def _waiting_told() -> Iterator[None]:
-    """Within it Ctrl-C is answered at once: over a slow line parts take their time."""
+def _announced_wait() -> Iterator[None]:
+    """Print a message at once when Ctrl-C arrives within the block: parts take long over a slow line."""
     try:
         yield
     except KeyboardInterrupt:
-        print("waiting for the parts on their way: they are not sent again", file=sys.stderr, flush=True)
+        print("waiting for the parts in transit, so that they are not sent again", file=sys.stderr, flush=True)
         raise
 
 
 def _is_whole(client: Any, target: Target, file: StoredFile) -> bool:
-    """Return whether the object is there, put together out of parts that were all right."""
+    """Return whether the object exists and was assembled from correct parts."""
     from botocore.exceptions import ClientError
 
     try:
@@ -133,7 +133,7 @@ def _is_whole(client: Any, target: Target, file: StoredFile) -> bool:
 
 
 def _unfinished(client: Any, target: Target) -> tuple[str | None, dict[int, Any]]:
-    """Return the newest upload of the object that was broken off, and its parts by number; None when there is none."""
+    """Return the id of the object's newest interrupted upload, and its parts by number; None without one."""
     pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=target["Bucket"], Prefix=target["Key"])
     uploads = [one for page in pages for one in page.get("Uploads", ()) if one["Key"] == target["Key"]]
     if not uploads:
@@ -158,16 +158,16 @@ def _check(answer: Mapping[str, Any], data: bytes, target: Target) -> None:
         raise _damaged(target, "other contents than were sent")
 
 
-def _is_that(told: Mapping[str, Any], data: bytes) -> bool:
-    """Return whether what the server tells of a part or an object agrees with the data.
+def _is_that(answer: Mapping[str, Any], data: bytes) -> bool:
+    """Return whether the server's checksum of a part or object matches the data.
 
-    Servers that do not tell SHA-256 have at least the MD5 as ETag, unless they encrypt with a key of their own.
+    Servers without SHA-256 return at least the MD5 as ETag, unless they encrypt with a key of their own.
     """
-    if "ChecksumSHA256" in told:
-        return bool(told["ChecksumSHA256"] == _sum_of(data))
-    if str(told.get("ServerSideEncryption", "")).startswith("aws:kms"):
+    if "ChecksumSHA256" in answer:
+        return bool(answer["ChecksumSHA256"] == _sum_of(data))
+    if str(answer.get("ServerSideEncryption", "")).startswith("aws:kms"):
         return True
-    return bool(told["ETag"].strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest())
+    return bool(answer["ETag"].strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest())
 
 
 def _sum_of(data: bytes) -> str:
@@ -176,4 +176,4 @@ def _sum_of(data: bytes) -> str:
 
 def _damaged(target: Target, what: str) -> ServiceError:
     where = f"s3://{target['Bucket']}/{target['Key']}"
-    return ServiceError(f"{where}: the server has {what} (wrong checksum)", "repeat the command: it is sent again")
+    return ServiceError(f"{where}: the server has {what} (wrong checksum)", "repeat the command to send it again")

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
-from harness.plan.goal import Goal
-from harness.sweep.goal_intervals import average_interval, p90_interval
+from harness.metrics.metric import AVERAGE, Metric
+from harness.plan.goal import Goal, goal_options
+from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import Figures, Level
 from harness.sweep.throughput_curve import (
     Cliff,
@@ -104,8 +105,8 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
 
 def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
     """Return the greatest number of users within the goal."""
-    if goal is None or goal == Goal(None, None):
-        return Answer(None, reasons=("no goal was given: --p90, --average or --errors, or a [goal] in the plan",))
+    if goal is None or goal == Goal():
+        return Answer(None, reasons=(f"no goal was given: {_options_text()}, or a [goal] in the plan",))
     if not levels:
         return Answer(None, reasons=("no level was measured",))
     outcomes = [(level.users, outcome(level, goal)) for level in levels]
@@ -184,19 +185,25 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
     runs = [run.total for run in level.counted if run.total is not None]
     if len(runs) < len(level.counted):
         return
-    parts = {name: (limit, words) for name, limit, words in goal_parts(goal)}
-    for name, interval_of in (("average_ms", average_interval), ("p90_ms", p90_interval)):
-        found = interval_of(runs) if name in parts else None
-        value: float | None = getattr(level.figures, name)
+    for metric, limit in goal.of_metrics.items():
+        if not metric.is_time:
+            continue
+        found = percentile_interval(runs, metric) if metric.percentile is not None else average_interval(runs)
+        value = level.figures.of(metric.key)
         if found is None or value is None:
             continue
-        limit, (what, _) = parts[name]
         high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
         yield (
             found.is_within(limit),
-            f"the {what} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to {high}, of "
-            f"{units.plural(found.sample_count, 'sample')}",
+            f"the {metric.words} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to "
+            f"{high}, of {units.plural(found.sample_count, 'sample')}",
         )
+
+
+def _options_text() -> str:
+    """Return the options of goals: --p90, --average or --errors."""
+    *others, last = goal_options()
+    return f"{', '.join(others)} or {last}"
 
 
 def _invalid_text(invalid_count: int, run_count: int) -> str:
@@ -207,28 +214,31 @@ def _invalid_text(invalid_count: int, run_count: int) -> str:
 
 def _of_figures(figures: Figures, goal: Goal) -> Outcome:
     missed, unknown = [], []
-    for name, limit, (what, unit) in goal_parts(goal):
-        value: float | None = getattr(figures, name)
+    for part in goal_parts(goal):
+        value = figures.of(part.figure)
         if value is None:
-            unknown.append(f"the {what} is not known")
-        elif value > limit:
-            missed.append(f"the {what} is {_in_unit(name, value, unit)}")
+            unknown.append(f"the {part.words} is not known")
+        elif value > part.limit:
+            missed.append(f"the {part.words} is {part.metric.text(value)} {part.metric.unit}")
     if missed:
         return Outcome(False, tuple(missed))
     return Outcome(None if unknown else True, tuple(unknown))
 
 
-def _in_unit(name: str, value: float, unit: str) -> str:
-    figure_text = units.ms_text if name == "p90_ms" else units.average_text
-    return f"{units.percent_text(value) if unit == '%' else figure_text(value)} {unit}"
+@dataclass(frozen=True)
+class GoalPart:
+    """A limit of a goal: the figure of a level that it is of, in words, and the metric that this is formatted as."""
+
+    figure: str
+    limit: float
+    words: str
+    metric: Metric
 
 
-def goal_parts(goal: Goal) -> list[tuple[str, float, tuple[str, str]]]:
-    """Return the figure of each part of a goal, its limit, and the figure in words with its unit."""
-    parts = (
-        ("average_ms", goal.average_ms, ("average", "ms")),
-        ("p90_ms", goal.p90_ms, ("90 % line", "ms")),
-        ("slowest_label_ms", goal.each_average_ms, ("slowest label's average", "ms")),
-        ("error_ratio", goal.error_ratio, ("share of errors", "%")),
-    )
-    return [(name, limit, words) for name, limit, words in parts if limit is not None]
+def goal_parts(goal: Goal) -> list[GoalPart]:
+    """Return the parts of a goal: times, the slowest label's average, errors."""
+    parts = [GoalPart(metric.key, limit, metric.words, metric) for metric, limit in goal.of_metrics.items()]
+    if goal.each_average_ms is not None:
+        place = sum(part.metric.is_time for part in parts)
+        parts.insert(place, GoalPart("slowest_label_ms", goal.each_average_ms, "slowest label's average", AVERAGE))
+    return parts

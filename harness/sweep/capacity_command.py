@@ -1,18 +1,29 @@
-"""`scripts/capacity`: searches the greatest number of users within the goal."""
+"""`scripts/capacity`: find the largest number of users within a goal."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
-from harness.plan.goal import Goal
+from harness.history.summary_files import update_overview
+from harness.plan.goal import Goal, option_metrics, resolve_goal
 from harness.plan.plan import USERS_MAX
-from harness.run.arguments import Asked, add_goal, goal_of
-from harness.sweep.driver import SETTINGS, SoFar, Step, add_sweep_options, new_record, run_sweep, sweep_command
+from harness.run.arguments import add_goal, goal_arguments
+from harness.run.request import Request
+from harness.sweep.driver import (
+    SETTINGS,
+    MostUsers,
+    SoFar,
+    Step,
+    SweepKind,
+    add_sweep_options,
+    new_record,
+    run_sweep,
+    sweep_command,
+)
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord
@@ -21,68 +32,63 @@ from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
 _FIRST, _MOST = "1", "400"
 _WARM_UP_USERS = 10
-_SETTINGS = ("p90", "average", "errors", "from", "most", *SETTINGS)
+_SETTINGS = (*(metric.name for metric in option_metrics()), "from", "most", *SETTINGS)
 _EPILOG = """\
 examples:
-  scripts/capacity --plan killbill-stripe                            (within the plan's own goal)
+  scripts/capacity --plan killbill-stripe                            (the plan's own goal)
   scripts/capacity --plan killbill-stripe --p90 2000 --errors 1% --duration 3m
   scripts/capacity --plan killbill-stripe --average 500 --from 20 --most 200
-  scripts/capacity --plan killbill-stripe --resume sweep-07          (after Ctrl-C; the same command does it too)
+  scripts/capacity --plan killbill-stripe --resume sweep-07          (after Ctrl-C; or repeat the command)
 
-The users are doubled until a level misses the goal, then the bracket is halved until it is 5 % or one user wide; both
-its ends are then measured again, and where two runs disagree a third decides. A level whose runs cannot tell (the 95 %
-interval of a time has the goal in it, or a run is DOUBTFUL) is measured up to {unsure_runs} times; if they still cannot
-tell, the search goes on below it, and the answer says so. Each step is an ordinary run of the series; the report is
-sweep-<series>.md. At most {most_runs} runs.
+The search doubles the users until a level misses the goal, then halves the interval until it is 5 % or one user wide.
+It then repeats both ends of the interval; when two runs disagree, a third one decides. A level is undecided when the
+95 % confidence interval of a time contains the goal, or a run is DOUBTFUL. An undecided level runs up to
+{unsure_runs} times; after that the search continues below it, and the result says so. Each step is an ordinary run of
+the series, at most {most_runs} in total. The report is sweep-<series>.md.
 
-exit codes: 0 fine, also where it CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is invalid without being too
-slow or too faulty, with --sure also when one is DOUBTFUL; 130 interrupted.
+exit codes: 0 success, also when the result is CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is INVALID for
+another reason than the goal, with --sure also DOUBTFUL; 130 interrupted.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/capacity",
-        description="Search the greatest number of users within a goal and leave reports/<plan>/sweep-<series>.",
-        epilog=_EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_goal(result)
-    option = result.add_argument
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/capacity`."""
+    parser.description = "Find the largest number of users within a goal and write reports/<plan>/sweep-<series>."
+    parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
+    add_goal(parser)
+    option = parser.add_argument
     option("--from", help=f"users of the first run ({_FIRST})")
-    option("--most", help=f"never more users than this ({_MOST})")
-    add_sweep_options(result)
-    result.set_defaults(remotes=None, keys=None)  # a search may come to fewer users than there are generators
-    return result
+    option("--most", help=f"the largest number of users to try ({_MOST})")
+    add_sweep_options(parser)
+    parser.set_defaults(remotes=None, keys=None)  # a search may try fewer users than there are load generators
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Search what the arguments ask for; return the exit code."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run the search and return the exit code."""
 
-    def record_of(asked: Asked) -> SweepRecord:
-        goal = goal_of(options, asked.plan.goal)
-        if goal == Goal(None, None):
+    def record_of(request: Request) -> SweepRecord:
+        goal = resolve_goal(goal_arguments(options), request.plan.goal)
+        if goal == Goal():
             raise UsageError(f"PLAN={options.plan} has no goal to search within", "give P90=1000 or AVERAGE=500")
         first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
         most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
         if first > most:
             raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
         command = sweep_command(CAPACITY, options, ("plan", *_SETTINGS, "env"))
-        record = new_record(options, asked, CAPACITY, command)
+        record = new_record(options, request, CAPACITY, command)
         record = replace(record, goal=goal, first_users=first, most_users=most)
         for users in (first, most):
-            level_load(asked, record, users)
+            level_load(request, record, users)
         return record
 
-    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Search, _most_users)
+    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Search, _most_users, update_overview)
+    return run_sweep(options, kind)
 
 
-def _most_users(record: SweepRecord) -> tuple[int, int]:
+def _most_users(record: SweepRecord) -> MostUsers:
     """Return the most users there can be, and those of the warm-up: some, and no more than asked for."""
     first, most = _bounds(record)
-    return most, min(max(first, _WARM_UP_USERS), most)
+    return MostUsers(most, min(max(first, _WARM_UP_USERS), most))
 
 
 def _bounds(record: SweepRecord) -> tuple[int, int]:
@@ -94,9 +100,9 @@ def _bounds(record: SweepRecord) -> tuple[int, int]:
 class _Search:
     """Levels that follow from the runs before them."""
 
-    def __init__(self, record: SweepRecord, asked: Asked) -> None:
+    def __init__(self, record: SweepRecord, request: Request) -> None:
         self._first, self._most = _bounds(record)
-        self._goal = asked.plan.goal
+        self._goal = request.plan.goal
 
     def next_step(self, so_far: SoFar) -> Step | None:
         """Return the level that narrows the bracket, or confirms it."""

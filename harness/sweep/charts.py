@@ -92,7 +92,7 @@ def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]
         curve_name="USL fit",
     )
     goal = analysis.goal
-    limits = {name: limit for name, limit, _ in goal_parts(goal)} if goal else {}
+    limits = {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
     time = Marks(
         plateau=common.plateau,
         invalid=common.invalid,
@@ -143,7 +143,7 @@ def overlay_pictures(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis])
     """Return the charts of several sweeps, a line for each; goals that are those of all are drawn."""
     goals = {analysis.goal for analysis in analyses}
     goal = goals.pop() if len(goals) == 1 else None
-    limits = {name: limit for name, limit, _ in goal_parts(goal)} if goal else {}
+    limits = {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
     has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
     pictures = []
     for name, figure, title, unit in (
@@ -159,9 +159,7 @@ def overlay_pictures(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis])
 
 
 def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0) -> Line:
-    points = tuple(
-        (level.users, value * factor) for level in levels if (value := getattr(level.figures, figure)) is not None
-    )
+    points = tuple((level.users, value * factor) for level in levels if (value := level.figures.of(figure)) is not None)
     ranges = tuple(
         (level.users, ends[0] * factor, ends[1] * factor) for level in levels if (ends := _range(level, figure))
     )

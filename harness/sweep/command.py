@@ -1,18 +1,29 @@
-"""`scripts/sweep`: a run per number of users, and one report of them all."""
+"""`scripts/sweep`: run a plan at several numbers of users and write one report."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
+from harness.history.summary_files import update_overview
+from harness.plan.load import OpenLoad
 from harness.plan.plan import USERS_MAX
-from harness.plan.spec import OpenLoad
-from harness.run.arguments import Asked, add_remotes
-from harness.sweep.driver import SETTINGS, SoFar, Step, add_sweep_options, new_record, run_sweep, sweep_command
+from harness.run.arguments import add_remotes
+from harness.run.request import Request
+from harness.sweep.driver import (
+    SETTINGS,
+    MostUsers,
+    SoFar,
+    Step,
+    SweepKind,
+    add_sweep_options,
+    new_record,
+    run_sweep,
+    sweep_command,
+)
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, SweepRecord
 from harness.sweep.terminal import run_line
@@ -27,30 +38,27 @@ _EPILOG = """\
 examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
   scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
-  scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; the same command does it too)
+  scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
   scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
 
-With --repeat 3 the levels are measured in rounds, 1,5,10, 1,5,10, 1,5,10: a system that gets slower over time then
-does so on every level alike, and it does not look like an effect of the users.
+With --repeat 3 the levels run in rounds: 1,5,10, 1,5,10, 1,5,10. A system that gets slower over time then affects all
+levels alike, and the effect is not mistaken for an effect of the users.
 
-exit codes: 0 fine, also when levels miss the goal: to find where is what a sweep is for; 2 wrong use, nothing was
-measured; 3 a level is INVALID (with --sure also DOUBTFUL), or the system did not come up; 130 interrupted.
+exit codes: 0 success, also when a level misses the goal; 2 wrong use, nothing was measured; 3 a level is INVALID (with
+--sure also DOUBTFUL), or the system did not start; 130 interrupted.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/sweep",
-        description="Measure a plan at several numbers of users; leave reports/<plan>/sweep-<series> with its report.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/sweep`."""
+    parser.description = (
+        "Run a plan at several numbers of users and write reports/<plan>/sweep-<series> with one report of all of them."
     )
-    result.add_argument("--users", help="the levels: 1,5,10,25,50")
-    result.add_argument("--repeat", help="how often each level is measured (1)")
-    add_sweep_options(result)
-    add_remotes(result)
-    return result
+    parser.epilog = _EPILOG
+    parser.add_argument("--users", help="the levels, such as 1,5,10,25,50")
+    parser.add_argument("--repeat", help="runs per level (1)")
+    add_sweep_options(parser)
+    add_remotes(parser)
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -64,34 +72,34 @@ def parse_levels(text: str) -> tuple[int, ...]:
     return tuple(users)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure what the arguments ask for; return the exit code."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run the sweep and return the exit code."""
 
-    def record_of(asked: Asked) -> SweepRecord:
+    def record_of(request: Request) -> SweepRecord:
         if not options.users:
             raise UsageError("USERS is missing", "give the levels: USERS=1,5,10,25,50")
         command = sweep_command(SWEEP, options, ("plan", *_SETTINGS, "env"))
-        record = new_record(options, asked, SWEEP, command)
+        record = new_record(options, request, SWEEP, command)
         repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
         record = replace(record, users=parse_levels(options.users), repeat=repeat)
         for users in record.users:
-            level_load(asked, record, users)
+            level_load(request, record, users)
         return record
 
-    return run_sweep(options, (*_SETTINGS, "note", "new"), record_of, _Levels, _most_users)
+    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Levels, _most_users, update_overview)
+    return run_sweep(options, kind)
 
 
-def _most_users(record: SweepRecord) -> tuple[int, int]:
+def _most_users(record: SweepRecord) -> MostUsers:
     """Return the users of the greatest level, and of the middle one, which warms up: not idle, and seldom too many."""
-    return max(record.users), sorted(record.users)[len(record.users) // 2]
+    return MostUsers(max(record.users), sorted(record.users)[len(record.users) // 2])
 
 
 class _Levels:
     """The levels of a list, in rounds."""
 
-    def __init__(self, record: SweepRecord, asked: Asked) -> None:
-        loads = {users: level_load(asked, record, users) for users in record.users}
+    def __init__(self, record: SweepRecord, request: Request) -> None:
+        loads = {users: level_load(request, record, users) for users in record.users}
         # A load that requests end takes as long as those before it did, though users differ.
         self._planned_s = {
             users: load.duration_s if isinstance(load, OpenLoad) or load.requests is None else None

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from harness.base import toolchain, units
+from harness.base import git, toolchain, units
 from harness.base.errors import (
     EXIT_INTERRUPTED,
     EXIT_INVALID,
@@ -27,29 +27,28 @@ from harness.base.errors import (
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
+from harness.base.paths import shown
 from harness.base.secrecy import masked
-from harness.cloudwatch.fetch_command import metrics_after
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
-from harness.plan.plan import LOOPS_MAX, REQUESTS_MAX
-from harness.plan.spec import AUTO
+from harness.plan.load import LoadArguments, parse_load
+from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
-from harness.run import machine
 from harness.run.arguments import (
     DEFAULT_PROFILE,
-    Asked,
     add_length,
     add_places,
     add_sure,
     add_traffic,
-    asked_of,
     make_command,
+    names_of,
     refuse_empty,
 )
-from harness.run.measure import Workplace, generators_of, ready_jmeter, shown, update_overview, warn_of
+from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_asked, say_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
+from harness.run.request import Names, Request, resolve_request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
 from harness.sweep.level_runner import Levels, level_load
 from harness.sweep.record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, SweepRecord, SweepRun
@@ -91,36 +90,42 @@ class Course(Protocol):
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Add what all sweeps take, beside their levels."""
+    """Add the options of every sweep, except its levels."""
     add_traffic(parser)
     add_length(parser)
     option = parser.add_argument
-    option("--warmup", help=f"a run before the first level whose samples are thrown away; 0 for none ({_WARM_UP})")
-    option("--fresh", action="store_true", help="start the system anew for each level, each time with a warm-up")
-    option("--resume", help="go on with this unfinished sweep, with its settings: sweep-07, 07 or <plan>/sweep-07")
-    option("--new", action="store_true", help="begin a new one, though one with these settings is unfinished")
+    option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
+    option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
+    option("--resume", help="resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07")
+    option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
     add_sure(parser)
     add_places(parser)
 
 
-def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: str) -> SweepRecord:
+def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
     """Return the record of a sweep that nobody has begun yet: what the options ask for, without a name."""
+    length = parse_load(
+        LoadArguments(ramp=options.ramp, duration=options.duration, loops=options.loops, requests=options.requests)
+    )
+    if length.is_auto:
+        what = "DURATION=auto is for make run: levels of different lengths would not be alike"
+        raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
     return SweepRecord(
         format_version=FORMAT_VERSION,
         name="",
         kind=kind,
-        plan=asked.plan.name,
-        profile=asked.profile.name,
+        plan=request.plan.name,
+        profile=request.profile.name,
         command=command,
         users=(),
         repeat=1,
         fresh=options.fresh,
         warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
-        ramp_s=units.parse_duration_s(options.ramp, "RAMP") if options.ramp else None,
-        duration_s=_duration_s(options.duration) if options.duration else None,
-        loops=_whole_number(options.loops, "LOOPS", LOOPS_MAX),
-        target=asked.target.url if asked.target else None,
-        note=masked(options.note, asked.hidden),
+        ramp_s=length.ramp_s,
+        duration_s=length.duration_s,
+        loops=length.loops,
+        target=request.target.url if request.target else None,
+        note=masked(options.note, request.hidden),
         goal=None,
         first_users=None,
         most_users=None,
@@ -128,21 +133,10 @@ def new_record(options: argparse.Namespace, asked: Asked, kind: str, command: st
         runs=(),
         under_way=None,
         broken_off=(),
-        git_commit=machine.git_facts(toolchain.ROOT)[0],
-        requests=_whole_number(options.requests, "REQUESTS", REQUESTS_MAX),
+        git_commit=git.facts(toolchain.ROOT).commit,
+        requests=length.requests,
         remotes=options.remotes,
     )
-
-
-def _whole_number(text: str | None, name: str, most: int) -> int | None:
-    return units.parse_whole_number(text, name, 1, most) if text else None
-
-
-def _duration_s(text: str) -> float:
-    if text.lower() == AUTO:
-        what = "DURATION=auto is for make run: levels of different lengths would not be alike"
-        raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
-    return units.parse_duration_s(text, "DURATION")
 
 
 def _warm_up_s(text: str) -> float:
@@ -158,56 +152,69 @@ def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) 
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})
 
 
-def run_sweep(
-    options: argparse.Namespace,
-    given: Sequence[str],
-    record_of: Callable[[Asked], SweepRecord],
-    course_of: Callable[[SweepRecord, Asked], Course],
-    most_users_of: Callable[[SweepRecord], tuple[int, int]],
-) -> int:
-    """Begin the sweep that the options ask for, or go on with it, to its end or to an interrupt; return the exit code.
+@dataclass(frozen=True)
+class MostUsers:
+    """The most users that a level of a sweep can have, and the users of the warm-up."""
 
-    `given` are the options that RESUME excludes; `most_users_of` says how many users there are at most, and in the
-    warm-up.
+    levels: int
+    warm_up: int
+
+
+@dataclass(frozen=True)
+class SweepKind:
+    """What distinguishes a sweep from a search for the capacity.
+
+    `settings` are the options that RESUME excludes. `after_report` is called with the reports folder and `say`.
     """
+
+    settings: Sequence[str]
+    record_of: Callable[[Request], SweepRecord]
+    course_of: Callable[[SweepRecord, Request], Course]
+    most_users_of: Callable[[SweepRecord], MostUsers]
+    after_report: Callable[[Path, Callable[[str], None]], None]
+
+
+def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
+    """Begin the sweep that the options ask for, or go on with it, until it ends or is interrupted; return the code.
+
+    UsageError when the options make no sense."""
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        resumed = _resumed(options, given)
+        resumed = _resumed(options, kind.settings)
         if resumed:
             record = resumed.read()
-            names = (record.plan, record.profile, record.target, options.port, record.remotes)
-            asked = asked_of(options.home, options.build, *names)
+            names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
+            request = resolve_request(names, options.home, options.build)
         else:
-            names = (options.plan, options.env, options.target, options.port, options.remotes)
-            asked = asked_of(options.home, options.build, *names)
-            record = record_of(asked)
+            request = resolve_request(names_of(options), options.home, options.build)
+            record = kind.record_of(request)
         if record.goal:
-            asked = replace(asked, plan=replace(asked.plan, goal=record.goal))
-        most, warm_up_users = most_users_of(record)
-        for users in (most, warm_up_users):
-            check_asked(asked, level_load(asked, record, users))
-        course = course_of(record, asked)
-        allow_open_files(most)
-        jmeter = ready_jmeter(asked, options.reports)
+            request = replace(request, plan=replace(request.plan, goal=record.goal))
+        most_users = kind.most_users_of(record)
+        for users in (most_users.levels, most_users.warm_up):
+            check_asked(request, level_load(request, record, users))
+        course = kind.course_of(record, request)
+        allow_open_files(most_users.levels)
+        jmeter = ready_jmeter(request, options.reports)
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
-        place = Workplace(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
-        warn_of(OtherRuns().new(), place.say)
-        place = stack.enter_context(generators_of(asked, options.keys, place))
-        say_warnings(asked, place.say)
+        context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        warn_of(OtherRuns().new(), context.log)
+        context = stack.enter_context(with_generators(request, options.keys, context))
+        say_warnings(request, context.log)
         if files:
             stack.enter_context(files.locked())
-            record = _taken_up(files, place)
+            record = _taken_up(files, context)
         else:
             files = reserve_sweep(options.reports, record.plan)
             stack.callback(files.discard)
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
-        folder = stack.enter_context(_temporary(place.guardian))
-        sweep = _Sweep(record, asked, files, place, course)
-        failure = sweep.carry_out(folder, warm_up_users)
+        folder = stack.enter_context(_temporary(context.guardian))
+        sweep = _Sweep(record, request, files, context, course)
+        failure = sweep.carry_out(folder, most_users.warm_up)
         sweep.fetch_metrics()
         with interrupts.held():
-            code = sweep.close(sure=options.sure)
+            code = sweep.close(sure=options.sure, after_report=kind.after_report)
         if failure:
             raise failure
         if code is None:
@@ -218,24 +225,26 @@ def run_sweep(
 class _Sweep:
     """A sweep that is being measured: its record, and the results of its runs."""
 
-    def __init__(self, record: SweepRecord, asked: Asked, files: SweepFiles, place: Workplace, course: Course) -> None:
+    def __init__(
+        self, record: SweepRecord, request: Request, files: SweepFiles, context: RunContext, course: Course
+    ) -> None:
         self._so_far = SoFar(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
-        self._asked = asked
+        self._request = request
         self._files = files
-        self._place = place
+        self._context = context
         self._course = course
         self._broken_in_a_row = 0
 
     def carry_out(self, folder: Path, warm_up_users: int) -> HarnessError | None:
         """Measure what is left; return the error that ended it, None when it came to its end or was interrupted."""
         try:
-            with Levels(self._asked, self._files, self._place, folder, warm_up_users) as levels:
-                while not self._record.stop_reason and not self._place.interrupts.count:
+            with Levels(self._request, self._files, self._context, folder, warm_up_users) as levels:
+                while not self._record.stop_reason and not self._context.interrupts.count:
                     step = self._course.next_step(self._so_far)
                     if step is None:
                         self._write(replace(self._record, state=FINISHED))
                         break
-                    self._place.say(self._course.heading(self._so_far, step))
+                    self._context.log(self._course.heading(self._so_far, step))
                     self._measure(levels, step)
         except KeyboardInterrupt:
             return None
@@ -246,15 +255,15 @@ class _Sweep:
     def fetch_metrics(self) -> None:
         """Fetch what CloudWatch knows of the runs, where the profile asks for it; Ctrl-C leaves it out."""
         record = self._record
-        if self._asked.profile.cloudwatch and record.runs:
-            metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._place.say)
+        if self._request.profile.cloudwatch and record.runs:
+            metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._context.log)
 
-    def close(self, *, sure: bool) -> int | None:
+    def close(self, *, sure: bool, after_report: Callable[[Path, Callable[[str], None]], None]) -> int | None:
         """Write the report, say how it ended and return the exit code; None when nothing was measured.
 
         With `sure` a DOUBTFUL run counts as one that measured nothing.
         """
-        record, say = self._record, self._place.say
+        record, say = self._record, self._context.log
         if not self._files.record.is_file():
             return None
         if record.runs:
@@ -263,7 +272,7 @@ class _Sweep:
             from harness.sweep.text import answer_text
 
             found, analysis = write_sweep_report(self._files.record)
-            update_overview(self._files.record.parent.parent, say)
+            after_report(self._files.record.parent.parent, say)
             say("\n" + self._course.closing(self._so_far))
             if record.kind == SWEEP:
                 say(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
@@ -293,7 +302,7 @@ class _Sweep:
             self._write(replace(self._record, under_way=SweepRun(users, turn, name)))
 
         directory, run = levels.measure(self._record, users, began)
-        with self._place.interrupts.held():
+        with self._context.interrupts.held():
             result = RunResult.of(write_report(directory))
             record = replace(self._record, under_way=None)
             done = SweepRun(users, turn, directory.name)
@@ -304,7 +313,7 @@ class _Sweep:
                 results = (*self._so_far.results, result)
                 self._so_far = replace(self._so_far, results=results, took_s=(*self._so_far.took_s, took_s))
                 self._write(replace(record, runs=(*record.runs, done), stop_reason=self._stop_reason(result)))
-        self._place.say(f"  {run_line(result)}")
+        self._context.log(f"  {run_line(result)}")
 
     def _stop_reason(self, result: RunResult) -> str:
         """Return why the sweep is to stop after this run; "" when it goes on."""
@@ -334,7 +343,7 @@ def _resumed(options: argparse.Namespace, given: Sequence[str]) -> SweepFiles | 
     return find_sweep(options.reports, plan if slash else options.plan, options.resume)
 
 
-def _taken_up(files: SweepFiles, place: Workplace) -> SweepRecord:
+def _taken_up(files: SweepFiles, context: RunContext) -> SweepRecord:
     """Return the record of an unfinished sweep, made to agree with its runs.
 
     A killed harness left one under way; what somebody removed, such as an INVALID run, is measured again.
@@ -356,13 +365,13 @@ def _taken_up(files: SweepFiles, place: Workplace) -> SweepRecord:
             record = replace(record, runs=runs, broken_off=broken_off)
         files.write(record)
     if record.state == FINISHED:
-        place.say(f"{record.id}: finished already; its report is written again")
+        context.log(f"{record.id}: finished already; its report is written again")
         return record
     measured = units.plural(len(record.runs), "run")
-    place.say(f"{record.id}: begun before with these settings; goes on after {measured} (NEW=1 begins another one)")
-    commit = machine.git_facts(toolchain.ROOT)[0]
+    context.log(f"{record.id}: begun before with these settings; goes on after {measured} (NEW=1 begins another one)")
+    commit = git.facts(toolchain.ROOT).commit
     if commit != record.git_commit:
-        place.say(f"{record.id}: began at commit {(record.git_commit or '?')[:10]}, now it is {(commit or '?')[:10]}")
+        context.log(f"{record.id}: began at commit {(record.git_commit or '?')[:10]}, now it is {(commit or '?')[:10]}")
     return record
 
 

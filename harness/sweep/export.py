@@ -24,7 +24,7 @@ def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
     writer.writerow(["sweep", "users", "run_count", *FIGURES])
     for sweep in sweeps:
         for level in sweep.levels:
-            figures = [getattr(level.figures, name) for name in FIGURES]
+            figures = [level.figures.of(name) for name in FIGURES]
             writer.writerow(
                 [sweep.name, level.users, len(level.counted), *("" if value is None else value for value in figures)]
             )
@@ -48,7 +48,7 @@ def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
     return {
         "name": sweep.name,
         "answer": answer_text(sweep, analysis),
-        "analysis": asdict(analysis),
+        "analysis": {**asdict(analysis), "goal": analysis.goal.to_json() if analysis.goal else None},
         "levels": [_level(level) for level in sweep.levels],
         "missing_users": list(sweep.missing_users),
         "caveats": warnings_of(sweep, analysis),
@@ -58,13 +58,13 @@ def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
 def _level(level: Level) -> dict[str, Any]:
     return {
         "users": level.users,
-        **asdict(level.figures),
+        **level.figures.to_json(),
         "runs": [
             {
                 "name": run.name,
                 "state": run.verdict.state if run.verdict else None,
                 "caveats": list(run.warning_codes),
-                **asdict(run.figures),
+                **run.figures.to_json(),
             }
             for run in level.runs
         ],

@@ -1,9 +1,9 @@
-"""How well the runs of a level know their p90 and their average: 95 % intervals, to hold against a goal.
+"""How well the runs of a level know their percentiles and their average: 95 % intervals, to hold against a goal.
 
-The interval of the p90 is that of order statistics: of n samples the number below the true p90 is binomial, and the
-samples at its 2.5 % and 97.5 % quantiles are the ends. With fewer than 36 samples the greatest is no upper end: there
-is none. Samples that resemble their neighbours count for fewer: for as many as would scatter as the shares of slow
-samples in the run's batches do. From three runs on an interval is at least as wide as the runs make it.
+The interval of a percentile is that of order statistics: of n samples the number below the true percentile is binomial,
+and the samples at its 2.5 % and 97.5 % quantiles are the ends. With fewer than 36 samples (of a p90) the greatest is no
+upper end: there is none. Samples that resemble their neighbours count for fewer: for as many as would scatter as the
+shares of slow samples in the run's batches do. From three runs on an interval is at least as wide as the runs make it.
 
 H. A. David, H. N. Nagaraja, "Order Statistics", Wiley, 2003, 7.1.
 """
@@ -17,13 +17,12 @@ from statistics import fmean, stdev
 
 from scipy.special import bdtr, stdtrit
 
-from harness.compare.batch_means import Estimate, estimate, slower_share
-from harness.compare.comparison import AVERAGE
 from harness.compare.result import LabelResult
+from harness.metrics.batch_means import Estimate, estimate, slower_share
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, Metric
 from harness.metrics.shift import CONFIDENCE
 
-_P90 = 0.9
 _TAIL = (1 - CONFIDENCE) / 2
 _RUNS_LEAST = 3
 
@@ -43,23 +42,23 @@ class Interval:
         return False if self.low_ms > limit_ms else None
 
 
-def p90_interval(runs: Sequence[LabelResult]) -> Interval | None:
-    """Return the interval of the p90 of runs of one load; None where a run does not know its samples."""
+def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> Interval | None:
+    """Return the interval of a percentile of runs of one load; None where a run does not know its samples."""
     together, effective = Histogram(), 0.0
     for run in runs:
         if run.histogram is None or not run.histogram.count:
             return None
         together.merge(run.histogram.counts)
-        effective += _effective_count(run, run.histogram.count)
+        effective += _effective_count(run, run.histogram.count, metric)
     if not runs:
         return None
     count = int(effective)
-    low = _binomial_quantile(_TAIL, count)
-    high = _binomial_quantile(1 - _TAIL, count) + 1
+    low = _binomial_quantile(_TAIL, count, metric.ratio)
+    high = _binomial_quantile(1 - _TAIL, count, metric.ratio) + 1
     [low_ms] = together.quantiles_ms([low / count])
     high_ms = float(together.quantiles_ms([high / count])[0]) if high <= count else None
-    p90s = [float(run.histogram.quantiles_ms([_P90])[0]) for run in runs if run.histogram]
-    return _widened(Interval(float(low_ms), high_ms, together.count), p90s)
+    values_ms = [float(run.histogram.quantiles_ms([metric.ratio])[0]) for run in runs if run.histogram]
+    return _widened(Interval(float(low_ms), high_ms, together.count), values_ms)
 
 
 def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
@@ -78,17 +77,17 @@ def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
     return _widened(Interval(mean_ms - reach, mean_ms + reach, together), [one.value for one in known])
 
 
-def _effective_count(run: LabelResult, count: int) -> float:
+def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
     """Return for how many independent samples those of a run count: at least one, at most as many as there are."""
-    share = slower_share(run.batches, "90") if run.batches else None
+    share = slower_share(run.batches, metric.id) if run.batches else None
     if share is None or share.error == 0:
         return count
-    return min(float(count), max(1.0, _P90 * (1 - _P90) / share.error**2))
+    return min(float(count), max(1.0, metric.ratio * (1 - metric.ratio) / share.error**2))
 
 
-def _binomial_quantile(probability: float, count: int) -> int:
-    """Return the least number of samples below the p90 whose cumulative probability is at least `probability`."""
-    return next(below for below in range(count + 1) if float(bdtr(below, count, _P90)) >= probability)
+def _binomial_quantile(probability: float, count: int, ratio: float) -> int:
+    """Return the least number of samples below a percentile whose cumulative probability is at least `probability`."""
+    return next(below for below in range(count + 1) if float(bdtr(below, count, ratio)) >= probability)
 
 
 def _average(run: LabelResult) -> Estimate | None:

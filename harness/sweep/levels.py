@@ -7,13 +7,15 @@ that failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from statistics import fmean, median
+from typing import Any
 
 from harness.base.units import MS_PER_S
 from harness.cloudwatch.points import CloudMetrics
 from harness.compare.result import LabelResult, RunResult
+from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.report.warnings import WarningCode
@@ -34,10 +36,7 @@ class Figures:
     sample_count: int | None = None
     rate_per_s: float | None = None
     average_ms: float | None = None
-    p50_ms: float | None = None
-    p75_ms: float | None = None
-    p90_ms: float | None = None
-    p95_ms: float | None = None
+    percentiles_ms: Mapping[str, float] = field(default_factory=dict)
     slowest_label_ms: float | None = None
     cycle_ms: float | None = None
     error_count: int | None = None
@@ -50,8 +49,28 @@ class Figures:
         """The throughput of what succeeded (per s); where errors are not known that of all."""
         return None if self.rate_per_s is None else self.rate_per_s * (1 - (self.error_ratio or 0.0))
 
+    def of(self, key: str) -> float | None:
+        """Return a figure by its key, such as p90_ms or success_rate_per_s; None when it is not known."""
+        value: float | None = self.percentiles_ms.get(_PERCENTILES[key]) if key in _PERCENTILES else getattr(self, key)
+        return value
 
-FIGURES = tuple(field.name for field in fields(Figures))
+    def to_json(self) -> dict[str, float | None]:
+        """Return plain data: the figures by their keys."""
+        return {key: self.of(key) for key in FIGURES}
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, float]) -> Figures:
+        """Return the figures of values by their keys."""
+        percentiles = {_PERCENTILES[key]: value for key, value in values.items() if key in _PERCENTILES}
+        others: dict[str, Any] = {key: value for key, value in values.items() if key not in _PERCENTILES}
+        return cls(percentiles_ms=percentiles, **others)
+
+
+_PERCENTILES = {metric.key: metric.percentile for metric in metrics_of(Table.SWEEP) if metric.percentile is not None}
+# In the order of CSV and JSON.
+FIGURES = tuple(
+    key for one in fields(Figures) for key in (_PERCENTILES if one.name == "percentiles_ms" else [one.name])
+)
 _COUNTS = ("sample_count", "error_count")
 
 
@@ -151,15 +170,13 @@ def level_run(result: RunResult) -> LevelRun:
     generator, system = _cpu_cores(result.usages)
     figures = Figures(generator_cpu_cores=generator, system_cpu_cores=system)
     if total is not None and whole is not None:
-        percentiles = total.percentiles_ms
         figures = Figures(
             sample_count=total.sample_count,
             rate_per_s=total.rate_per_s,
             average_ms=total.average_ms,
-            p50_ms=percentiles.get("50"),
-            p75_ms=percentiles.get("75"),
-            p90_ms=percentiles.get("90"),
-            p95_ms=percentiles.get("95"),
+            percentiles_ms={
+                text: total.percentiles_ms[text] for text in _PERCENTILES.values() if text in total.percentiles_ms
+            },
             slowest_label_ms=max(
                 (label.average_ms for label in result.labels if label.average_ms is not None), default=None
             ),
@@ -207,10 +224,10 @@ def _middle(runs: Sequence[Figures]) -> Figures:
                 values[name] = sum(known)
         elif known:
             values[name] = fmean(known) if name == "error_ratio" else median(known)
-    return Figures(**values)  # type: ignore[arg-type]  # sums of counts are whole
+    return Figures.from_values(values)
 
 
 def _known(runs: Iterable[Figures]) -> dict[str, list[float]]:
     """Return per figure the values that are known."""
     listed = list(runs)
-    return {name: [value for run in listed if (value := getattr(run, name)) is not None] for name in FIGURES}
+    return {name: [value for run in listed if (value := run.of(name)) is not None] for name in FIGURES}

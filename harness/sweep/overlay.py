@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.report.charts.gallery import Picture
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
@@ -14,22 +14,19 @@ from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Sweep
 from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
-from harness.sweep.render import HEADS, PRINTS, knows, set_up
+from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
 from harness.sweep.text import answer_text, findings, users_text, warnings_of
 
 # A table each.
-_OVERLAID = ("rate_per_s", "average_ms", "p75_ms", "p90_ms", "p95_ms", "error_ratio")
+_OVERLAID = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.OVERLAY), ERRORS))
 
 
 def several_sweeps_report(
     sweeps: Sequence[Sweep],
     analyses: Sequence[SweepAnalysis],
     comparisons: Sequence[SweepComparison],
-    pictures: Sequence[Picture],
-    notes: str,
-    folder: str,
+    page: Page,
     links: Sequence[str],
-    command: str,
 ) -> str:
     """Return the report of several sweeps; `links` are those to their own reports, empty where there is none."""
     named = [
@@ -39,7 +36,7 @@ def several_sweeps_report(
     both = list(zip(named, sweeps, analyses, strict=True))
     return filled(
         "sweeps.md.j2",
-        command=one_line(command),
+        command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],
         headline=cell(_headline(sweeps, analyses, comparisons)),
         answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in both],
@@ -67,13 +64,13 @@ def several_sweeps_report(
             }
             for found in comparisons
         ],
-        images=[image(picture, folder) for picture in pictures],
+        images=[image(picture, page.folder) for picture in page.pictures],
         findings=[
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis)]) for name, sweep, analysis in both
         ],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
-        notes=notes,
+        notes=page.notes,
         warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
     )
 
@@ -129,7 +126,7 @@ def _overlay_table(sweeps: Sequence[Sweep], figure: str) -> str:
     rows = [
         [
             str(users),
-            *(PRINTS[figure](getattr(by_users[users], figure)) if users in by_users else "" for by_users in levels),
+            *(PRINTS[figure](by_users[users].of(figure)) if users in by_users else "" for by_users in levels),
         ]
         for users in sorted(set().union(*levels))
     ]

@@ -7,19 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from harness.metrics.metric import THROUGHPUT, Table, metric_of, times_of
 from harness.sweep.levels import Level, Sweep
 
 # Of single runs a difference of averages below this is no difference that matters.
 SAME_RATIO = 0.05
-COMPARED = ("average_ms", "p50_ms", "p75_ms", "p90_ms", "p95_ms", "rate_per_s")
-WORDS = {
-    "average_ms": "average",
-    "p50_ms": "median",
-    "p75_ms": "75 % line",
-    "p90_ms": "90 % line",
-    "p95_ms": "95 % line",
-    "rate_per_s": "throughput",
-}
+COMPARED = (*times_of(Table.SWEEP), THROUGHPUT)
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
     """Return the differences at the levels that both have; of levels with an INVALID run none is known."""
     old, young = ({level.users: level for level in sweep.levels} for sweep in (base, new))
     common = sorted(old.keys() & young.keys())
-    figures = [_figure(name, [(old[users], young[users]) for users in common]) for name in COMPARED]
+    figures = [_figure(metric.key, [(old[users], young[users]) for users in common]) for metric in COMPARED]
     return SweepComparison(
         base=base.name,
         new=new.name,
@@ -108,7 +101,7 @@ def _figure(name: str, levels: Sequence[tuple[Level, Level]]) -> FigureCompariso
 
 
 def _delta(name: str, base: Level, new: Level) -> Delta:
-    old, young = (None if level.invalid else getattr(level.figures, name) for level in (base, new))
+    old, young = (None if level.invalid else level.figures.of(name) for level in (base, new))
     return Delta(base.users, old, young, (young - old) / old if old and young is not None else None)
 
 
@@ -116,9 +109,10 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     """Return what the levels say of a figure, in one sentence: the range over the levels, widened to whole percent."""
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None
+    metric = metric_of(figure.figure)
     levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
-    over = f"({WORDS[figure.figure]}, over {levels}; median {middle * 100:+.2f} %)"
-    more, less = ("higher", "lower") if figure.figure == "rate_per_s" else ("slower", "faster")
+    over = f"({metric.words}, over {levels}; median {middle * 100:+.2f} %)"
+    more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
     if max(abs(low), abs(high)) <= SAME_RATIO:
         return (
             f"{comparison.new} is within {_up(max(abs(low), abs(high)))} % of {comparison.base} at every level {over}."

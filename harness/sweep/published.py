@@ -16,10 +16,12 @@ from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.compare.markdown_tables import MarkdownTable, plain, tables_of
+from harness.metrics.metric import Table, metrics_of
 from harness.sweep.levels import FIGURES, Figures, LevelRun, Sweep, levels_of
 
 _USERS, _SWEEP = "users", "sweep"
 _DELTA = "delta"
+_PERCENTILES = [metric for metric in metrics_of(Table.SWEEP) if metric.percentile is not None]
 _CSV_COLUMNS = (_SWEEP, _USERS, "run_count", *FIGURES)
 _COUNTS = frozenset({"sample_count", "error_count"})
 # What a head says, in this order: "75th %tile" is no error %, "average throughput" no time.
@@ -35,10 +37,8 @@ _HEADS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("rate_per_s", r"throughput|req/s|r/s|requests?/s(ec)?|requests? per second|\bttp\b|rate"),
         ("error_ratio", r"errors? ?%|% errors?|error rate"),
         ("error_count", r"errors?|failed"),
-        ("p95_ms", r"\b95"),
-        ("p90_ms", r"\b90"),
-        ("p75_ms", r"\b75"),
-        ("p50_ms", r"median|\b50"),
+        # The greatest first: 99 is part of 99.9.
+        *((metric.key, "|".join((*metric.aliases, rf"\b{re.escape(metric.id)}"))) for metric in reversed(_PERCENTILES)),
         ("average_ms", r"average|\bavg\b|mean"),
         ("sample_count", r"samples?|requests?|count"),
     )
@@ -76,7 +76,7 @@ def parse_csv(text: str, name: str) -> list[Sweep]:
         values = {head: _csv_value(row[head], head, f"{name}:{number}") for head in FIGURES if row.get(head)}
         users = units.parse_whole_number(row[_USERS], f"{name}:{number}: users", 1, 10_000_000)
         sweep = row.get(_SWEEP) or name
-        found.setdefault(sweep, []).append((users, LevelRun(sweep, Figures(**values))))  # type: ignore[arg-type]
+        found.setdefault(sweep, []).append((users, LevelRun(sweep, Figures.from_values(values))))
     return [Sweep(sweep, levels_of(runs)) for sweep, runs in found.items()]
 
 
@@ -156,7 +156,7 @@ def _sweeps(table: MarkdownTable, columns: Mapping[int, _Column], name: str) -> 
         for sweep in dict.fromkeys(column.sweep for column in columns.values() if column.figure in FIGURES):
             values = _values(row, columns, sweep)
             title = sweep or name
-            by_sweep.setdefault(title, []).append((round(users), LevelRun(title, Figures(**values))))  # type: ignore[arg-type]
+            by_sweep.setdefault(title, []).append((round(users), LevelRun(title, Figures.from_values(values))))
     sweeps = [Sweep(title, levels_of(runs)) for title, runs in by_sweep.items()]
     return [*sweeps[:-1], *(Sweep(last.name, last.levels, remarks=tuple(remarks)) for last in sweeps[-1:])]
 
@@ -226,15 +226,9 @@ def _check(
 
 FIGURE_WORDS: Mapping[str, str] = {
     "sample_count": "samples",
-    "rate_per_s": "throughput",
-    "average_ms": "average",
-    "p50_ms": "median",
-    "p75_ms": "75 % line",
-    "p90_ms": "90 % line",
-    "p95_ms": "95 % line",
+    **{metric.key: metric.words for metric in metrics_of(Table.SWEEP)},
     "slowest_label_ms": "slowest label",
     "error_count": "errors",
-    "error_ratio": "share of errors",
     "generator_cpu_cores": "generator's CPU",
     "system_cpu_cores": "system's CPU",
 }

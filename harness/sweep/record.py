@@ -9,10 +9,12 @@ from typing import Any
 
 from harness.base.records import read
 from harness.plan.goal import Goal
+from harness.plan.plan import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 
 FORMAT_VERSION = 1
 _RUN_NAME = re.compile(r"run-\d+_\d+")
 _REPEAT_MAX = 10_000
+_MAXIMA = {"users": USERS_MAX, "loops": LOOPS_MAX, "requests": REQUESTS_MAX}
 RUNNING, FINISHED = "running", "finished"
 SWEEP, CAPACITY = "sweep", "capacity"
 
@@ -74,6 +76,14 @@ class SweepRecord:
         for run in (*self.runs, *self.broken_off, *([self.under_way] if self.under_way else [])):
             if not _RUN_NAME.fullmatch(run.run):
                 raise ValueError(f"{run.run!r} is no run's name")
+        counts = {
+            "users": (*self.users, self.first_users, self.most_users),
+            "loops": (self.loops,),
+            "requests": (self.requests,),
+        }
+        for name, values in counts.items():
+            if any(value is not None and not 1 <= value <= _MAXIMA[name] for value in values):
+                raise ValueError(f"{name} = {values}")
         if not 1 <= self.repeat <= _REPEAT_MAX:
             raise ValueError(f"repeat = {self.repeat}")
 
@@ -113,7 +123,7 @@ class SweepRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
-        return asdict(self)
+        return {**asdict(self), "goal": self.goal.to_json() if self.goal else None}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:

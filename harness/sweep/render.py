@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base import units
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
 from harness.plan.goal import Goal
-from harness.report.charts.cloudwatch import cloud_level_tables
 from harness.report.charts.gallery import Picture
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -17,6 +18,7 @@ from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
+from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.record import CAPACITY
@@ -37,38 +39,41 @@ def _cores(value: float | None) -> str:
 # Head, figure, print; a column that no level knows is left out.
 COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     ("samples", "sample_count", _count),
-    ("req/s", "rate_per_s", units.rate_text),
+    (THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
     ("successful req/s", "success_rate_per_s", units.rate_text),
-    ("average ms", "average_ms", units.average_text),
-    ("median ms", "p50_ms", units.ms_text),
-    ("75 % ms", "p75_ms", units.ms_text),
-    ("90 % ms", "p90_ms", units.ms_text),
-    ("95 % ms", "p95_ms", units.ms_text),
+    *((metric.title, metric.key, metric.text) for metric in times_of(Table.SWEEP)),
     ("slowest label ms", "slowest_label_ms", units.average_text),
     ("users ÷ req/s ms", "cycle_ms", units.average_text),
-    ("errors %", "error_ratio", units.percent_text),
+    (ERRORS.title, ERRORS.key, ERRORS.text),
     ("generator CPU %", "generator_cpu_cores", _cores),
     ("system CPU %", "system_cpu_cores", _cores),
 )
-_RANGED = ("rate_per_s", "average_ms", "p90_ms", "error_ratio")
+_RANGED = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.BRIEF), ERRORS))
 HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a report of sweeps has beside its figures: `folder` has the charts, `command` renders it again."""
+
+    pictures: Sequence[Picture]
+    notes: str
+    folder: str
+    command: str
 
 
 def sweep_report(
     sweep: Sweep,
     analysis: SweepAnalysis,
-    pictures: Sequence[Picture],
-    notes: str,
-    folder: str,
+    page: Page,
     links: Mapping[str, str],
-    command: str,
 ) -> str:
-    """Return the report of one sweep; `links` are those to the reports of its runs, `command` renders it again."""
+    """Return the report of one sweep; `links` are those to the reports of its runs."""
     record = sweep.record
     return filled(
         "sweep.md.j2",
-        command=one_line(command),
+        command=one_line(page.command),
         made_by=one_line(record.command) if record else "",
         title=cell(sweep.name),
         is_measured=bool(sweep.records),
@@ -81,7 +86,7 @@ def sweep_report(
         is_repeated=any(len(level.counted) > 1 for level in sweep.levels),
         range_table=_range_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
-        images=[image(picture, folder) for picture in pictures],
+        images=[image(picture, page.folder) for picture in page.pictures],
         process_table=process_table(sweep.levels),
         cloud_tables=cloud_level_tables(sweep.levels),
         growth=growth_section(sweep),
@@ -89,7 +94,7 @@ def sweep_report(
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
-        notes=notes,
+        notes=page.notes,
         warnings=[cell(text) for text in warnings_of(sweep, analysis)],
     )
 
@@ -146,7 +151,7 @@ def _order(sweep: Sweep) -> str:
 
 
 def knows(levels: Sequence[Level], figure: str) -> bool:
-    return any(getattr(level.figures, figure) is not None for level in levels)
+    return any(level.figures.of(figure) is not None for level in levels)
 
 
 def _has_errors(levels: Sequence[Level]) -> bool:
@@ -170,7 +175,7 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     heads += (["within the goal"] if has_goal else []) + (["runs"] if has_runs else [])
     rows = []
     for level in levels:
-        row = [str(level.users), *(show(getattr(level.figures, figure)) for _, figure, show in columns)]
+        row = [str(level.users), *(show(level.figures.of(figure)) for _, figure, show in columns)]
         if has_goal and goal:
             row.append(_within(level, goal))
         if has_runs:
@@ -217,6 +222,6 @@ def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]
         within = ""
         if run and analysis.goal:
             within = _within(levels_of([(step.users, run)])[0], analysis.goal)
-        shown = [PRINTS[figure](getattr(figures, figure)) for figure in _RANGED]
+        shown = [PRINTS[figure](figures.of(figure)) for figure in _RANGED]
         rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.run)])
     return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

@@ -1,4 +1,4 @@
-"""`aggregate.py sweep`: what sweeps over users say, alone, beside each other, and level by level."""
+"""`aggregate.py sweep`: write the report of one sweep, or of several side by side."""
 
 from __future__ import annotations
 
@@ -8,67 +8,60 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK
 from harness.base.toolchain import ROOT
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, option_metrics
+from harness.sweep.analysis import analyse
+from harness.sweep.export import sweeps_csv, sweeps_json
+from harness.sweep.pairs import compare_sweeps
+from harness.sweep.sources import find_sweeps, printed_sweeps, write_sweep_report, write_sweeps
+from harness.sweep.text import answer_text
 
 MARKDOWN, CSV, JSON = "markdown", "csv", "json"
 _EPILOG = """\
 examples:
   ./aggregate.py sweep killbill-stripe/sweep-07                      writes its report and charts again
-  ./aggregate.py sweep killbill-stripe/sweep-07 --p90 500 --errors 1%    how many users within another goal
-  ./aggregate.py sweep 'killbill-stripe/run-03_*'                    runs that no sweep made; their users are the levels
-  ./aggregate.py sweep lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report, a line for each; TITLE=NAME names one
-  ./aggregate.py sweep ours/sweep-02 published.csv                   beside figures of others; of two, the differences
+  ./aggregate.py sweep killbill-stripe/sweep-07 --p90 500 --errors 1%    how many users meet another goal
+  ./aggregate.py sweep 'killbill-stripe/run-03_*'                    separate runs; each number of users is a level
+  ./aggregate.py sweep lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report; TITLE=NAME names a line
+  ./aggregate.py sweep ours/sweep-02 published.csv                   next to published figures, with the differences
   ./aggregate.py sweep report.md#2                                   the second table of levels in a Markdown file
   ./aggregate.py sweep killbill-stripe/sweep-07 --format csv > levels.csv
 
-A CSV of levels has a head line with users and any of rate_per_s, average_ms, p50_ms, p75_ms, p90_ms, p95_ms,
-error_ratio, sample_count; lines that begin with # are comments. In a Markdown table, differences in percent beside
-their figures are worked out again; those that do not come out are told.
+A CSV of levels starts with a header: users, and any of rate_per_s, average_ms, p50_ms, p75_ms, p90_ms, p95_ms,
+error_ratio, sample_count. Lines that start with # are comments. Percentages in a Markdown table are checked against its
+numbers; the report lists those that are wrong.
 
-The report of one sweep is written beside it, any other to reports/sweeps/. With --format it goes to standard output.
+The report of one sweep is written next to it, any other to reports/sweeps/. With --format it is printed instead.
 
-exit codes: 0 fine, a goal that no level keeps included; 2 wrong use; 3 no level could be read.
+exit codes: 0 success, also when no level meets the goal; 2 wrong use; 3 no level could be read.
 """
 
 
-def add_sweep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `sweep` and its options."""
-    sweep = verbs.add_parser(
-        "sweep",
-        help="what sweeps over users say: levels, plateau, cliff, and how many users the goal allows",
-        description="Write the report of one sweep, or of several beside each other.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    sweep.add_argument(
-        "sweep", nargs="+", metavar="SWEEP", help="a sweep, a pattern of runs, a CSV or Markdown table of levels"
-    )
-    sweep.add_argument(
-        "--compare", action="store_true", help="the others with the first level by level; two always are"
-    )
-    sweep.add_argument("--p90", metavar="MS", help="goal for the 90 %% line, in place of the sweep's own")
-    sweep.add_argument("--average", metavar="MS", help="goal for the average")
-    sweep.add_argument("--errors", metavar="PERCENT", help="goal for errors, such as 1%%")
-    sweep.add_argument("--format", choices=(MARKDOWN, CSV, JSON), help="print it, instead of writing a report")
-    sweep.add_argument("--output", type=Path, metavar="FILE.md", help="where the report goes; charts beside it")
-    sweep.add_argument("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `sweep`."""
+    parser.description = "Write the report of one sweep, or of several sweeps side by side."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    sweeps = "a sweep, a pattern of runs, a CSV or Markdown table of levels"
+    option("sweep", nargs="+", metavar="SWEEP", help=sweeps)
+    compared = "compare the first sweep with each of the others, level by level; two are always compared"
+    option("--compare", action="store_true", help=compared)
+    for metric in option_metrics():
+        value = "PERCENT" if metric.is_share else "MS"
+        unit = "such as 1%%" if metric.is_share else "in ms"
+        text = f"goal for {metric.name}, {unit}, instead of the sweep's own goal"
+        option(f"--{metric.name}", metavar=value, help=text)
+    option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
+    option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
+    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
 
 
-def report_sweeps(options: argparse.Namespace) -> int:
-    """Write or print what the options ask for; return the exit code."""
-    # Here, because only this verb needs charts, templates and the fit, which take their time to load.
-    from harness.sweep.analysis import analyse
-    from harness.sweep.export import sweeps_csv, sweeps_json
-    from harness.sweep.pairs import compare_sweeps
-    from harness.sweep.sources import find_sweeps, printed_sweeps, write_sweep_report, write_sweeps
-    from harness.sweep.text import answer_text
-
+def run(options: argparse.Namespace) -> int:
+    """Write or print the report and return the exit code."""
     found = find_sweeps(options.sweep, options.reports)
     asked = _goal(options)
     sweeps = [one.sweep for one in found]
@@ -100,28 +93,28 @@ def report_sweeps(options: argparse.Namespace) -> int:
 
 
 def _goal(options: argparse.Namespace) -> Goal:
-    """Return the goal that was asked for; None in what was not."""
-
-    def time_ms(name: str) -> int | None:
-        text = getattr(options, name)
-        return None if text is None else units.parse_whole_number(text, f"--{name}", 1, 10_000_000)
-
-    errors = None if options.errors is None else units.parse_percent_ratio(options.errors, "--errors")
-    return Goal(p90_ms=time_ms("p90"), error_ratio=errors, average_ms=time_ms("average"))
+    """Return the goal in the options."""
+    limits: dict[str, float] = {}
+    for metric in option_metrics():
+        text = getattr(options, metric.name)
+        if text is not None and metric.is_share:
+            limits[metric.key] = units.parse_percent_ratio(text, f"--{metric.name}")
+        elif text is not None:
+            limits[metric.key] = units.parse_whole_number(text, f"--{metric.name}", 1, 10_000_000)
+    return Goal(**limits)
 
 
 def _joined(own: Goal | None, asked: Goal) -> Goal | None:
-    """Return the sweep's own goal with the parts that were asked for in their places; None without any."""
-    parts = {name: value for name, value in asdict(asked).items() if value is not None}
-    goal = replace(own or Goal(None, None), **parts)
-    return None if goal == Goal(None, None) else goal
+    """Return the sweep's own goal, changed by the parts of another; None without any goal."""
+    goal = (own or Goal()).with_limits(**asked.limits)
+    return None if goal == Goal() else goal
 
 
 def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
-    """Return the command that makes the same again; of paths none is absolute."""
+    """Return the command that makes the same report again, without absolute paths."""
     words = ["./aggregate.py", "sweep", *names]
     words += ["--compare"] if options.compare else []
-    for name in ("p90", "average", "errors"):
+    for name in (metric.name for metric in option_metrics()):
         value = getattr(options, name)
         words += [f"--{name}", value] if value else []
     words += ["--output", _relative(str(options.output))] if options.output else []

@@ -25,7 +25,7 @@ from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import FORMAT_VERSION, SWEEP, SweepRecord
-from harness.sweep.render import sweep_report
+from harness.sweep.render import Page, sweep_report
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
 _SUFFIXES = (".json", ".md")
@@ -179,7 +179,7 @@ def write_sweep_report(
     name = found.report.stem
     write_page(
         found.report,
-        lambda notes: sweep_report(found.sweep, analysis, pictures, notes, name, links, again),
+        lambda notes: sweep_report(found.sweep, analysis, Page(pictures, notes, name, again), links),
         found.sweep.record.note,
     )
     write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
@@ -196,7 +196,12 @@ def write_sweeps(
     """Write the report of one sweep or of several to `output`, the charts into the folder of its name."""
     output.parent.mkdir(parents=True, exist_ok=True)
     pictures = _pictures(sweeps, analyses)
-    write_page(output, lambda notes: _report(sweeps, analyses, comparisons, pictures, notes, output, command))
+    write_page(
+        output,
+        lambda notes: _report(
+            sweeps, analyses, comparisons, Page(pictures, notes, output.stem, command), output.parent
+        ),
+    )
     write_pictures(output.with_suffix(""), pictures, FILE_NAME)
 
 
@@ -208,7 +213,7 @@ def printed_sweeps(
 ) -> str:
     """Return the report of one sweep or of several without charts, links as from the current folder."""
     notes = _notes(sweeps[0].report, "") if len(sweeps) == 1 and sweeps[0].report else ""
-    return _report(sweeps, analyses, comparisons, (), notes, Path("printed.md"), command)
+    return _report(sweeps, analyses, comparisons, Page((), notes, "printed", command), Path())
 
 
 def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
@@ -221,17 +226,14 @@ def _report(
     sweeps: Sequence[FoundSweep],
     analyses: Sequence[SweepAnalysis],
     comparisons: Sequence[SweepComparison],
-    pictures: Sequence[Picture],
-    notes: str,
-    output: Path,
-    command: str,
+    page: Page,
+    folder: Path,
 ) -> str:
     if len(sweeps) == 1:
-        links = _links(sweeps[0], output.parent)
-        return sweep_report(sweeps[0].sweep, analyses[0], pictures, notes, output.stem, links, command)
-    reports = [_link(found.report, output.parent) if found.report else "" for found in sweeps]
+        return sweep_report(sweeps[0].sweep, analyses[0], page, _links(sweeps[0], folder))
+    reports = [_link(found.report, folder) if found.report else "" for found in sweeps]
     bare = [found.sweep for found in sweeps]
-    return several_sweeps_report(bare, analyses, comparisons, pictures, notes, output.stem, reports, command)
+    return several_sweeps_report(bare, analyses, comparisons, page, reports)
 
 
 def _notes(report: Path, default: str) -> str:

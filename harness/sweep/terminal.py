@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
 from harness.compare.result import RunResult
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
 from harness.plan.goal import Goal
 from harness.report.tables import table
 from harness.sweep.search import Capacity, Probe
 
-_STEP_COLUMNS = ("run", "users", "samples", "req/s", "average ms", "90 % ms", "errors %", "within the goal")
+_FIGURES = (THROUGHPUT, *times_of(Table.BRIEF), ERRORS)
+_STEP_COLUMNS = ("run", "users", "samples", *(metric.title for metric in _FIGURES), "within the goal")
 
 
 def run_line(result: RunResult) -> str:
@@ -20,10 +22,10 @@ def run_line(result: RunResult) -> str:
     parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
     if total:
         parts += [
-            f"{units.rate_text(total.rate_per_s)} req/s",
-            f"average {units.average_text(total.average_ms)} ms",
-            f"90 % {units.ms_text(total.percentiles_ms.get('90'))} ms",
-            f"errors {units.percent_text(total.error_ratio)} %",
+            f"{metric.short_title} {metric.text(metric.of(total))} {metric.unit}"
+            if metric.short_title != metric.unit
+            else f"{metric.text(metric.of(total))} {metric.unit}"
+            for metric in _FIGURES
         ]
     if verdict and verdict.goals_missed:
         parts.append("goal missed")
@@ -36,15 +38,9 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
     for probe, result in zip(probes, results, strict=True):
         total = result.total
         figures = (
-            [
-                str(total.sample_count),
-                units.rate_text(total.rate_per_s),
-                units.average_text(total.average_ms),
-                units.ms_text(total.percentiles_ms.get("90")),
-                units.percent_text(total.error_ratio),
-            ]
+            [str(total.sample_count), *(metric.text(metric.of(total)) for metric in _FIGURES)]
             if total
-            else [""] * 5
+            else [""] * (1 + len(_FIGURES))
         )
         within = "cannot tell" if probe.users in unsure else "yes" if probe.within else "no"
         rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, within])
@@ -53,11 +49,9 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
 
 def goal_text(goal: Goal) -> str:
     """Return a goal in words: average up to 500 ms, 90 % line up to 10000 ms, errors up to 1.00 %."""
-    parts = []
-    if goal.average_ms is not None:
-        parts.append(f"average up to {units.ms_text(goal.average_ms)} ms")
-    if goal.p90_ms is not None:
-        parts.append(f"90 % line up to {units.ms_text(goal.p90_ms)} ms")
+    parts = [
+        f"{metric.words} up to {units.ms_text(limit)} ms" for metric, limit in goal.of_metrics.items() if metric.is_time
+    ]
     if goal.each_average_ms is not None:
         parts.append(f"each label's average up to {units.ms_text(goal.each_average_ms)} ms")
     if goal.error_ratio is not None:

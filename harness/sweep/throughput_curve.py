@@ -16,8 +16,8 @@ from statistics import fmean, median
 from scipy.special import stdtr, stdtrit
 
 from harness.base.units import MS_PER_S
-from harness.compare.batch_means import estimate
-from harness.compare.comparison import THROUGHPUT
+from harness.metrics.batch_means import estimate
+from harness.metrics.metric import THROUGHPUT
 from harness.metrics.shift import CONFIDENCE
 from harness.sweep.levels import Level
 from harness.sweep.monotone import never_falling

@@ -15,14 +15,14 @@ from scipy.special import stdtrit
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.metrics.metric import THROUGHPUT, Table, times_of
 from harness.plan.thresholds import Thresholds
-from harness.sweep.pairs import WORDS, FigureComparison, LevelVerdict, SweepComparison
+from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison
 
 # Fewer pairs have no spread to speak of.
 _PAIRS_LEAST = 3
-_RATE = "rate_per_s"
-# The figures that are judged over all levels, and the names of their thresholds.
-_JUDGED = {"average_ms": "average", "p90_ms": "p90", _RATE: "throughput"}
+# The metrics that are judged over all levels.
+_JUDGED = {metric.key: metric for metric in (*times_of(Table.BRIEF), THROUGHPUT)}
 
 
 def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
@@ -69,17 +69,17 @@ def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) 
 
 def _worst_end(name: str, ends: tuple[float, float]) -> float:
     """Return the end of the interval that speaks least for a change to the worse, positive where it does."""
-    return -ends[1] if name == _RATE else ends[0]
+    return -ends[1] if _JUDGED[name].more_is_better else ends[0]
 
 
 def _bad_end(name: str, ends: tuple[float, float]) -> float:
     """Return the end of the interval that speaks most for a change to the worse."""
-    return -ends[0] if name == _RATE else ends[1]
+    return -ends[0] if _JUDGED[name].more_is_better else ends[1]
 
 
 def _text(name: str, ends: tuple[float, float]) -> str:
     low, high = (f"{end * 100:+.1f}" for end in ends)
-    return f"{WORDS[name]} {low} to {high} % over all levels"
+    return f"{_JUDGED[name].words} {low} to {high} % over all levels"
 
 
 def _users(levels: Sequence[int]) -> str:

@@ -1,10 +1,9 @@
-"""`scripts/system`: keeps a plan's system up until Ctrl-C, for work on a plan or several runs against one start."""
+"""`scripts/system`: start a plan's system and keep it running until Ctrl-C."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base import toolchain
@@ -12,7 +11,7 @@ from harness.base.errors import EXIT_OK, StartError
 from harness.base.interrupts import Interrupts
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
-from harness.run.arguments import configured_system
+from harness.run.request import configured_system
 from harness.system.supervisor import Supervisor
 
 _PERIOD_S = 0.5
@@ -20,28 +19,25 @@ _EPILOG = """\
 example:
   scripts/system --plan killbill-stripe --port 8080
   make run PLAN=killbill-stripe TARGET=http://127.0.0.1:8080       (in another terminal)
+
+exit codes: 0 ended by Ctrl-C; 2 wrong use; 3 the system did not start, or died.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/system",
-        description="Start a plan's system, say where it listens, and keep it up until Ctrl-C.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    result.add_argument("--plan", default="killbill-stripe", help="the plan whose system to start (killbill-stripe)")
-    result.add_argument("--env", default="local", help="profile env/<ENV>.toml (local)")
-    result.add_argument("--port", help="port of the system (a free one)")
-    result.add_argument("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="where its logs go")
-    result.add_argument("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/, systems/ (this one)")
-    return result
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/system`."""
+    parser.description = "Start a plan's system, print its address, and keep it running until Ctrl-C."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("--plan", default="killbill-stripe", help="plan whose system to start (killbill-stripe)")
+    option("--env", default="local", help="profile env/<ENV>.toml (local)")
+    option("--port", help="port of the system (a free one)")
+    option("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="folder of its logs (build/system-logs)")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Keep the system up until a signal; return 0. StartError when it does not come up or one of its processes dies."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Keep the system running until a signal and return 0; StartError when it does not start, or a process dies."""
     plan = load_plan(options.home / "plans", options.plan)
     profile = load_profile(options.home / "env", options.env)
     manifest, settings = configured_system(options.home, plan, profile)

@@ -1,7 +1,7 @@
-"""Exceptions in the logs of a Java system, counted by their class and their innermost cause.
+"""Counts exceptions in the logs of a Java system, by class and innermost cause.
 
-An exception is a head line (class, then its message) with stack frames after it. Told apart by their shape alone, so
-that logback, Log4j, java.util.logging and Tomcat's catalina.log, which indents the whole trace, read the same.
+An exception is a head line (class, then its message) followed by stack frames. It is recognised by this form only, so
+logback, Log4j, java.util.logging and Tomcat's catalina.log, which indents the whole trace, are read alike.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from dataclasses import dataclass
 
 KINDS_KEPT = 20
 _EXAMPLE_CHARACTERS = 200
-# Lines that a message may run over before its stack frames; what comes later belongs to something else.
+# The most lines of a message before its stack frames; a later frame belongs to something else.
 _MESSAGE_LINES = 100
 
-# Packages begin in lower case and classes in upper case: so java.lang.Thread.State of a thread dump is none.
+# Packages begin in lower case and classes in upper case, so java.lang.Thread.State in a thread dump is not a class.
 _CLASS = r"(?:[a-z_]\w*\.)+[A-Z_][\w$]*"
 _HEAD = re.compile(rf'(\s*)(?:Exception in thread "[^"]*" )?({_CLASS})(?:: ?(.*)|\s*)$')
-# A layout may put the exception behind the log's own message, on one line.
+# A log format may put the exception after the log's own message, on one line.
 _HEAD_BEHIND_TEXT = re.compile(rf"[\s:(\[]({_CLASS}(?:Exception|Error))(?:: ?(.*)|\s*)$")
 _FRAME = re.compile(r"\s*at [^\s(]+\([^)]*\)")
 _LEFT_OUT_FRAMES = re.compile(r"\s*\.\.\. \d+ ")
 _NESTED = re.compile(rf"(\s*)(Caused by|Suppressed|Wrapped by): (?:({_CLASS})(?=:|\s*$))?")
-# What a log's own line begins with: a date, a time or a level.
+# The beginning of a log line: a date, a time or a level.
 _RECORD = re.compile(
     r"\[?(?:\d{4}[-/.]\d\d|\d\d?[-/. ](?:\d\d|[A-Z][a-z]{2})[-/. ]\d{2,4}|\d\d:\d\d:\d\d|[A-Z][a-z]{2} \d\d?, \d{4}"
     r"|(?:TRACE|FINE|FINER|FINEST|CONFIG|DEBUG|INFO|WARN|WARNING|ERROR|SEVERE|FATAL)\b)"
 )
-# RMI and JavaMail write their cause into their message, as a line that looks like a head of its own.
+# RMI and JavaMail put their cause into their message, on a line that looks like the head of an exception.
 _IN_MESSAGE = "nested exception is:"
 
 
 @dataclass(frozen=True)
 class ExceptionCount:
-    """Exceptions of one log with one class and one innermost cause ("" without): how many, and the first of them.
+    """The exceptions of one log with the same class and innermost cause ("" for none), and the first of them.
 
-    `first_line` is the number of its line in the log, from 1; `example` the first line of its message, cut.
+    `first_line` is its line number in the log, from 1; `example` is the first line of its message, shortened.
     """
 
     log: str
@@ -49,7 +49,7 @@ class ExceptionCount:
 
 @dataclass
 class _Trace:
-    """An exception under way: `has_frames` says that it is one, `is_open` that its last message may go on."""
+    """A trace that is being read: `has_frames` marks an exception, `is_open` a last message that may continue."""
 
     line_number: int
     indent: str
@@ -61,12 +61,12 @@ class _Trace:
 
     @property
     def is_exception(self) -> bool:
-        """Whether it is one: by its frames or, as the JVM omits those of one thrown often, by its name alone."""
+        """Return whether it is an exception: by its frames or, since the JVM omits frequent ones, by its name alone."""
         return self.has_frames or self.class_name.endswith(("Exception", "Error"))
 
 
 def count_exceptions(lines: Iterable[str], log: str) -> tuple[ExceptionCount, ...]:
-    """Return every kind of exception in the lines of one log, the most frequent first; one trace counts once."""
+    """Return every kind of exception in one log, the most frequent first; a trace counts once."""
     counter = _Counter(log)
     for line in lines:
         counter.add(line.rstrip())
@@ -74,7 +74,7 @@ def count_exceptions(lines: Iterable[str], log: str) -> tuple[ExceptionCount, ..
 
 
 def most_frequent(counts: Iterable[ExceptionCount]) -> tuple[tuple[ExceptionCount, ...], int]:
-    """Return the most frequent kinds of all logs, at most KINDS_KEPT, and how many kinds were left out."""
+    """Return the most frequent kinds of all logs, at most KINDS_KEPT, and the number of kinds left out."""
     ordered = sorted(counts, key=_order)
     return tuple(ordered[:KINDS_KEPT]), max(0, len(ordered) - KINDS_KEPT)
 
@@ -84,7 +84,7 @@ def _order(kind: ExceptionCount) -> tuple[int, str, int]:
 
 
 class _Counter:
-    """Reads a log line by line and holds the one trace under way."""
+    """Reads a log line by line; stores only the current trace."""
 
     def __init__(self, log: str) -> None:
         self._log = log
@@ -119,7 +119,7 @@ class _Counter:
         if self._trace is None:
             behind = _HEAD_BEHIND_TEXT.search(self._before)
             if behind is None or _NESTED.match(self._before):
-                return  # of a thread dump, or of a trace whose head is not in this log
+                return  # part of a thread dump, or of a trace that began before this log
             self._trace = _Trace(self._number - 1, "", behind[1], behind[2] or "")
         self._trace.has_frames, self._trace.is_open = True, False
 
@@ -127,11 +127,11 @@ class _Counter:
         if self._trace is None:
             return
         indent, kind, class_name = nested.groups()
-        # Deeper ones are causes of what was suppressed, not of the exception itself.
+        # Deeper ones are causes of a suppressed exception, not of this one.
         if class_name and indent == self._trace.indent:
             if kind == "Caused by":
                 self._trace.cause = class_name
-            elif kind == "Wrapped by":  # logback's %rEx begins with the innermost
+            elif kind == "Wrapped by":  # logback's %rEx starts with the innermost
                 self._trace.cause = self._trace.cause or self._trace.class_name
                 self._trace.class_name = class_name
         self._trace.has_frames = self._trace.is_open = True
@@ -148,7 +148,7 @@ class _Counter:
             self._message_lines = 0
 
     def _goes_on(self, line: str, *, is_head: bool) -> bool:
-        """Return whether the line belongs to the message of the trace under way."""
+        """Return whether the line belongs to the message of the current trace."""
         if is_head:
             return self._before.endswith(_IN_MESSAGE)
         return self._message_lines < _MESSAGE_LINES and not _RECORD.match(line)

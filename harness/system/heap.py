@@ -1,7 +1,7 @@
-"""The heap of a JVM, seen before and after each garbage collection: what `jfr print` says, what heap.csv holds.
+"""The heap of a JVM before and after each garbage collection, read from `jfr print` or heap.csv.
 
-A JVM reports its heap at collections only. Between two of them `used` grows about evenly, so that a straight line from
-one point to the next is the figure's own course, and the mean is that of these lines over time.
+A JVM reports its heap only at collections. Between two of them, `used` grows about evenly, so straight lines between
+the points describe it well, and the mean is the mean of these lines over time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from harness.base.units import MS_PER_S
 
-# What is printed of a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z, Shenandoah).
+# The event that is printed from a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z,
+# Shenandoah).
 EVENT = "jdk.GCHeapSummary"
 COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes")
 SERIES_POINTS_KEPT = 600
@@ -26,7 +27,7 @@ _NEEDED = frozenset({"startTime", "heapUsed", "committedSize", "reservedSize"})
 
 @dataclass(frozen=True)
 class HeapPoint:
-    """The heap of one JVM at one instant (epoch ms): in use, backed by memory, and the most it may become."""
+    """The heap of one JVM at one instant (epoch ms): bytes in use, committed and reserved."""
 
     time_ms: int
     used_bytes: int
@@ -39,7 +40,7 @@ Heaps = Mapping[str, tuple[HeapPoint, ...]]
 
 @dataclass(frozen=True)
 class HeapUse:
-    """The heap of one process over a stretch of time; without a garbage collection in it the figures are None."""
+    """The heap of one process during an interval; the sizes are None without a garbage collection in it."""
 
     process: str
     point_count: int
@@ -56,7 +57,7 @@ class HeapUse:
 
 @dataclass(frozen=True)
 class HeapSeries:
-    """The heap of one process to be drawn: used, committed and reserved bytes at seconds after the start of the run."""
+    """The heap of one process for a chart: used, committed and reserved bytes by seconds after the start of the run."""
 
     process: str
     seconds: tuple[float, ...]
@@ -66,9 +67,10 @@ class HeapSeries:
 
 
 def printed_points(lines: Iterable[str]) -> Iterator[HeapPoint]:
-    """Yield the points in what `jfr print --json --events jdk.GCHeapSummary` printed, in its order.
+    """Yield the points in the output of `jfr print --json --events jdk.GCHeapSummary`, in its order.
 
-    Line by line: a recording of hours is not held in memory, and of an output that breaks off the whole events count.
+    The output is read line by line: a recording of hours needs little memory, and truncated output gives its complete
+    events.
     """
     event: dict[str, str] = {}
     for line in lines:
@@ -100,26 +102,26 @@ def _point(event: Mapping[str, str]) -> HeapPoint | None:
 
 
 def read_heaps(lines: Iterable[str]) -> Heaps:
-    """Return the points per process in the lines of a heap.csv, by time; torn rows are passed over."""
+    """Return the points per process from the lines of a heap.csv, by time; incomplete rows are skipped."""
     found: dict[str, list[HeapPoint]] = {}
     for row in csv.DictReader(lines):
         try:
             sizes = int(row["used_bytes"]), int(row["committed_bytes"]), int(row["reserved_bytes"])
             found.setdefault(row["process"], []).append(HeapPoint(int(row["time_ms"]), *sizes))
         except (TypeError, ValueError, KeyError):
-            continue  # a disk that was full leaves half a row at the end
+            continue  # a full disk leaves an incomplete last row
     return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in found.items()}
 
 
 def heap_uses(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapUse, ...]:
-    """Return the use of the heap per process between two instants (epoch ms), in order of appearance."""
+    """Return the heap use of each process between two instants (epoch ms), in order of appearance."""
     return tuple(_use(process, _within(points, first_ms, last_ms)) for process, points in heaps.items())
 
 
 def heap_series(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapSeries, ...]:
-    """Return the points per process between two instants, in seconds after the first; peaks survive the thinning.
+    """Return the points per process between two instants, in seconds after the first; thinning keeps peaks.
 
-    A process without a point in between has no series.
+    A process without points in the interval has no series.
     """
     series = []
     for process, points in heaps.items():
@@ -142,7 +144,7 @@ def _within(points: Sequence[HeapPoint], first_ms: int, last_ms: int) -> list[He
 
 
 def _thinned(points: list[HeapPoint], first_ms: int, last_ms: int) -> list[HeapPoint]:
-    """Return at most SERIES_POINTS_KEPT points: of each slice of time the lowest, the highest, the most committed."""
+    """Return at most SERIES_POINTS_KEPT points: per slice of time the lowest, the highest and the most committed."""
     if len(points) <= SERIES_POINTS_KEPT:
         return points
     slice_count = SERIES_POINTS_KEPT // 3

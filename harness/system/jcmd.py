@@ -1,4 +1,4 @@
-"""Has the JVMs of a system that stays up write what they recorded so far, with the JDK's own `jcmd`."""
+"""Makes the JVMs of a running system write their JFR recordings, with the JDK's `jcmd`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
 
-# A second for one of hours; a JVM that is stopped or swapped out does not answer at all.
+# A recording of hours takes a second; a JVM that is stopped or swapped out never answers.
 _DEADLINE_S = 20.0
 
 
 def dump_recordings(
     pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Have each process write its recording to the path given; return (process, why its heap is not known).
+    """Make each process write its recording to the given path; return (process, why its heap is not known).
 
-    As with reading them, whatever goes wrong is said and never raised. `environment` goes to `jcmd`.
+    Problems are returned, never raised, as when recordings are read. `environment` is for `jcmd`.
     """
     java_bin = java_context().get("java_bin")
     jcmd = Path(java_bin) / "jcmd" if java_bin else None
@@ -32,7 +32,7 @@ def dump_recordings(
 
 
 def _dump(jcmd: Path, pid: int, path: Path, environment: Mapping[str, str]) -> str:
-    """Return what is wrong, "" when the recording is there."""
+    """Return what went wrong, "" when the recording was written."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:
         launch = child.Launch(
@@ -51,5 +51,5 @@ def _dump(jcmd: Path, pid: int, path: Path, environment: Mapping[str, str]) -> s
         printed.unlink(missing_ok=True)
     if code is None:
         return f"jcmd had not written {path.name} after {_DEADLINE_S:g} s"
-    # jcmd ends with 0 also when the JVM says that it cannot.
+    # jcmd exits with 0 even when the JVM refuses.
     return "" if path.is_file() else f"the JVM did not write {path.name} (jcmd ended with code {code})"

@@ -1,4 +1,4 @@
-"""Reads the JFR recordings that the JVMs of a system left, with the JDK's own `jfr`, into a small heap.csv."""
+"""Reads the JFR recordings of a system's JVMs with the JDK's `jfr` and writes a small heap.csv."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.base.java import java_context
 from harness.system.heap import COLUMNS, EVENT, HeapPoint, printed_points
 
-# Half a second for a recording of a minute, and of the heap alone some seconds for one of a day.
+# A recording of a minute takes half a second; one of a day with heap events only, some seconds.
 _DEADLINE_S = 60.0
 _COMPLAINT = re.compile(r"^jfr print: (.+)$", re.MULTILINE)
 _COMPLAINT_BYTES = 64_000
@@ -24,7 +24,7 @@ def write_heap(
 ) -> tuple[tuple[str, str], ...]:
     """Write heap.csv from the recordings by process; return (process, what is not known of its heap, and why).
 
-    The heap is no reason to lose a run: whatever goes wrong is said and never raised. `environment` goes to `jfr`.
+    A missing heap must not invalidate a run: problems are returned, never raised. `environment` is for `jfr`.
     """
     trouble: dict[str, str] = {}
     points: dict[str, list[HeapPoint]] = {}
@@ -53,7 +53,7 @@ def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
 def _read(
     recording: Path, environment: Mapping[str, str], deadline_s: float, printed: Path
 ) -> tuple[list[HeapPoint], str]:
-    """Return the points of a recording, and what is wrong with it ("" when nothing is); `printed` is for a while."""
+    """Return the points of a recording, and what is wrong with it ("" for nothing); `printed` is a temporary file."""
     try:
         if recording.stat().st_size == 0:
             return [], f"{recording.name} is empty, as of a JVM that was killed before it could write it"
@@ -96,7 +96,7 @@ def _printed(
 
 
 def _complaint(printed: Path, recording: Path) -> str:
-    """Return what jfr said last, without the folder of the recording: a report names no folders of a machine."""
+    """Return jfr's last message without the recording's folder: a report names no folders of a machine."""
     with printed.open("rb") as file:
         file.seek(max(0, printed.stat().st_size - _COMPLAINT_BYTES))
         text = file.read().decode(errors="replace")

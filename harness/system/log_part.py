@@ -1,4 +1,4 @@
-"""What was logged during one run by a system that stays up for several."""
+"""Copies the part of a system's logs that belongs to one run, when the system stays up for several runs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def log_ends(folder: Path) -> Mapping[str, int]:
-    """Return the size in bytes of every log in `folder`, by its name: where the next stretch begins."""
+    """Return the size in bytes of every log in `folder` by name: the next run's part begins there."""
     return {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()}
 
 
-def copy_stretch(folder: Path, ends: Mapping[str, int], target: Path, leave_out: Iterable[Path] = ()) -> None:
-    """Copy to `target` what the logs in `folder` hold behind `ends`; one that shrank was begun anew and counts whole.
+def copy_new_lines(folder: Path, ends: Mapping[str, int], target: Path, leave_out: Iterable[Path] = ()) -> None:
+    """Copy what was added to the logs in `folder` since `ends` to `target`; a log that shrank is copied whole.
 
-    A log without a new line leaves an empty file: that it is there says that nothing was logged. `leave_out` are files
-    that are no logs.
+    A log without new lines becomes an empty file, which shows that nothing was logged. `leave_out` are files that are
+    not logs.
     """
     target.mkdir(parents=True, exist_ok=True)
     for name, size in log_ends(folder).items():

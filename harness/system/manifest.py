@@ -41,24 +41,24 @@ _FACT_KEYS = {"value": str, "command": list, "when": str}
 
 
 def system_names(systems_dir: Path) -> tuple[str, ...]:
-    """Return the names of the systems in `systems_dir`, sorted: the folders that hold a manifest."""
+    """Return the sorted names of the systems in `systems_dir`: the folders with a manifest."""
     return tuple(sorted(path.parent.name for path in systems_dir.glob(f"*/{MANIFEST_NAME}")))
 
 
 def load_manifest(folder: Path) -> Manifest:
-    """Return the manifest of the system in `folder`; UsageError when there is none or it is not valid."""
+    """Return the manifest of the system in `folder`. UsageError when it is missing or invalid."""
     path = folder / MANIFEST_NAME
     where = f"{folder.parent.name}/{folder.name}/{MANIFEST_NAME}"
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         todo = there_is(folder.name, system_names(folder.parent))
-        raise UsageError(f"there is no system {folder.name!r} in {folder.parent.name}/", todo) from None
+        raise UsageError(f"{folder.parent.name}/ has no system {folder.name!r}", todo) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{where}: {error}", "correct the manifest") from None
     if document.get("format_version") != FORMAT_VERSION:
         found = document.get("format_version")
-        raise UsageError(f"{where}: format_version is {found!r}", f"this version reads {FORMAT_VERSION}")
+        raise UsageError(f"{where}: format_version is {found!r}", f"this version of the harness reads {FORMAT_VERSION}")
     check_keys(document, _TOP_KEYS, where)
     return _manifest(document, folder.resolve(), where)
 
@@ -66,20 +66,20 @@ def load_manifest(folder: Path) -> Manifest:
 def load_configured(
     systems_dir: Path, name: str, settings_by_system: Mapping[str, Table], where: str, of_plan: Table
 ) -> tuple[Manifest, Settings]:
-    """Return the manifest of a system and its settings: the plan's `of_plan`, and those of the profile `where`.
+    """Return a system's manifest and its settings: the plan's `of_plan`, and those of the profile `where`.
 
-    UsageError when a system or setting is unknown, as a misspelt one would leave the default sizes in force, and when
-    the profile contradicts the plan, whose name would promise something else then.
+    UsageError for an unknown system or setting, because a misspelt one would have no effect, and when the profile
+    contradicts the plan, because the plan's name would then be misleading.
     """
     names = system_names(systems_dir)
     for given in settings_by_system:
         if given not in names:
-            raise UsageError(f"{where}: there is no system {given}", there_is(given, names))
+            raise UsageError(f"{where}: unknown system {given}", there_is(given, names))
     manifest, of_profile = load_manifest(systems_dir / name), settings_by_system.get(name, {})
     for key, value in of_plan.items():
         if of_profile.get(key, value) != value:
             raise UsageError(
-                f"{where} [system.{name}]: {key} = {of_profile[key]!r}, and the plan has {value!r}",
+                f"{where} [system.{name}]: {key} = {of_profile[key]!r}, but the plan sets {value!r}",
                 "remove it from the profile, or choose another plan",
             )
     return manifest, manifest.resolve_settings({**of_profile, **of_plan})
@@ -95,11 +95,13 @@ def _manifest(document: Table, folder: Path, where: str) -> Manifest:
     processes = tuple(_process(table, where) for table in _tables(document, "process", where))
     names = [process.name for process in processes]
     if not names or len(set(names)) < len(names):
-        raise UsageError(f"{where}: needs one or more [[process]] with different names", f"found: {names}")
+        raise UsageError(f"{where}: needs at least one [[process]]; names must differ", f"found: {names}")
     for process in processes:
         for name in process.after:
             if name not in names[: names.index(process.name)]:
-                raise UsageError(f"{where}: {process.name} is after {name!r}", f"an earlier one of {', '.join(names)}")
+                raise UsageError(
+                    f"{where}: {process.name} is after {name!r}", f"name an earlier process of {', '.join(names)}"
+                )
     return Manifest(
         name=folder.name,
         title=_required(document, "title", where),
@@ -172,7 +174,9 @@ def _before(table: Table, where: str) -> Command:
 
 def _log_name(name: str, where: str) -> str:
     if "/" in name:
-        raise UsageError(f"{where}: {name!r} is a path", "give the name of a file in {{ logs }}, which alone is kept")
+        raise UsageError(
+            f"{where}: {name!r} is a path", "give the name of a file in {{ logs }}, the only folder that is stored"
+        )
     return name
 
 
@@ -205,7 +209,7 @@ def _choices(document: Table, settings: Table, where: str) -> dict[str, tuple[An
     table = _about_settings(document, "choices", settings, where)
     for name, values in table.items():
         if settings[name] not in values:
-            raise UsageError(f"{where} [choices]: {name} has not its own default", f"add {settings[name]!r}")
+            raise UsageError(f"{where} [choices]: {name} lacks its own default", f"add {settings[name]!r}")
     return {name: tuple(values) for name, values in table.items()}
 
 

@@ -1,4 +1,4 @@
-"""Does a system's preparing steps once per machine: each carries a stamp, the hash of all that it was made from."""
+"""Runs a system's preparation steps once per machine; each has a stamp, the hash of everything it was made from."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class _Step:
         return has_stamp(self.stamp_file, self.stamp) and all(path.exists() for path in self.creates)
 
 
-def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, say: Say) -> None:
-    """Run the steps that are not done yet; a second harness waits for the first instead of doing them too."""
+def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, log: Say) -> None:
+    """Run the steps that are not done yet; a second harness waits for the first one."""
     if all(step.is_done for step in _steps(manifest, context, artifacts)):
         return
     with writing_into(artifacts):
         artifacts.mkdir(parents=True, exist_ok=True)
-    with lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, say):
-        # A generator: an input of one step may be what an earlier one creates.
+    with lock(artifacts.parent / f"{manifest.name}.lock", manifest.name, log):
+        # A generator, because an input of one step may be created by an earlier one.
         for step in _steps(manifest, context, artifacts):
             if not step.is_done:
                 _run(
@@ -45,7 +45,7 @@ def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str]
                     manifest,
                     environment,
                     artifacts.parent / f"{manifest.name}-{step.name}.log".replace(" ", "-"),
-                    say,
+                    log,
                 )
 
 
@@ -71,12 +71,12 @@ def _stamp(spec: Prepare, argv: tuple[str, ...], inputs: list[Path], where: str)
         raise UsageError(what, "correct inputs") from None
 
 
-def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log: Path, say: Say) -> None:
-    say(f"{manifest.name}: {step.name}, once (log: {log})")
+def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log_path: Path, log: Say) -> None:
+    log(f"{manifest.name}: {step.name}, one-time preparation (log: {log_path})")
     started_s = time.monotonic()
     step.stamp_file.unlink(missing_ok=True)
-    for path in step.creates:  # what an older version of the step left must not mix with what the new one makes
+    for path in step.creates:  # files of an older version must not mix with new ones
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log))
+    child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log_path))
     step.stamp_file.write_text(step.stamp)
-    say(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")
+    log(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")

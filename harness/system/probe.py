@@ -1,4 +1,4 @@
-"""One look at a server that is starting: whether it answers as its manifest says that it does when it is ready."""
+"""Checks once whether a starting server gives the answer that its manifest defines as ready."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import urllib.request
 
 from harness.system.system import Ready
 
-# A server that accepts but does not answer yet is asked again after this time.
+# A server that accepts a connection but does not answer yet is tried again after this time.
 _TIMEOUT_S = 2.0
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def trouble(ready: Ready) -> str | None:
-    """Return why the server (its `ready`, rendered) is not ready, or None when it is."""
+    """Return why the server (its `ready`, rendered) is not ready, or None when it is ready."""
     return _url_trouble(ready) if ready.url else _tcp_trouble(ready.tcp)
 
 

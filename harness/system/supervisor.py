@@ -1,6 +1,6 @@
-"""Starts a system from its manifest, waits until it is ready, and leaves nothing of it behind.
+"""Starts a system from its manifest, waits until it is ready, and stops all of it again.
 
-It knows no system by name. Crash safety is the guardian's: harness/base/guardian.py.
+It contains no code for a particular system. If the harness dies, harness/base/guardian.py cleans up.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Running:
 
 
 class Supervisor:
-    """One instance of a system: prepared once per machine, started, watched, stopped."""
+    """One instance of a system: prepares it once per machine, starts, watches and stops it."""
 
     def __init__(
         self,
@@ -59,7 +59,6 @@ class Supervisor:
         log_dir: Path,
         fixed_ports: Mapping[str, int] | None = None,
         guardian: Guardian | None = None,
-        say: Callable[[str], None] = print,
     ) -> None:
         self.manifest = manifest
         self.settings = settings
@@ -68,7 +67,6 @@ class Supervisor:
         self._fixed_ports = dict(fixed_ports or {})
         self._given_guardian = guardian
         self._guardian = guardian
-        self._say = say
         self._work: Path | None = None
         self._running: list[_Running] = []
         self._ready: set[str] = set()
@@ -86,60 +84,60 @@ class Supervisor:
 
     @property
     def target_url(self) -> str:
-        """The address of the started system, such as `http://127.0.0.1:41234`."""
+        """Return the address of the started system, such as `http://127.0.0.1:41234`."""
         return self._render(self.manifest.target, "target")
 
     @property
     def processes(self) -> Mapping[str, int]:
-        """The process id of every process that was started, by its name in the manifest."""
+        """Return the process id of every started process by its name in the manifest."""
         return MappingProxyType({running.spec.name: running.process.pid for running in self._running})
 
     @property
     def is_up(self) -> bool:
-        """Whether it is started and none of its processes has ended."""
+        """Return whether the system is started and all its processes are alive."""
         return bool(self._running) and all(running.process.poll() is None for running in self._running)
 
     @property
     def recordings(self) -> Mapping[str, Path]:
-        """The JFR recording of every started process that leaves one, by its name; it is whole after `stop`."""
+        """Return the JFR recording of every started process that has one, by name; it is complete after `stop`."""
         names = {r.spec.name: self._render(r.spec.recording, f"{r.spec.name}.recording") for r in self._running}
         return MappingProxyType({process: self._log_dir / name for process, name in names.items() if name})
 
     @property
     def exception_logs(self) -> tuple[str, ...]:
-        """The names of the log files of the started processes in which exceptions are to be counted."""
+        """Return the names of the log files in which exceptions are counted."""
         names = (self._render(name, f"{r.spec.name}.exceptions") for r in self._running for name in r.spec.exceptions)
         return tuple(dict.fromkeys(names))
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """The lines of the report's set-up; empty until the system is started."""
+        """Return the lines of the report's set-up; empty until the system is started."""
         return self._facts
 
-    def prepare(self) -> None:
-        """Do what is to be done once per machine; milliseconds when it was done before."""
+    def prepare(self, say: Callable[[str], None] = print) -> None:
+        """Run the once-per-machine steps; takes milliseconds when they are already done."""
         environment = self._guard().environment
-        prepare.prepare(self.manifest, self._context, environment, self._artifacts, self._say)
+        prepare.prepare(self.manifest, self._context, environment, self._artifacts, say)
 
     def start(self) -> None:
-        """Start every process and wait until all are ready; StartError otherwise, with everything stopped again."""
+        """Start every process and wait until all are ready. On StartError, everything is stopped again."""
         if self._running:
-            raise UsageError(f"system {self.manifest.name} is started already", "stop it first")
+            raise UsageError(f"system {self.manifest.name} is already started", "stop it first")
         try:
             self._place()
             self._start_all()
-        except BaseException:  # Ctrl-C as well: nothing may stay behind
+        except BaseException:  # also for Ctrl-C: nothing may be left running
             self.stop()
             raise
 
     def check(self) -> tuple[tuple[str, int, str], ...]:
-        """Return name, exit code and log tail of the processes that ended by themselves since the last look."""
+        """Return name, exit code and log tail of the processes that ended by themselves since the last call."""
         ended = [r for r in self._running if r.spec.name not in self._ended and r.process.poll() is not None]
         self._ended.update(running.spec.name for running in ended)
         return tuple((r.spec.name, r.process.returncode, child.tail_of(*r.logs)) for r in ended)
 
     def stop(self) -> None:
-        """End every process, the last one started first, and remove the work folder. Can be called again."""
+        """End every process, last started first, and remove the work folder. Calling it again has no effect."""
         try:
             while self._running:
                 child.stop(self._running[-1].process, self._running[-1].spec.stop_deadline_s)
@@ -165,7 +163,7 @@ class Supervisor:
         return self._guardian
 
     def _place(self) -> None:
-        """Choose the ports and fill the work folder: private to this user, short (a socket's path may be)."""
+        """Choose the ports and fill the work folder: private, and with a path short enough for Unix sockets."""
         self._context["ports"] = self._choose_ports()
         guardian = self._guard()
         self._work = Path(tempfile.mkdtemp(prefix="lt-"))
@@ -178,7 +176,7 @@ class Supervisor:
         self._facts = render_facts(self.manifest, self._context, self._first_line)
 
     def _first_line(self, fact: str, argv: tuple[str, ...]) -> str:
-        """Return the first line that a command prints; UsageError when its program is not there."""
+        """Return the first line that a command prints. UsageError when its program is missing."""
         log = self._log_dir / f"fact-{fact.replace(' ', '-')}.log"
         assert self._work is not None
         child.run_or_fail(
@@ -190,7 +188,7 @@ class Supervisor:
         unknown = sorted(self._fixed_ports.keys() - self.manifest.ports.keys())
         if unknown:
             there = ", ".join(self.manifest.ports)
-            raise UsageError(f"system {self.manifest.name} has no port {unknown[0]!r}", f"there is: {there or 'none'}")
+            raise UsageError(f"system {self.manifest.name} has no port {unknown[0]!r}", f"its ports: {there or 'none'}")
         ports: dict[str, int] = {}
         for name, default in self.manifest.ports.items():
             wanted = self._fixed_ports.get(name) or default
@@ -211,7 +209,9 @@ class Supervisor:
             else:
                 shutil.copy(source, target)
         except OSError as error:
-            raise StartError(f"{source} cannot be put to {target} ({error.strerror})", "correct the manifest") from None
+            raise StartError(
+                f"{source} cannot be copied to {target} ({error.strerror})", "correct the manifest"
+            ) from None
 
     def _start_all(self) -> None:
         waiting = [spec for spec in self.manifest.processes if self._applies(spec.when, spec.name)]
@@ -260,7 +260,7 @@ class Supervisor:
         )
 
     def _look(self) -> bool:
-        """Look once at every process that is not ready; return whether one became ready."""
+        """Check once every process that is not ready; return whether one became ready."""
         became = False
         for running in self._running:
             self._fail_if_ended(running)

@@ -1,7 +1,7 @@
-"""A system that can be started here: what to prepare, which processes to run, when they are ready, its settings.
+"""Describes a system that can be started here: preparation, processes, readiness and settings.
 
-Pure values and rendering: `harness/system/manifest.py` reads them, `harness/system/supervisor.py` acts. docs/systems.md
-describes every key.
+Contains only values and rendering: `harness/system/manifest.py` reads them, `harness/system/supervisor.py` acts on
+them. docs/systems.md describes every key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newl
 
 @dataclass(frozen=True)
 class Command:
-    """A command to run to its end; `unless` is a command whose success says that this one is not needed."""
+    """A command to run; it is skipped when the command `unless` succeeds."""
 
     name: str
     argv: tuple[str, ...]
@@ -34,7 +34,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Prepare:
-    """A step done once per machine: `inputs` and the command make its stamp, `creates` is removed before it runs."""
+    """A once-per-machine step. `inputs` and the command make its stamp; `creates` is removed before it runs."""
 
     name: str
     argv: tuple[str, ...]
@@ -45,7 +45,7 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Placement:
-    """A file (or, for a copy, a folder) to put into the work folder of an instance."""
+    """A file (or, for a copy, a folder) that is placed in the work folder of an instance."""
 
     source: str
     target: str
@@ -55,7 +55,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Ready:
-    """When a process counts as ready: an HTTP answer with this status and text, or an accepted TCP connection."""
+    """The condition for a ready process: an HTTP response with this status and text, or an accepted TCP connection."""
 
     url: str
     tcp: str
@@ -66,7 +66,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """A process to keep running; texts are still templates. `recording` and `exceptions` name files in `logs`."""
+    """A process to keep running; its texts are templates. `recording` and `exceptions` name files in `logs`."""
 
     name: str
     argv: tuple[str, ...]
@@ -85,7 +85,7 @@ class ProcessSpec:
 
 @dataclass(frozen=True)
 class Fact:
-    """One line of a report's set-up for people: its value is a text, or the first line that the command prints."""
+    """A line of a report's set-up: its value is a text, or the first line that the command prints."""
 
     name: str
     value: str
@@ -95,7 +95,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A system that can be started here, as its manifest describes it."""
+    """A system that can be started here, as described by its manifest."""
 
     name: str
     title: str
@@ -111,7 +111,7 @@ class Manifest:
     facts: tuple[Fact, ...]
 
     def resolve_settings(self, overrides: Mapping[str, object]) -> Settings:
-        """Return every setting with its value: the manifest's defaults and, over them, `overrides`."""
+        """Return the value of every setting: the manifest's defaults, replaced by `overrides`."""
         resolved = dict(self.settings)
         for key, value in overrides.items():
             if key not in self.settings:
@@ -142,7 +142,7 @@ _TYPE_NAMES = {str: "text", int: "whole number", float: "number", bool: "true or
 
 
 def render(text: str, context: Context, where: str) -> str:
-    """Return the template `text` filled from `context`; an unknown name is a UsageError that says `where`."""
+    """Return the template `text` filled from `context`. The UsageError for an unknown name starts with `where`."""
     try:
         return _JINJA.from_string(text).render(context)
     except (jinja2.TemplateError, TypeError, ValueError) as error:
@@ -150,13 +150,13 @@ def render(text: str, context: Context, where: str) -> str:
 
 
 def render_argv(argv: Iterable[str], context: Context, where: str) -> tuple[str, ...]:
-    """Return the command with every word rendered; a word that renders to nothing is left out."""
+    """Return the command with every word rendered; words that become empty are left out."""
     rendered = (render(word, context, where) for word in argv)
     return tuple(word for word in rendered if word)
 
 
 def applies(when: str, context: Context, where: str) -> bool:
-    """Return whether the condition `when` (a Jinja expression, empty for always) holds."""
+    """Return whether the condition `when` (a Jinja expression, empty for always) is true."""
     if not when:
         return True
     try:
@@ -168,9 +168,9 @@ def applies(when: str, context: Context, where: str) -> bool:
 def render_facts(
     manifest: Manifest, context: Context, first_line: Callable[[str, tuple[str, ...]], str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the lines of the report's set-up, in the manifest's order.
+    """Return the lines of the report's set-up in the manifest's order.
 
-    `first_line` runs the command of the fact so named and returns what it prints.
+    `first_line` runs the command of the named fact and returns its first line.
     """
     where = f"system {manifest.name}, facts"
     return tuple(
@@ -186,8 +186,8 @@ def render_facts(
 
 
 def there_is(key: str, names: Iterable[str]) -> str:
-    """Return what to do about an unknown name: the nearest one there is, and all of them."""
-    return f"{did_you_mean(key, names)}there is: {', '.join(sorted(names)) or 'none'}"
+    """Return what to do about an unknown name: the most similar valid name, and all valid names."""
+    return f"{did_you_mean(key, names)}there are: {', '.join(sorted(names)) or 'none'}"
 
 
 def _shortened(text: str) -> str:

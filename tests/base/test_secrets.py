@@ -6,7 +6,7 @@ from harness.base.errors import UsageError
 from harness.base.secrets import find_secrets, mask_secrets
 
 
-def test_what_is_given_goes_before_the_environment_and_that_before_the_file(tmp_path, monkeypatch):
+def test_given_secrets_override_the_environment_which_overrides_the_file(tmp_path, monkeypatch):
     (tmp_path / "secrets.toml").write_text('format_version = 1\nA = "from file"\nB = "from file"\nC = "from file"\n')
     monkeypatch.setenv("A", "from environment")
     monkeypatch.setenv("B", "from environment")
@@ -29,7 +29,7 @@ def test_a_secret_that_could_not_be_masked_is_refused(tmp_path):
         find_secrets(("PIN",), {"PIN": "123"}, tmp_path)
 
 
-def test_secrets_are_masked_wherever_they_stand_also_as_part_of_an_address(tmp_path):
+def test_secrets_are_masked_everywhere_also_as_part_of_an_address(tmp_path):
     (tmp_path / "system").mkdir()
     (tmp_path / "samples.jtl").write_bytes(b"1,2,GET /?key=a%2Fb%20c,200\n1,2,a/b c,200\n\xff\n")
     (tmp_path / "system" / "app.log").write_text("user a/b c logged in\n")

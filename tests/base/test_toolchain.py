@@ -9,7 +9,7 @@ import pytest
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from tests.conftest import FAKE_JMETER
+from tests.support.paths import FAKE_JMETER
 
 
 def fake_jdk(folder: Path, version: str) -> Path:

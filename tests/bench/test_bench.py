@@ -22,8 +22,8 @@ from bench.measure import OUT_NAME, measure
 from bench.results import Pass, Result, aims, find, ratio, wrong
 from bench.tables import aims_table, results_table
 from bench.truth import LabelTruth, Truth
-from tests.conftest import ROOT
-from tests.run.test_run import wait_for
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
 
 MB = 1024 * 1024
 

@@ -13,7 +13,7 @@ from bench.simulated_runs import (
     queue_rates,
     response_times,
 )
-from harness.compare.comparison import AVERAGE, METRICS
+from harness.metrics.metric import AVERAGE, compared_metrics
 
 
 def above_by_chance(rate: float, repetitions: int) -> float:
@@ -54,7 +54,7 @@ def test_requests_as_observations_call_a_queue_different_from_itself(utilisation
 def test_batches_of_single_runs_rarely_do(utilisation):
     rates = queue_rates(np.random.default_rng(4), utilisation, 0.0, 1, 300)
     # 0.052 is what the average of a queue at 90 % has; nothing else comes near.
-    assert all(rates.below_alpha[metric] <= above_by_chance(0.052, 300) for metric in METRICS)
+    assert all(rates.below_alpha[metric] <= above_by_chance(0.052, 300) for metric in compared_metrics())
     assert rates.regressed <= above_by_chance(0.02, 300)
 
 
@@ -64,7 +64,7 @@ def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
     rates = queue_rates(np.random.default_rng(5), 0.8, 0.03, runs, 200)
     # The exact levels at 5, 8 and 10 runs are 0.032, 0.050 and 0.043.
     level = {5: 8 / 252, 8: 0.0499, 10: 0.0433}[runs]
-    assert all(rates.below_alpha[metric] <= above_by_chance(level, 200) for metric in METRICS)
+    assert all(rates.below_alpha[metric] <= above_by_chance(level, 200) for metric in compared_metrics())
     assert rates.regressed <= above_by_chance(0.02, 200)
 
 

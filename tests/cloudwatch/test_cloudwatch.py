@@ -19,7 +19,8 @@ from harness.cloudwatch.queries import (
     whole_periods,
 )
 from harness.metrics.window import STEADY, Window
-from harness.report.charts.cloudwatch import cloud_charts, cloud_level_tables, cloud_notes, cloud_table, cloud_warnings
+from harness.report.charts.cloudwatch import cloud_charts, cloud_notes, cloud_table, cloud_warnings
+from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, LevelRun, levels_of
 
 OKAPI = Resource("ecs", "perf/okapi")
@@ -56,21 +57,21 @@ def test_services_are_named_with_their_cluster_or_listed_below_it():
     [
         ({}, "nothing to watch; list services or instances in ecs, rds or ec2"),
         ({"esc": []}, "unknown key esc; did you mean ecs?"),
-        ({"ecs": ["okapi"]}, "ecs 'okapi' is no such name; give cluster/service"),
+        ({"ecs": ["okapi"]}, "ecs 'okapi' is not a valid name; give cluster/service"),
         ({"ecs": [{"cluster": "perf"}]}, r"ecs: {'cluster': 'perf'}; give { cluster = "),
         ({"ecs": [{"cluster": "perf", "service": ["okapi"]}]}, "unknown key service; did you mean services?"),
         ({"ecs": [7]}, "ecs: 7; give texts"),
-        ({"ecs": ["perf/okapi", {"cluster": "perf", "services": ["okapi"]}]}, "perf/okapi stands there twice"),
-        ({"rds": ["folio db"]}, "rds 'folio db' is no such name; give the identifier of a database instance"),
-        ({"ec2": ["web-1"]}, "ec2 'web-1' is no such name; give the id of an instance"),
+        ({"ecs": ["perf/okapi", {"cluster": "perf", "services": ["okapi"]}]}, "perf/okapi occurs twice"),
+        ({"rds": ["folio db"]}, "rds 'folio db' is not a valid name; give the identifier of a database instance"),
+        ({"ec2": ["web-1"]}, "ec2 'web-1' is not a valid name; give the id of an instance"),
         ({"rds": ["db"], "period_s": 90}, "period_s = 90; give a multiple of 60 up to 3600; .* 1, 5, 10, 30"),
         ({"rds": ["db"], "period_s": 0}, "period_s = 0; give a multiple"),
         ({"rds": ["db"], "region": "Frankfurt"}, "region = 'Frankfurt'; give one such as eu-central-1"),
-        ({"rds": ["db"], "endpoint_url": "localhost:4566"}, "endpoint_url is no address"),
-        ({"rds": ["db"], "endpoint_url": "http://host:port"}, "endpoint_url is no address"),
+        ({"rds": ["db"], "endpoint_url": "localhost:4566"}, "endpoint_url is not an address"),
+        ({"rds": ["db"], "endpoint_url": "http://host:port"}, "endpoint_url is not an address"),
     ],
 )
-def test_what_cloudwatch_could_not_know_is_refused_with_what_to_write(table, message):
+def test_invalid_cloudwatch_settings_are_refused_with_what_to_write(table, message):
     with pytest.raises(UsageError, match=message):
         parse(**table)
 
@@ -82,7 +83,7 @@ def test_an_address_with_a_password_is_refused_and_not_repeated():
 
 
 @pytest.mark.parametrize(
-    ("asked_s", "age_s", "period_s"),
+    ("requested_s", "age_s", "period_s"),
     [
         (10, 3600, 10),
         (10, 4 * 3600, 60),
@@ -93,8 +94,8 @@ def test_an_address_with_a_password_is_refused_and_not_repeated():
         (300, 64 * DAY_S, 3600),
     ],
 )
-def test_of_old_data_the_shortest_period_is_asked_for_that_cloudwatch_still_has(asked_s, age_s, period_s):
-    assert period_kept_s(asked_s, age_s) == period_s
+def test_old_data_are_requested_with_the_shortest_period_that_cloudwatch_still_has(requested_s, age_s, period_s):
+    assert period_kept_s(requested_s, age_s) == period_s
 
 
 def test_the_ends_of_a_run_are_moved_outward_to_whole_periods():
@@ -184,7 +185,7 @@ def window(from_s, to_s, run_s):
 HEAD = "time_s,period_s,kind,resource,metric,statistic,value,status"
 
 
-def test_periods_that_lie_wholly_in_the_window_are_counted():
+def test_periods_completely_within_the_window_are_counted():
     # The load began at 6030: its minutes begin at -30, 30, 90, 150, 210. Of 30 to 200 s two whole ones lie in it.
     lines = [
         HEAD,
@@ -224,14 +225,14 @@ def test_an_answer_that_cloudwatch_did_not_finish_is_named():
     assert cloud_warnings(found, "x") == ["CloudWatch did not call its answer complete for ECS perf/okapi."]
 
 
-def test_torn_rows_are_as_good_as_missing_and_an_empty_file_says_nothing():
+def test_torn_rows_count_as_missing_and_an_empty_file_gives_nothing():
     lines = [HEAD, *rows("average", ("0.4", "0.6")), "6120,60,ecs,perf/ok"]
     assert read_cloudwatch(lines, 6000, window(0, 180, 180)).metrics[0].mean == 0.5
     assert read_cloudwatch([HEAD], 6000, window(0, 180, 180)) is None
     assert read_cloudwatch([], 6000, window(0, 180, 180)) is None
 
 
-def test_a_course_of_a_week_is_kept_as_600_points_at_most():
+def test_a_time_series_of_a_week_is_stored_as_600_points_at_most():
     # 10,080 minutes; 17 at a time are 593 points.
     lines = [HEAD, *rows("average", ["0.5"] * 10_080)]
     metric = read_cloudwatch(lines, 6000, window(0, 604_800, 604_800)).metrics[0]
@@ -286,7 +287,7 @@ def test_of_a_machine_without_agent_the_memory_is_named_as_not_known_and_not_the
     assert cloud_warnings(found, "tiny/run-01_1") == ["n/a: CloudWatch had nothing (EC2 i-0123456789abcdef0 memory %)."]
 
 
-def test_what_may_come_late_is_named_with_the_command_that_fetches_it():
+def test_late_metrics_are_named_with_the_command_that_fetches_them():
     found = metrics(metric(points=2, missing_last=2), metric(DATABASE))
     assert cloud_warnings(found, "tiny/run-01_1") == [
         "At the end up to 2 periods had no value (ECS perf/okapi): CloudWatch is minutes late, or got nothing any "

@@ -21,9 +21,9 @@ from harness.base.errors import HarnessError, UsageError
 from harness.cli import main
 from harness.cloudwatch.queries import parse_cloudwatch
 from harness.run.directory import RunDirectory
-from tests.conftest import FAKE_JMETER, ROOT
 from tests.support.local_server import serving
 from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.report_folder import add_run
 
 pytestmark = pytest.mark.real
@@ -91,7 +91,7 @@ def publish(client: Any, service: str, name: str, at: datetime, *values: float) 
     client.put_metric_data(Namespace=f"AWS/{service}", MetricData=readings)
 
 
-def test_what_cloudwatch_has_stands_in_csv_json_and_report_and_the_rest_is_na(tmp_path, moto):
+def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(tmp_path, moto):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto))
     assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in directory.report.read_text()
     command = [str(ROOT / "aggregate.py"), "metrics", "tiny/run-01_1", "--reports", str(tmp_path)]
@@ -141,7 +141,7 @@ def test_the_report_is_the_same_again_from_samples_from_the_json_alone_and_fetch
     assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == (json_text, report)
 
 
-def test_another_profile_may_be_asked_for_and_a_run_that_asks_for_nothing_is_told(tmp_path, moto, capsys, monkeypatch):
+def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(tmp_path, moto, capsys, monkeypatch):
     directory = add_recent_run(tmp_path)
     other = add_recent_run(tmp_path, "tiny/run-01_2", cloudwatch=spec(moto))
     assert metrics("tiny/run-01_*", "--reports", tmp_path) == 2
@@ -161,7 +161,7 @@ def test_another_profile_may_be_asked_for_and_a_run_that_asks_for_nothing_is_tol
     ]
 
 
-def test_figures_are_kept_where_cloudwatch_has_none_any_more(tmp_path, moto, capsys):
+def test_stored_figures_remain_when_cloudwatch_has_none_any_more(tmp_path, moto, capsys):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto, region="eu-west-1"))
     metrics(directory.path)
     assert directory.cloudwatch.read_text().count(",,Complete") == 84
@@ -175,7 +175,7 @@ def test_figures_are_kept_where_cloudwatch_has_none_any_more(tmp_path, moto, cap
 @pytest.mark.parametrize(
     ("missing", "changes", "message"),
     [
-        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no credentials for AWS found; set AWS_PROFILE"),
+        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no AWS credentials found; set AWS_PROFILE"),
         ("AWS_REGION", {"region": None}, "cloudwatch: no region is set; set AWS_DEFAULT_REGION"),
     ],
     ids=["no credentials", "no region"],
@@ -249,7 +249,7 @@ def refused(code: str, status: int) -> Any:
     return lambda _request, _number: (status, {"__type": f"com.amazonaws.cloudwatch#{code}", "message": "no"})
 
 
-def test_pages_are_joined_a_busy_server_is_asked_again_and_what_it_says_is_told(tmp_path, capsys):
+def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(tmp_path, capsys):
     requests: list[dict[str, Any]] = []
     services = [{"cluster": "perf", "services": [f"module-{place}" for place in range(100)]}]
     with serving(Answering, answer=in_pages, requests=requests) as port:
@@ -273,12 +273,12 @@ def test_pages_are_joined_a_busy_server_is_asked_again_and_what_it_says_is_told(
 @pytest.mark.parametrize(
     ("code", "status", "exit_code", "message"),
     [
-        ("AccessDeniedException", 400, 2, "no right to do that; these credentials need cloudwatch:GetMetricData"),
-        ("UnrecognizedClientException", 400, 2, "AWS does not take the credentials (UnrecognizedClientException)"),
-        ("InternalServiceFault", 500, 3, "the server fails (InternalServiceFault"),
+        ("AccessDeniedException", 400, 2, "permission denied; these credentials need cloudwatch:GetMetricData"),
+        ("UnrecognizedClientException", 400, 2, "AWS rejects the credentials (UnrecognizedClientException)"),
+        ("InternalServiceFault", 500, 3, "the server failed (InternalServiceFault"),
     ],
 )
-def test_what_aws_refuses_is_one_line_with_what_to_do(tmp_path, code, status, exit_code, message):
+def test_a_refusal_by_aws_is_one_line_with_what_to_do(tmp_path, code, status, exit_code, message):
     requests: list[dict[str, Any]] = []
     with serving(Answering, answer=staticmethod(refused(code, status)), requests=requests) as port:
         directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
@@ -322,11 +322,11 @@ def test_a_sweep_fetches_at_its_end_and_has_its_loads_beside_each_other(home, tm
     assert report_path.read_text() == text
 
 
-def test_a_fetch_that_fails_takes_nothing_from_the_run_and_says_how_to_repeat_it(run, home, tmp_path):
+def test_a_failed_fetch_does_not_change_the_run_and_says_how_to_repeat_it(run, home, tmp_path):
     watch(home, NO_SERVER)
     done = run("--users", "2")
     assert done.returncode == 0, done.stderr
-    assert "CloudWatch's figures are not there: CloudWatch: the server does not answer" in done.stdout
-    assert "all else is there; this fetches them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
+    assert "CloudWatch metrics are missing: CloudWatch: the server does not answer" in done.stdout
+    assert "everything else is complete; to fetch them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
     report = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text()
     assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in report

@@ -1,7 +1,7 @@
 """Verdicts on two runs and on groups of runs, from literal figures."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,20 +9,18 @@ import pytest
 from harness.base.errors import UsageError
 from harness.compare.compare import compare
 from harness.compare.comparison import (
-    AVERAGE,
     CANNOT_TELL,
-    ERRORS,
     IMPROVED,
     INVALID,
     OK,
     REGRESSED,
-    THROUGHPUT,
     Comparison,
     LabelComparison,
     MetricComparison,
 )
 from harness.compare.result import JTL, MARKDOWN, RunResult
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, metric_of
 from harness.metrics.window import ALL, STEADY, Window
 from harness.plan.goal import Goal
 from harness.plan.thresholds import Thresholds
@@ -46,7 +44,7 @@ def runs(prefix: str, averages_ms, **changes) -> list[RunResult]:
     return [run_result(f"{prefix}_{place}", total=total(ms, **changes)) for place, ms in enumerate(averages_ms)]
 
 
-def metric(of: LabelComparison | None, name: str) -> MetricComparison:
+def metric(of: LabelComparison | None, name: Metric) -> MetricComparison:
     assert of is not None
     return next(one for one in of.metrics if one.metric == name)
 
@@ -146,7 +144,7 @@ def test_errors_are_held_against_a_difference_and_not_a_ratio():
                 total=total(error_ratio=ratio),
                 run=record(
                     name=prefix,
-                    goal=Goal(None, None, None),
+                    goal=Goal(),
                     started_at=f"2026-01-0{1 + (prefix == 'B')}T00:00:0{place}Z",
                 ),
             )
@@ -243,8 +241,8 @@ def test_a_label_with_few_samples_does_not_keep_the_whole_from_being_ok():
 
 def test_percentiles_of_too_few_samples_are_shown_and_not_judged():
     found = compare(runs("A", QUIET, sample_count=900), runs("B", [ms * 2 for ms in QUIET], sample_count=900), LIMITS)
-    assert metric(found.total, "95").verdict == REGRESSED  # 4,500 samples a side
-    one = metric(found.total, "99")
+    assert metric(found.total, metric_of("p95")).verdict == REGRESSED  # 4,500 samples a side
+    one = metric(found.total, metric_of("p99"))
     assert (one.verdict, one.reason, one.adjusted_p_value) == (CANNOT_TELL, "fewer than 5,000 samples a side", None)
     assert (one.delta_ratio, one.decides) == (pytest.approx(1.0), False)
 
@@ -253,7 +251,7 @@ def test_percentiles_are_whole_milliseconds_and_a_step_of_the_clock_is_no_change
     base = [run_result(f"A_{i}", total=total(10.4, percentiles_ms={"50": 3})) for i in range(5)]
     new = [run_result(f"B_{i}", total=total(10.4, percentiles_ms={"50": 4})) for i in range(5)]
     found = compare(base, new, LIMITS)
-    one = metric(found.total, "50")
+    one = metric(found.total, metric_of("p50"))
     # From 3 to 4 is +33 %, and a third either way for the step.
     assert (one.p_value, one.low_ratio, one.high_ratio) == (
         pytest.approx(2 / 252),
@@ -262,7 +260,7 @@ def test_percentiles_are_whole_milliseconds_and_a_step_of_the_clock_is_no_change
     )
     assert (one.verdict, one.decides, found.verdict) == (CANNOT_TELL, False, OK)
     far = [run_result(f"C_{i}", total=total(10.4, percentiles_ms={"50": 9})) for i in range(5)]
-    assert metric(compare(base, far, LIMITS).total, "50").verdict == REGRESSED
+    assert metric(compare(base, far, LIMITS).total, metric_of("p50")).verdict == REGRESSED
 
 
 def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_not_see():
@@ -304,7 +302,7 @@ def test_a_time_does_not_fall_by_more_than_all_of_it():
     base = [run_result(f"A_{i}", total=total(percentiles_ms={"50": 3})) for i in range(5)]
     new = [run_result(f"B_{i}", total=total(percentiles_ms={"50": 0.1})) for i in range(5)]
     # -97 %, and a third of it for the step of the clock.
-    assert metric(compare(base, new, LIMITS).total, "50").low_ratio == -1.0
+    assert metric(compare(base, new, LIMITS).total, metric_of("p50")).low_ratio == -1.0
 
 
 def test_labels_of_one_side_change_what_total_is_made_of():
@@ -445,8 +443,8 @@ def test_whatever_the_figures_are_there_is_a_finite_answer_and_a_reason():
             [run_result(f"{name}{place}", total=side, run=None) for place in range(1 + number % 2 * 4)]
             for name, side in zip("AB", sides, strict=True)
         )
-        found = compare(one, other, Thresholds(throughput=1.0))
-        json.dumps(asdict(found), allow_nan=False)
+        found = compare(one, other, Thresholds().changed({"throughput": 1.0}))
+        json.dumps(found.to_json(), allow_nan=False)
         assert found.total is not None
         for judged in found.total.metrics:
             assert judged.reason or judged.verdict != CANNOT_TELL

@@ -15,7 +15,7 @@ from harness.report.notes import notes_of
 from harness.report.warnings import WarningCode
 from harness.run.directory import json_text
 from harness.sweep.record import SweepRun
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 from tests.support.report_folder import run_folder
 from tests.support.sweeps import SWEEP_RECORD
 

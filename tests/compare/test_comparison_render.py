@@ -17,6 +17,7 @@ from harness.compare.comparison import (
 )
 from harness.compare.render import Compared, Side, headline, report, signed_percent, terminal_text, to_json
 from harness.compare.setup_diff import Difference
+from harness.metrics.metric import metric_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.distribution import overlaid_chart
 from harness.report.charts.gallery import Picture
@@ -26,7 +27,7 @@ def metric(name="average", base=100.0, new=110.0, verdict=OK, **changes):
     """Return a metric of 20 batches a side."""
     delta_ratio = (new - base) / base if base else None
     values = {
-        "metric": name, "base": base, "new": new, "delta_ratio": delta_ratio, "low_ratio": 0.08,
+        "metric": metric_of(name), "base": base, "new": new, "delta_ratio": delta_ratio, "low_ratio": 0.08,
         "high_ratio": 0.12, "p_value": 0.00001, "adjusted_p_value": 0.0002, "base_n": 20, "new_n": 20, "unit": BATCHES,
         "threshold_ratio": 0.05, "verdict": verdict,
     }  # fmt: skip
@@ -116,7 +117,7 @@ def test_an_interval_that_knows_no_end_is_cut_off():
 
 def test_where_nothing_can_be_said_a_footnote_says_why_and_what_it_would_take():
     unsure = metric(verdict=CANNOT_TELL, reason="the interval reaches beyond 5 %", least_ratio=0.083, further_runs=4)
-    text = report(compared(label("TOTAL", unsure, replace(unsure, metric="50"))), "")
+    text = report(compared(label("TOTAL", unsure, replace(unsure, metric=metric_of("p50")))), "")
     assert text.count("~ [^1]") == 2
     assert text.endswith(
         "\n[^1]: the interval reaches beyond 5 %; a change of 8.30 % would be seen in four of five cases; 4 more runs "

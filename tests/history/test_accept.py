@@ -6,6 +6,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.history.acceptance import Acceptance
 from harness.history.acceptance_files import read_acceptances
+from harness.metrics.metric import metric_of
 from tests.support.report_folder import add_run
 
 HEAD = "since,plan,users,env,label,metric,reason"
@@ -37,7 +38,7 @@ def test_rows_are_sorted_and_read_back_as_they_were_given(accept, tmp_path, caps
         '2026-11-20,lb-nginx,,,,,"twice, ""as told"""',
     ]
     assert read_acceptances(tmp_path / "accepted.csv")[0] == Acceptance(
-        "2026-11-03", "lb-nginx", 10, "local", "Pay", "95", "slower card"
+        "2026-11-03", "lb-nginx", 10, "local", "Pay", metric_of("p95"), "slower card"
     )
     assert "the history begins anew with the next night" in capsys.readouterr().out
     assert accept("--list") == 0

@@ -16,6 +16,7 @@ from harness.history.export import history_csv
 from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report, name_axis
 from harness.history.series import history
+from harness.metrics.metric import metric_of
 from harness.report.charts.axes import Axis
 from harness.report.charts.svg import WIDTH, Plot, text_width
 from harness.run.record import HostRecord
@@ -35,7 +36,7 @@ def days(reports, *elapsed_ms, run="tiny/run-07", **changes):
 
 
 def history_of(reports, label="TOTAL", metric="average", last=None):
-    return history(runs_of(read_catalogue(reports).entries, "tiny"), "tiny", label, metric, last)
+    return history(runs_of(read_catalogue(reports).entries, "tiny"), "tiny", label, metric_of(metric), last)
 
 
 def test_the_change_is_that_against_the_median_of_the_runs_before(tmp_path):
@@ -136,7 +137,7 @@ def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
 def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
     days(tmp_path, 99, 199, 109)
     (line,) = history_of(tmp_path).lines
-    svg = ElementTree.fromstring(history_chart(line, "TOTAL", "average"))
+    svg = ElementTree.fromstring(history_chart(line, "TOTAL", metric_of("average")))
     space = "{http://www.w3.org/2000/svg}"
     assert [dot.findtext(f"{space}title") for dot in svg.iter(f"{space}circle")] == [
         "run-07_1: 100", "run-07_2: 200", "run-07_3: 110",
@@ -149,7 +150,9 @@ def test_a_chart_of_a_hundred_runs_names_few_of_them_and_the_last(tmp_path):
     days(tmp_path, 99)
     (line,) = history_of(tmp_path).lines
     points = tuple(replace(line.points[0], run=f"run-07_{place}") for place in range(1, 101))
-    names = re.findall(r">(run-07_\d+)</text>", history_chart(replace(line, points=points), "TOTAL", "average"))
+    names = re.findall(
+        r">(run-07_\d+)</text>", history_chart(replace(line, points=points), "TOTAL", metric_of("average"))
+    )
     assert len(names) <= 9
     assert names[-1] == "run-07_100"
 
@@ -207,7 +210,9 @@ def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, messa
 def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
     days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
     accepted = Acceptance("2026-01-09", "tiny", None, None, None, None, "checked twice")
-    found = history(runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", "average", None, [accepted])
+    found = history(
+        runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", metric_of("average"), None, [accepted]
+    )
     (line,) = found.lines
     (change,) = line.changes
     # the means of eight runs each: 99.125 + 1 and 149.125 + 1 ms
@@ -218,7 +223,7 @@ def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
     )
     row = "| run-07_9 | 2026-01-09 00:00 | checked twice | 100 | 150 | +49.9 % | < 1e-06 |"
     assert row in history_report(found, [None], "", "x")
-    assert "+49.9 %, accepted" in history_chart(line, "TOTAL", "average")
+    assert "+49.9 %, accepted" in history_chart(line, "TOTAL", metric_of("average"))
     marked = [line for line in history_csv(found).splitlines() if line.endswith(",checked twice")]
     assert len(marked) == 1
     assert ",run-07_9," in marked[0]
@@ -233,7 +238,7 @@ def test_an_accepted_change_begins_with_its_night_though_runs_of_the_night_befor
         add_run(tmp_path, f"tiny/{name}", started_at=started_at)
     accepted = Acceptance("2026-01-09", "tiny", None, None, None, None, "checked twice")
     (line,) = history(
-        runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", "average", None, [accepted]
+        runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", metric_of("average"), None, [accepted]
     ).lines
     assert [line.valid[place].run for place, _ in line.accepted] == ["run-260109_1"]
 

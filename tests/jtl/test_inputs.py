@@ -11,7 +11,7 @@ import zstandard
 
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input, opened, resolve
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 CSV = (
     "timeStamp,elapsed,label,responseCode,success\n"
@@ -87,7 +87,7 @@ def test_a_folder_without_samples_says_what_to_name(tmp_path):
     with pytest.raises(UsageError, match=r"a folder without samples.*; name a JTL, or the folder of a run"):
         names(tmp_path)
     write(tmp_path / "result.csv")
-    with pytest.raises(UsageError, match=r"name the file that is one: result\.csv"):
+    with pytest.raises(UsageError, match=r"name one of its files: result\.csv"):
         names(tmp_path)
     for number in range(1, 8):
         (tmp_path / f"run-01_{number}").mkdir()
@@ -122,7 +122,7 @@ def test_a_file_without_permission_is_named(tmp_path):
     if is_root:
         os.seteuid(65534)
     try:
-        assert "no permission to read it; see with ls -l who may" in refusal(path)
+        assert "no permission to read it; check its permissions with ls -l" in refusal(path)
     finally:
         if is_root:
             os.seteuid(0)
@@ -187,14 +187,14 @@ def test_a_cut_off_zstd_file_gives_the_blocks_that_are_whole(tmp_path):
     assert len(got) > len(CSV) + 128 * 1024
 
 
-def test_damage_is_named_and_what_stands_before_it_counts(tmp_path):
+def test_damage_is_named_and_the_data_before_it_counts(tmp_path):
     packed = bytearray(gzip.compress(CSV))
     packed[-5] ^= 1  # of the checksum
     assert read(write(tmp_path / "a.gz", bytes(packed))) == (CSV, "the gzip data is damaged")
     for name, bad in (("b.gz", gzip.compress(CSV) + b"rubbish"), ("b.zst", zstandard.compress(CSV) + b"rubbish")):
         data, truncated = read(write(tmp_path / name, bad))
         assert data == CSV
-        assert truncated in ("behind the gzip data there is something else", "the zstd data is damaged")
+        assert truncated in ("other data follows the gzip data", "the zstd data is damaged")
 
 
 @pytest.mark.real
@@ -285,7 +285,7 @@ def terminal_as_input(terminal):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "a: empty; JMeter has written nothing to it"),
+        (b"", "a: empty; JMeter wrote nothing to it"),
         (gzip.compress(b"", mtime=0), "a: empty;"),
         (gzip.compress(CSV, mtime=0)[:8], "a: the gzip data is cut off at its beginning"),
         (zstandard.compress(CSV)[:5], "a: the zstd data is cut off at its beginning"),
@@ -309,7 +309,7 @@ def terminal_as_input(terminal):
         (b"plain text\x01\x02", "a binary file, not a JTL"),
     ],
 )  # fmt: skip
-def test_what_is_no_jtl_is_named_for_what_it_is_in_one_line(tmp_path, data, words):
+def test_another_kind_of_file_is_named_in_one_line(tmp_path, data, words):
     assert words in refusal(write(tmp_path / "a", data))
 
 
@@ -333,7 +333,7 @@ def test_a_damaged_or_unknown_table_is_left_to_the_reader(tmp_path, data):
         assert jtl.stream.read() == data
 
 
-def test_xml_is_told_without_a_declaration_behind_a_mark_and_before_its_first_tag(tmp_path):
+def test_xml_is_recognised_without_a_declaration_after_a_mark_and_before_its_first_tag(tmp_path):
     for data in (
         XML.split(b"\n", 1)[1],
         b"\xef\xbb\xbf\n" + XML,
@@ -359,12 +359,12 @@ def test_a_file_that_grows_while_it_is_read_is_named(tmp_path):
             jtl.check_unchanged()
     size = len(CSV)
     assert str(caught.value) == (
-        f"samples.jtl: grew from {size:,} to {size + 30:,} bytes while it was read: the run is still going on; "
-        "wait for its end, or copy the file first"
+        f"samples.jtl: grew from {size:,} to {size + 30:,} bytes while it was read: the run is still in progress; "
+        "wait until it ends, or copy the file first"
     )
 
 
-def test_a_large_growth_is_told_in_mb_and_a_rewrite_as_such(tmp_path):
+def test_a_large_growth_is_reported_in_mb_and_a_rewrite_as_such(tmp_path):
     path = write(tmp_path / "samples.jtl", CSV + b"\n" * (3 << 20))
     with opened(Input("samples.jtl", path)) as jtl:
         os.truncate(path, 8 << 20)

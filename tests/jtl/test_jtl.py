@@ -126,18 +126,18 @@ def test_a_block_of_nul_bytes_is_counted_and_the_row_behind_it_kept():
         f"{HEADER}\n{row()}\n1001,13,Pa".encode() + b"\0" * 4096 + f"{row(elapsed='14')}\n".encode()
     )
     assert [sample.elapsed_ms for sample in samples] == [12, 14]
-    assert dropped.first == [(3, "NUL bytes: what was written there is lost")]
+    assert dropped.first == [(3, "NUL bytes: data was lost here")]
 
 
 @pytest.mark.parametrize("elapsed", ["-5", "1700000000000"])
 def test_an_elapsed_time_that_cannot_be_is_dropped_and_counted(elapsed):
     samples, dropped = read(f"{HEADER}\n{row(elapsed=elapsed)}\n{row()}\n")
     assert [sample.elapsed_ms for sample in samples] == [12]
-    assert dropped.first == [(2, f"elapsed {elapsed} ms cannot be")]
+    assert dropped.first == [(2, f"elapsed {elapsed} ms is impossible")]
 
 
 @pytest.mark.parametrize("text", ["hello world\n", "a,b,c\n1,2,3\n"])
-def test_what_is_no_csv_jtl_is_refused(text):
+def test_a_file_that_is_not_a_csv_jtl_is_refused(text):
     with pytest.raises(UsageError, match=r"samples\.jtl:1: not a CSV JTL"):
         read(text)
 
@@ -147,7 +147,7 @@ def test_a_header_without_a_needed_column_is_refused_by_name():
         read("timeStamp,elapsed,threadName\n1,2,t\n")
 
 
-def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path):
+def test_a_missing_file_is_one_clear_error(tmp_path: Path):
     with pytest.raises(UsageError, match="cannot be read"):
         list(read_samples(tmp_path / "none.jtl", Dropped()))
 
@@ -182,11 +182,11 @@ def test_a_torn_quote_that_a_later_message_closes_takes_no_good_row_with_it():
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ("1000,5,a,true,2,3", "ErrorCount 3 of SampleCount 2 cannot be"),
-        ("1000,5,a,true,2,-1", "ErrorCount -1 of SampleCount 2 cannot be"),
-        ("-7,5,a,true,1,0", "timeStamp '-7' cannot be"),
-        ("999999999999999,5,a,true,1,0", "timeStamp '999999999999999' cannot be"),
-        (f"1000,5,a,true,{'9' * 400},0", f"SampleCount '{'9' * 40}…' is more than JMeter can count"),
+        ("1000,5,a,true,2,3", "ErrorCount 3 of SampleCount 2 is impossible"),
+        ("1000,5,a,true,2,-1", "ErrorCount -1 of SampleCount 2 is impossible"),
+        ("-7,5,a,true,1,0", "timeStamp '-7' is impossible"),
+        ("999999999999999,5,a,true,1,0", "timeStamp '999999999999999' is impossible"),
+        (f"1000,5,a,true,{'9' * 400},0", f"SampleCount '{'9' * 40}…' is beyond JMeter's range"),
         (f"1000,{'x' * 5000},a,true,1,0", f"elapsed '{'x' * 40}…' is not a whole number"),
     ],
 )
@@ -207,7 +207,7 @@ def test_numbers_that_cannot_be_are_dropped_and_named_in_short(values, reason):
         ("gen:1099-two\nlines 1-1", "gen:1099"),
     ],
 )
-def test_a_generator_is_told_by_the_address_before_the_thread_group(thread_name, generator):
+def test_a_generator_is_detected_by_the_address_before_the_thread_group(thread_name, generator):
     assert generator_of(thread_name) == generator
 
 
@@ -239,7 +239,7 @@ NUMBERS = ("timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency"
 
 @pytest.mark.parametrize("text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣"])
 @pytest.mark.parametrize("column", NUMBERS)
-def test_what_jmeter_never_writes_as_a_number_is_no_number(column, text):
+def test_only_numbers_as_jmeter_writes_them_are_numbers(column, text):
     fields = row().split(",")
     fields[HEADER.split(",").index(column)] = text
     samples, dropped = read(f"{HEADER}\n{row()}\n{','.join(fields)}\n")
@@ -254,10 +254,10 @@ def test_a_negative_size_or_time_is_dropped_and_named(column):
     samples, dropped = read(f"{HEADER}\n{row()}\n{','.join(fields)}\n")
     assert (len(samples), dropped.count) == (1, 1)
     assert f"{column} " in dropped.first_text
-    assert dropped.first_text.endswith("cannot be")
+    assert dropped.first_text.endswith("is impossible")
 
 
-def test_labels_that_differ_only_in_bytes_that_are_not_utf8_stay_apart():
+def test_labels_that_differ_only_in_bytes_that_are_not_utf8_stay_distinct():
     first, second = (f"{HEADER}\n{row(label='Gr?e')}\n".encode().replace(b"?", byte) for byte in (b"\xf6", b"\xe4"))
     samples, dropped = read(first + second)
     assert ([sample.label for sample in samples], dropped.count) == (["Gr\\xf6e", "Gr\\xe4e"], 0)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from harness.jtl.progress import ReadingProgress, reading_text
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 MB = 1024 * 1024
 
@@ -57,7 +57,7 @@ def test_a_pipe_has_no_total_and_no_time_left():
         (101 * MB, "101 of 100 MB, 7 rows"),  # the file has grown
     ],
 )
-def test_the_time_left_supposes_that_it_goes_on_as_before(position_bytes, text):
+def test_the_time_left_assumes_a_constant_speed(position_bytes, text):
     assert reading_text(100 * MB, position_bytes, 7, passed_s=2.0) == text
 
 

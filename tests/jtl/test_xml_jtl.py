@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.jtl.csv import Dropped, Sample, parse
 from harness.jtl.xml import parse_xml
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 DATA = ROOT / "tests" / "data"
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<testResults version="1.2">\n'
@@ -55,7 +55,7 @@ def test_an_element_becomes_a_sample_with_its_units():
     assert dropped == Dropped()
 
 
-def test_what_has_no_attribute_is_none_and_not_zero():
+def test_a_missing_attribute_is_none_and_not_zero():
     (sample,), _ = read(HEAD + element(by=None, sby=None, na=None, lt=None, ct=None, rc=None, rm=None, tn=None) + END)
     assert sample == Sample(1000, 12, "Pay", "", "", "", True, "", None, None, None, None, None)
 
@@ -112,13 +112,13 @@ def test_requests_in_a_transaction_inherit_thread_and_users():
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [
-        ({"t": "-5"}, "elapsed -5 ms cannot be"),
-        ({"t": "1700000000000"}, "elapsed 1700000000000 ms cannot be"),
+        ({"t": "-5"}, "elapsed -5 ms is impossible"),
+        ({"t": "1700000000000"}, "elapsed 1700000000000 ms is impossible"),
         ({"t": "abc"}, "elapsed 'abc' is not a whole number"),
         ({"lt": ""}, "Latency '' is not a whole number"),
         ({"ts": None}, "no attribute ts (timeStamp)"),
         ({"s": "maybe"}, "success 'maybe' is neither true nor false"),
-        ({"sc": "0"}, "SampleCount 0 cannot be"),
+        ({"sc": "0"}, "SampleCount 0 is impossible"),
     ],
 )
 def test_a_bad_attribute_drops_the_sample_with_line_and_reason(attributes, reason):
@@ -154,14 +154,14 @@ def test_a_file_behind_one_that_was_cut_off_is_read_and_the_torn_sample_named():
         torn = element("B", inside=assertion())[:cut]
         names, dropped = labels(HEAD + element("A") + torn + HEAD + element("C") + element("D") + END)
         assert (names, dropped.count, dropped.first[0][0]) == (["A", "C", "D"], 1, 4)
-    assert dropped.first == [(4, "torn sample: it has no proper end; reading goes on in line 11")]
+    assert dropped.first == [(4, "torn sample: it has no proper end; reading resumes in line 11")]
 
 
 def test_a_sample_without_an_end_does_not_swallow_the_samples_behind_it():
     torn = element("B", inside=assertion()).removesuffix("</httpSample>\n")
     names, dropped = labels(HEAD + element("A") + torn + element("C") + element("D", inside=assertion()) + END)
     assert names == ["A", "C", "D"]
-    assert dropped.first == [(4, "torn sample: it has no proper end; reading goes on in line 11")]
+    assert dropped.first == [(4, "torn sample: it has no proper end; reading resumes in line 11")]
 
 
 def test_a_tear_in_a_transaction_keeps_the_requests_behind_it_and_the_transaction():
@@ -182,12 +182,12 @@ def test_sub_samples_are_no_samples_behind_a_tear_either():
 def test_a_block_of_nul_bytes_is_named():
     names, dropped = labels(HEAD + element("A") + "\0" * 5000 + element("B") + END)
     assert (names, dropped.count, dropped.first[0][0]) == (["A", "B"], 1, 4)
-    assert dropped.first[0][1].startswith("NUL bytes: what was written there is lost")
+    assert dropped.first[0][1].startswith("NUL bytes: data was lost here")
 
 
 def test_the_rest_of_a_torn_sample_between_samples_is_named():
     names, dropped = labels(HEAD + element("A") + 'lb="B" by="3"/>\n' + element("C") + END)
-    assert (names, dropped.first) == (["A", "C"], [(4, "text between samples: what stood there is torn")])
+    assert (names, dropped.first) == (["A", "C"], [(4, "text between samples: the rest of a torn sample")])
 
 
 def test_an_element_that_is_no_sample_is_named():
@@ -214,11 +214,11 @@ def test_an_entity_that_is_unknown_costs_its_sample():
     names, dropped = labels(text)
     assert (names, dropped.first) == (
         ["A", "C"],
-        [(4, "not well-formed XML: undefined entity; reading goes on in line 5")],
+        [(4, "not well-formed XML: undefined entity; reading resumes in line 5")],
     )
 
 
-def test_a_reference_may_lie_across_the_end_of_a_chunk():
+def test_a_reference_may_be_split_by_the_end_of_a_chunk():
     plain = element("A").replace("Created", "x&#x0;y")
     for length in range(65536 - 12, 65536 + 4):
         gap = " " * (length - len(HEAD) - plain.index("&"))

@@ -11,7 +11,7 @@ from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
 from harness.jtl.csv import Dropped, parse
 from harness.metrics import counter as counting
-from harness.metrics.counter import CounterError, count_file
+from harness.metrics.counter import CounterError, CsvFile, Program, count_file
 from harness.metrics.tally import Scope
 
 COLUMNS = (
@@ -73,7 +73,7 @@ TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "lati
 
 @pytest.fixture(scope="module")
 def program():
-    return java_context()["java"], ensure_counter()
+    return Program(java_context()["java"], ensure_counter())
 
 
 def quoted(text, delimiter):
@@ -204,16 +204,18 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
             expected, expected_dropped = plain(data, scope)
         except UsageError as error:
             with pytest.raises(UsageError) as found:
-                count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=5000)
+                count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=5000)
             assert str(found.value) == str(error), seed
             continue
-        tally, dropped = count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=5000)
+        tally, dropped = count_file(
+            CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=5000
+        )
         same(tally, expected)
         assert dropped == expected_dropped, seed
 
 
 @pytest.mark.real
-def test_records_that_lie_across_two_stretches_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
+def test_records_across_two_chunks_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
     rng = random.Random(7)
     lines = [COLUMNS.encode() + b"\n"]
     lines += [row(rng, COLUMNS, ",", 1_700_000_000_000 + 90 * number).encode() + b"\n" for number in range(15_000)]
@@ -224,7 +226,9 @@ def test_records_that_lie_across_two_stretches_of_a_part_are_counted_as_the_plai
     path = tmp_path / "long.jtl"
     path.write_bytes(data)
     expected, expected_dropped = plain(data, Scope())
-    tally, dropped = count_file(path, len(data), "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=1_000_000)
+    tally, dropped = count_file(
+        CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=1_000_000
+    )
     same(tally, expected)
     assert dropped == expected_dropped
 
@@ -235,7 +239,7 @@ def test_without_a_timeline_no_times_are_counted_by_second_and_all_else_is(tmp_p
     path.write_bytes(data)
     expected, _ = plain(data, Scope())
     scope = Scope(with_timeline=False)
-    tally, _ = count_file(path, len(data), "x.jtl", program, scope, None, lambda *_: None, part_bytes=50_000)
+    tally, _ = count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=50_000)
     assert (tally.labels, tally.requests.seconds) == (expected.labels, expected.requests.seconds)
     assert tally.requests.users == expected.requests.users
     counted = sum(histogram.count for histogram in tally.requests.buckets.values())
@@ -250,7 +254,9 @@ def test_time_stamps_that_go_back_are_seen_across_parts_and_second_header_lines(
     expected, expected_dropped = plain(back, Scope())
     assert expected.back_ms == 59_990  # the last row ends 5,999 x 10 ms after the first
     assert expected_dropped.header_lines == [3002]
-    tally, dropped = count_file(path, len(back), "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=20_000)
+    tally, dropped = count_file(
+        CsvFile(path, len(back), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=20_000
+    )
     assert (tally.back_ms, dropped) == (59_990, expected_dropped)
 
 
@@ -261,7 +267,7 @@ def test_rows_that_generators_sent_to_a_controller_are_in_no_order(tmp_path, pro
     path = tmp_path / "two.jtl"
     path.write_bytes(HEAD + b"".join(rows))
     size = path.stat().st_size
-    tally, _ = count_file(path, size, "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=20_000)
+    tally, _ = count_file(CsvFile(path, size, "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=20_000)
     assert (plain(path.read_bytes(), Scope())[0].back_ms, tally.back_ms) == (0, 0)
 
 
@@ -294,12 +300,12 @@ _SLOW = ("a quote over more lines than a record has", "thousands of labels")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.real] if name in _SLOW else []) for name in ODD]
 )
-def test_what_is_rare_is_counted_as_the_plain_reader_counts_it(name, tmp_path, program):
+def test_rare_rows_are_counted_as_the_plain_reader_counts_them(name, tmp_path, program):
     path = tmp_path / "odd.jtl"
     path.write_bytes(ODD[name])
     expected, expected_dropped = plain(ODD[name], Scope())
     tally, dropped = count_file(
-        path, len(ODD[name]), "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=50_000
+        CsvFile(path, len(ODD[name]), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
     )
     same(tally, expected)
     assert dropped == expected_dropped
@@ -312,7 +318,7 @@ def test_more_labels_than_there_is_memory_for_are_an_error_and_no_figures(tmp_pa
     path = tmp_path / "many.jtl"
     path.write_bytes(data)
     with pytest.raises(CounterError, match="more memory than it has"):
-        count_file(path, len(data), "x.jtl", program, Scope(), None, lambda *_: None)
+        count_file(CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None)
     assert capfd.readouterr() == ("", "")
 
 
@@ -321,5 +327,7 @@ def test_a_file_cut_off_while_it_is_counted_is_an_error(tmp_path, program, capfd
     path = tmp_path / "cut.jtl"
     path.write_bytes(data)
     with pytest.raises(CounterError, match="the file has changed"):
-        count_file(path, len(data) + 1_000_000, "x.jtl", program, Scope(), None, lambda *_: None, part_bytes=50_000)
+        count_file(
+            CsvFile(path, len(data) + 1_000_000, "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
+        )
     assert capfd.readouterr() == ("", "")

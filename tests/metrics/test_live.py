@@ -30,7 +30,7 @@ def test_errors_are_counted_over_the_whole_run():
     assert LiveTally().tick(1.0, [failed(), sample()], 2).error_count == 1
 
 
-def test_of_a_part_of_the_rows_the_errors_are_scaled_up_and_said_to_be_an_estimate():
+def test_errors_of_a_part_of_the_rows_are_scaled_up_and_marked_as_an_estimate():
     tally = LiveTally()
     tally.tick(0.0, [], 0)
     figures = tally.tick(1.0, [failed(), sample(), sample(), sample()], 1000)

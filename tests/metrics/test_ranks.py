@@ -56,6 +56,7 @@ def test_p_values_agree_with_scipy(base_n, new_n):
         assert p_value(base, new) == pytest.approx(mannwhitneyu(base, new, method="exact").pvalue, rel=1e-9)
 
 
+@pytest.mark.real
 def test_p_values_of_large_groups_with_ties_agree_with_scipy():
     from scipy.stats import mannwhitneyu
 

@@ -16,7 +16,7 @@ from harness.metrics import files as tallies
 from harness.metrics.files import read_tally
 from harness.metrics.window import parse_window
 from harness.report.jtls import Counting, summary_of_jtls
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,allThreads"
 
@@ -70,7 +70,7 @@ def test_given_columns_read_a_file_without_a_header(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress, bytes])
-def test_a_large_file_comes_to_the_same_however_it_is_packed(packed, tmp_path, monkeypatch):
+def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one
     path = write(tmp_path / "a.jtl", *seconds(60), "torn", *seconds(60, first_s=1_700_000_060))
     plain, _ = read_tally([Input("a", path)])
@@ -98,7 +98,7 @@ def test_in_somebody_elses_clone_without_the_counter_a_large_file_is_read_the_pl
     monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
     tally, _ = read_tally([Input("a", path)])
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
-    assert "without the counter of large JTLs, which takes longer: " in capsys.readouterr().err
+    assert "without the counter for large JTLs, which takes longer: " in capsys.readouterr().err
 
 
 def test_where_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):
@@ -192,16 +192,16 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path, monkeypatch):
 
     original = tallies.parse
     monkeypatch.setattr(tallies, "parse", growing)
-    with pytest.raises(UsageError, match="the run is still going on"):
+    with pytest.raises(UsageError, match="the run is still in progress"):
         read_tally([Input("a.jtl", path)])
 
 
 @pytest.mark.parametrize(
     ("harm", "message"),
-    [(lambda path: path.unlink(), "was removed"), (lambda path: os.truncate(path, 2000), "was cut off")],
+    [(lambda path: path.unlink(), "was removed"), (lambda path: os.truncate(path, 2000), "was truncated")],
     ids=["removed", "cut off"],
 )
-def test_a_large_file_that_goes_while_it_is_counted_is_one_clear_error(harm, message, tmp_path, monkeypatch, capfd):
+def test_a_large_file_removed_while_it_is_counted_is_one_clear_error(harm, message, tmp_path, monkeypatch, capfd):
     path = write(tmp_path / "a.jtl", *seconds(60))
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
 

@@ -11,9 +11,9 @@ from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import SecondFigures, parse_window
+from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
 from harness.report.summary import RunSummary, summarise, window_of
-from harness.run.record import OPEN
 from tests.support.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000
@@ -178,7 +178,7 @@ def seconds(*parts):
         seconds((1, 1, 5, 1)),
     ],
 )  # fmt: skip
-def test_what_is_usual_in_a_run_is_no_gap(run):
+def test_usual_pauses_of_a_run_are_no_gaps(run):
     assert find_gaps(run) == ()
 
 
@@ -202,7 +202,7 @@ def stalled(stall_s=5, length_s=30, users=10, elapsed_ms=10):
     return [*before, *held_up, *shifted(before[: rest_s * 1000 // elapsed_ms * users], (15 + stall_s) * 1000)]
 
 
-def test_a_closed_run_that_stands_still_is_doubtful_and_has_corrected_figures():
+def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():
     summary = summary_of(stalled(), a_run(33.0))
     assert summary.verdict.state == "DOUBTFUL"
     assert "no sample ended for a while although users were active" in summary.verdict.reasons
@@ -242,7 +242,7 @@ def test_a_long_stall_of_fast_requests_is_corrected_in_steps():
     assert corrected.percentiles_ms["50"] == pytest.approx(299_500, rel=0.005)
 
 
-def test_an_open_load_that_stands_still_has_true_figures_and_a_warning_only():
+def test_an_open_load_that_stalls_has_true_figures_and_only_a_warning():
     run = a_run(33.0, users=None, load={"model": OPEN, "rate_per_s": 1000.0})
     summary = summary_of(stalled(), run)
     assert summary.corrected is None

@@ -13,6 +13,7 @@ from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.nightly_series import night_of, nights_of
 from harness.history.trend import Gauge, changes_of, standings
+from harness.metrics.metric import metric_of
 from harness.nightly.chart import check_picture
 from harness.nightly.gate import (
     GONE_LABEL,
@@ -34,7 +35,7 @@ from tests.support.factories import closed_load, record
 
 # A night's average is one of these ms: the median is 100, half of them are 2 ms off or more.
 NOISE = (100, 102, 98, 101, 99, 103, 97)
-AVERAGE = GateRules(metrics=("average",))
+AVERAGE = GateRules(metrics=(metric_of("average"),))
 
 
 def figures(label, average_ms, samples=10_000, error_ratio=0.0, rate_per_s=50.0, **percentiles_ms):
@@ -96,7 +97,7 @@ def test_a_series_of_six_digits_is_a_date():
 def test_a_night_is_the_median_of_its_valid_repeats():
     runs = [run(1, 100, 1), run(1, 130, 2), run(1, 110, 3), run(1, 5, 4, state=INVALID)]
     (night,) = nights_of(runs)
-    assert night.value("TOTAL", "average") == 110
+    assert night.value("TOTAL", metric_of("average")) == 110
     assert len(night.runs) == 4
 
 
@@ -132,14 +133,14 @@ def test_nights_without_any_noise_are_held_against_the_threshold_alone():
     runs = [run(day, 100) for day in range(1, 10)]
     assert check_of([*runs, run(10, 104.9)]).state == OK
     assert check_of([*runs, run(10, 105.1)]).state == WARNED
-    rules = replace(AVERAGE, thresholds=Thresholds(average=0.2))
+    rules = replace(AVERAGE, thresholds=Thresholds().changed({"average": 0.2}))
     assert check_of([*runs, run(10, 119)], rules=rules).state == OK
 
 
 def test_an_invalid_night_between_two_worse_ones_does_not_begin_the_count_anew():
     runs = [*steady(), run(15, 121), run(16, 5, state=INVALID)]
     (skipped,) = checks_of(runs)
-    assert (skipped.state, skipped.metric, skipped.value) == (NO_VALUE, "", None)
+    assert (skipped.state, skipped.metric, skipped.value) == (NO_VALUE, None, None)
     assert skipped.note == "run-261116_1 is INVALID: most samples failed"
     assert check_of([*runs, run(17, 121)]).state == REGRESSED
 
@@ -186,7 +187,7 @@ def test_some_nights_after_an_acceptance_the_limit_is_as_narrow_as_before():
     assert check_of([*steady(), *since, run(21, 128)], [accepted]).state == OK
 
 
-@pytest.mark.parametrize("change", [{"plan": "other"}, {"users": 3}, {"profile": "t2"}, {"metric": "90"}])
+@pytest.mark.parametrize("change", [{"plan": "other"}, {"users": 3}, {"profile": "t2"}, {"metric": metric_of("p90")}])
 def test_an_acceptance_is_of_what_it_names_alone(change):
     accepted = replace(Acceptance("2026-11-15", "tiny", None, None, None, None, "so"), **change)
     assert check_of([*steady(), run(15, 121)], [accepted]).state == WARNED
@@ -215,7 +216,7 @@ def test_slow_steps_do_not_become_what_is_normal():
 
 
 def test_throughput_is_worse_when_it_falls():
-    rules = GateRules(metrics=("throughput",))
+    rules = GateRules(metrics=(metric_of("throughput"),))
 
     def rates(*values):
         days = enumerate([*(50 + day % 3 for day in range(10)), *values], start=1)
@@ -229,7 +230,7 @@ def test_throughput_is_worse_when_it_falls():
 
 
 def test_errors_change_by_points_and_one_error_more_is_no_news():
-    rules = GateRules(metrics=("errors",))
+    rules = GateRules(metrics=(metric_of("errors"),))
 
     def errors(ratio, samples):
         days = [*([0.0] * 10), ratio]
@@ -245,7 +246,7 @@ def test_errors_change_by_points_and_one_error_more_is_no_news():
 
 
 def test_a_step_of_the_clock_is_no_change():
-    rules = GateRules(metrics=("90",))
+    rules = GateRules(metrics=(metric_of("p90"),))
 
     def lines(last_ms):
         return [run(day, total=figures("TOTAL", 3, p90=value)) for day, value in enumerate([*([3] * 10), last_ms], 1)]
@@ -257,12 +258,12 @@ def test_a_step_of_the_clock_is_no_change():
 @pytest.mark.parametrize(("metric", "samples", "count"), [("95", 999, 0), ("95", 1000, 1), ("99", 4999, 0)])
 def test_a_percentile_of_too_few_samples_is_not_judged(metric, samples, count):
     runs = [run(day, total=figures("TOTAL", 9, samples=samples, p95=20, p99=30)) for day in range(1, 9)]
-    assert len(checks_of(runs, rules=GateRules(metrics=(metric,)))) == count
+    assert len(checks_of(runs, rules=GateRules(metrics=(metric_of(metric),)))) == count
 
 
 def test_new_and_gone_labels_are_told_in_the_night_in_which_they_come_and_go():
     runs = [*steady(8), run(9, labels=("Refund",))]
-    assert [(check.state, check.metric) for check in checks_of(runs, label="Refund")] == [(NEW_LABEL, "")]
+    assert [(check.state, check.metric) for check in checks_of(runs, label="Refund")] == [(NEW_LABEL, None)]
     (gone,) = checks_of(runs, label="Pay")
     assert (gone.state, gone.note) == (GONE_LABEL, "the night of 2026-11-08 had it")
     runs.append(run(10, labels=("Refund",)))
@@ -331,7 +332,7 @@ def test_a_figure_that_is_being_learnt_has_a_chart_as_well(count):
 def test_a_year_of_nights_is_judged_in_a_moment():
     # Three plans of 5 labels and 8 metrics are 120 figures: at 20 ms each the whole takes two or three seconds.
     values = [100 + (day * 7919 % 101) / 20 for day in range(365)]
-    gauge = Gauge("average", 0.05)
+    gauge = Gauge(metric_of("average"), 0.05)
     changes = changes_of(values, gauge)
     assert len(standings(values, gauge, changes)) == 365
     assert changes == ()

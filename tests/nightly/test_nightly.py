@@ -8,10 +8,11 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
 from harness.base.errors import UsageError
+from harness.base.git import Commits
 from harness.history.acceptance import Acceptance
 from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, Commits, NightlyRecord, NightRun, order_of
+from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, NightlyRecord, NightRun, order_of
 from harness.nightly.render import headline, nightly_page
 from harness.nightly.step_summary import LIMIT_BYTES, step_summary
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict

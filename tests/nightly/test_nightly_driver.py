@@ -18,12 +18,13 @@ from junitparser import JUnitXml
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
-from harness.nightly import command as nightly
+from harness.cli import main
 from harness.nightly.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
-from tests.conftest import ROOT, TINY_PLAN, start_front_door
-from tests.run.test_run import processes_of, wait_for
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import TINY_PLAN, start_front_door
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -84,7 +85,7 @@ def arguments(home: Path, tmp_path: Path, suite: str) -> list[str]:
 
 def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
     suite = SUITE.replace("[[run]]", 'repeats = 2\n[[run]]\nplan = "tiny"\n[[run]]')
-    assert nightly.main([*arguments(home, tmp_path, suite), "--dry-run"]) == 0
+    assert main([*arguments(home, tmp_path, suite), "--dry-run"], "scripts/nightly") == 0
     assert capsys.readouterr().out == (
         "Nights: 4 runs, nothing is started\n"
         "  1. tiny, profile local, round 1 of 2: 2 s\n"
@@ -98,7 +99,7 @@ def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
 
 def test_a_load_that_ends_by_itself_is_planned_with_its_budget(home, tmp_path, capsys):
     suite = SUITE.replace("duration = 2", 'duration = "auto"').replace('"10m"', '"20m"')
-    assert nightly.main([*arguments(home, tmp_path, suite), "--dry-run"]) == 0
+    assert main([*arguments(home, tmp_path, suite), "--dry-run"], "scripts/nightly") == 0
     assert "  1. tiny, 4 users, profile local, round 1 of 1: 600 s\n" in capsys.readouterr().out
 
 
@@ -116,7 +117,7 @@ BAD = [
 @pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[new for _, new, _ in BAD])
 def test_a_suite_that_cannot_be_measured_is_one_clear_line_before_anything_runs(home, tmp_path, old, new, message):
     with pytest.raises(UsageError) as refused:
-        nightly.main(arguments(home, tmp_path, SUITE.replace(old, new)))
+        main(arguments(home, tmp_path, SUITE.replace(old, new)), "scripts/nightly")
     assert str(refused.value).startswith(message)
     assert len(str(refused.value).splitlines()) == 1
     assert not nights(tmp_path).exists()
@@ -200,6 +201,20 @@ def test_kill_9_of_a_night_leaves_nothing_running_and_loses_nothing(start, finis
     (killed,) = (nights(tmp_path) / "tiny").glob("run-*_2.md")
     # Its guardian sent TERM first: a harness that had the time for it wrote its report.
     assert re.search("INTERRUPTED: stopped by hand|INVALID: the harness did not see the end", killed.read_text())
+
+
+@pytest.mark.real
+def test_a_run_that_something_else_kills_is_reported_by_the_nightly(start, tmp_path):
+    process = start(suite=SUITE.replace("duration = 2", "duration = 8"))
+    under_way(tmp_path, 1)
+    (child,) = [one for one in psutil.Process(process.pid).children() if "scripts/run" in " ".join(one.cmdline())]
+    child.kill()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, out
+    assert "scripts/run ended with code -9: it wrote no result" in page_of(tmp_path)
+    assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["1"]
+    assert list(nights(tmp_path).glob("20*/*.result.json")) == []
+    wait_for(lambda: nothing_is_left(tmp_path), 30)
 
 
 @pytest.mark.real
@@ -360,5 +375,5 @@ def test_a_plan_that_could_leave_its_target_ends_a_nightly_before_anything_runs(
     with pytest.raises(
         UsageError, match=rf"tiny, 4 users: plans/tiny\.jmx: Buy: goes to the host {ALIAS}|tiny: plans/"
     ):
-        nightly.main(arguments(home, tmp_path, SUITE))
+        main(arguments(home, tmp_path, SUITE), "scripts/nightly")
     assert not nights(tmp_path).exists()

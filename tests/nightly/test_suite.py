@@ -44,7 +44,7 @@ at_most = "3m"
 """,
     )
     assert (suite.title, suite.budget_s, suite.slack_s) == ("Nights", 5400, 300)
-    assert (suite.metrics, suite.labels) == (("average", "50", "95"), ())
+    assert ([metric.name for metric in suite.metrics], suite.labels) == (["average", "p50", "p95"], ())
     few, many, tiny = suite.runs
     assert few.arguments == (
         "--plan=shop", "--env=small", "--users=5", "--duration=2m", "--p90=800", "--errors=0.5%",
@@ -58,7 +58,8 @@ at_most = "3m"
 
 def test_what_is_not_said_is_average_90_percent_line_and_errors_of_total_once(tmp_path):
     suite = suite_of(tmp_path, RUN)
-    assert (suite.title, suite.metrics, suite.labels) == ("nights", ("average", "90", "errors"), ("TOTAL",))
+    assert (suite.title, suite.labels) == ("nights", ("TOTAL",))
+    assert [metric.name for metric in suite.metrics] == ["average", "p90", "errors"]
     (run,) = suite.runs
     assert (run.profile, run.repeats, run.options, run.title) == ("local", 1, {}, "tiny")
 
@@ -87,7 +88,7 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
         (f"{RUN}repeats = 101", "env/nights.toml [[run]] tiny: repeats = 101; give a whole number from 1 to 100"),
         (f"{RUN}goal = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny goal: unknown key p95; did you mean p90?"),
         (f"{RUN}thresholds = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny thresholds: p95=5: not a number"),
-        (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a length of time"),
+        (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a duration"),
         (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users stands there twice; give repeats = 2"),
         (f'[gate]\nmetrics = ["p89"]\n{RUN}', "env/nights.toml [gate] metrics: p89: no such metric; did you mean"),
         (f"[gate]\nmetrics = []\n{RUN}", "env/nights.toml [gate] metrics = []: nothing would be judged; give some of"),

@@ -8,8 +8,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import check_allowed, is_loopback, parse_allowed
 from harness.plan.spec import load_profile, parse_target
-from harness.run.arguments import asked_of
-from tests.conftest import PROFILES, ROOT
+from harness.run.request import Names, resolve_request
+from tests.support.paths import PROFILES, ROOT
 
 LOCAL = load_profile(ROOT / "env", "local")
 
@@ -26,7 +26,7 @@ def test_this_machine_may_be_loaded_under_any_profile(host):
         "localhost.example.org", "127.0.0.1.example.org", "localtest.me", "app.localhost",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_this_machine_or_resolves_to_it_is_not(host):
+def test_a_name_that_only_resolves_to_this_machine_is_not_this_machine(host):
     assert not is_loopback(host)
 
 
@@ -66,7 +66,7 @@ def test_an_entry_allows_the_host_it_names_and_the_scheme_and_port_where_it_give
         "*.co.uk", "*.com.au", "https://*.org.nz",
     ],
 )  # fmt: skip
-def test_an_entry_that_is_none_is_refused_whatever_the_target(entry):
+def test_an_invalid_entry_is_refused_for_any_target(entry):
     with pytest.raises(UsageError, match=r"^env/local\.toml: allowed_targets has .*; write such as"):
         check_allowed(parse_target("http://127.0.0.1"), replace(LOCAL, allowed_targets=(entry,)))
 
@@ -88,9 +88,9 @@ def test_the_refusal_says_what_to_write_into_which_file():
     )
 
 
-def test_what_the_refusal_says_to_write_is_enough(home: Path):
+def test_the_entry_that_the_error_suggests_is_enough(home: Path):
     def asked():
-        return asked_of(home, home, "tiny", "local", "http://[fd00::5]:8080/app", None)
+        return resolve_request(Names("tiny", "local", "http://[fd00::5]:8080/app"), home, home)
 
     with pytest.raises(UsageError) as error:
         asked()
@@ -111,7 +111,7 @@ def test_a_list_of_texts_is_wanted(home: Path, text):
     profile = home / "env" / "local.toml"
     profile.write_text(f"allowed_targets = {text}\n{profile.read_text()}")
     with pytest.raises(UsageError, match=r"env/local\.toml.*allowed_targets"):
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.nightly.suite import load_suite
+from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
-from harness.plan.spec import LoadArguments, load_profile, resolve_load
-from tests.conftest import ROOT
+from harness.plan.spec import load_profile
+from tests.support.paths import ROOT
 
 DEEP = "[" * 5000 + "]" * 5000
 PLANS = [
@@ -86,7 +87,7 @@ def test_any_value_of_another_kind_is_refused_or_used(tmp_path, name, seed):
             if "nightly" in name:
                 load_suite(path)
             elif "plans" in name:
-                resolve_load(LoadArguments(), load_plan(tmp_path, path.stem).load)
+                resolve_load(parse_load(LoadArguments()), load_plan(tmp_path, path.stem).load)
             else:
                 load_profile(tmp_path, path.stem)
         except UsageError as error:

@@ -11,8 +11,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.errors import UsageError
 from harness.plan.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
 from harness.plan.lint import lint
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 CODE_ASSERTION = """
 <ResponseAssertion testname="Code 200">
@@ -97,7 +96,7 @@ def test_properties_are_read_with_their_defaults(text: str, reads: list[tuple[st
     assert list(reads_in(text)) == reads
 
 
-def test_properties_stand_in_texts_and_in_names(save: Save) -> None:
+def test_properties_are_found_in_texts_and_in_names(save: Save) -> None:
     jmx = save(plan(sampler("${__P(label,Search)}", path="/${__P(page,)}")))
     found = read_properties(jmx)
     assert found["label"] == "Search"
@@ -219,7 +218,7 @@ def test_a_plan_that_is_not_fit_for_measuring_is_found(save: Save, text: str, fi
     ],
     ids=["switched-off", "assertion-for-all", "setup-saves-and-shares-labels", "empty-default-meant", "host-property"],
 )
-def test_what_does_no_harm_is_no_finding(save: Save, text: str) -> None:
+def test_harmless_elements_are_no_findings(save: Save, text: str) -> None:
     assert lint(save(text)) == ()
 
 
@@ -247,13 +246,13 @@ def test_a_data_file_that_is_missing_is_found(save: Save) -> None:
     assert lint(jmx) == ()
 
 
-def test_a_label_out_of_data_may_stand_twice(save: Save) -> None:
+def test_a_label_from_data_may_occur_twice(save: Save) -> None:
     assert lint(save(plan(sampler("${page}") + sampler("${page}")))) == ()
     # A User Defined Variable has one value.
     assert lint(save(plan(sampler("${users}") * 2))) != ()
 
 
-def test_the_open_model_takes_the_place_of_the_load(save: Save) -> None:
+def test_the_open_model_replaces_the_thread_group_of_the_load(save: Save) -> None:
     jmx = save(plan(sampler("A"), '<SetupThreadGroup testname="setUp"/><hashTree/>'))
     root = fromstring(with_open_model(jmx, "rate(5/sec) random_arrivals(10 sec)"))
     groups = root.find("hashTree/hashTree")

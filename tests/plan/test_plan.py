@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
-from harness.plan.spec import ClosedLoad, OpenLoad
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 SHAPE = """<?xml version="1.0" encoding="UTF-8"?>
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3"><hashTree>
@@ -50,7 +49,7 @@ def test_a_plan_needs_little(plans: Path) -> None:
     assert (plan.name, plan.title, plan.system) == ("shop", "Shop", "shop")
     assert plan.shape_path == plans / "shop.jmx"
     assert plan.load == PlanLoad(users=50, ramp_per_user_s=0.0, duration_s=100.0, think_time_s=0.0)
-    assert plan.goal == Goal(p90_ms=None, error_ratio=None)
+    assert plan.goal == Goal()
     assert (plan.properties, plan.once_labels, plan.dumps) == ({}, (), ())
     assert (plan.embedded_properties, plan.embedded_note) == ({}, "")
 
@@ -93,7 +92,7 @@ def test_an_unknown_plan_names_its_neighbour_and_the_others(plans: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["mine", "plans/mine.jmx", "mine.jmx", "plans/mine.toml"])
-def test_a_jmx_without_its_toml_is_told_what_to_write(plans: Path, name: str) -> None:
+def test_the_error_for_a_jmx_without_its_toml_says_what_to_write(plans: Path, name: str) -> None:
     (plans / "mine.jmx").write_bytes((plans / "shop.jmx").read_bytes())
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
@@ -111,7 +110,7 @@ def test_a_jmx_without_its_toml_is_told_what_to_write(plans: Path, name: str) ->
 def test_a_files_name_is_no_plans_name(plans: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
-    assert str(error.value) == f"PLAN={name}: a file's name; give the name alone: PLAN=shop"
+    assert str(error.value) == f"PLAN={name}: this is a file name; give the name only: PLAN=shop"
 
 
 def test_an_unknown_name_with_a_folder_names_what_there_is(plans: Path) -> None:
@@ -131,7 +130,7 @@ def test_a_missing_shape_is_named(plans: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["title", "shape", "[load]"])
-def test_what_a_plan_must_say_is_missing(plans: Path, key: str) -> None:
+def test_a_missing_key_of_a_plan_is_an_error(plans: Path, key: str) -> None:
     lines = PLAN.split("[load]")[0] if key == "[load]" else "\n".join(x for x in PLAN.split("\n") if key not in x)
     (plans / "shop.toml").write_text(lines, encoding="utf-8")
     with pytest.raises(UsageError, match=rf"plans/shop\.toml: {key.strip('[]')} is missing"):
@@ -167,7 +166,7 @@ def test_what_a_plan_must_say_is_missing(plans: Path, key: str) -> None:
         ("[labels]\n[dumps]\nlabel = 'a'", "plans/shop.toml: dumps = {'label': 'a'}"),
     ],
 )
-def test_what_a_plan_cannot_say_is_refused(plans: Path, text: str, message: str) -> None:
+def test_an_invalid_plan_is_refused(plans: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(add(plans, text), "shop")
     assert str(error.value).startswith(message)
@@ -207,7 +206,7 @@ def test_the_ramp_is_part_of_the_duration(load: OpenLoad, text: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
 def test_every_shipped_plan_can_be_loaded_and_has_a_goal(name: str) -> None:
-    assert load_plan(ROOT / "plans", name).goal != Goal(p90_ms=None, error_ratio=None)
+    assert load_plan(ROOT / "plans", name).goal != Goal()
 
 
 @pytest.mark.parametrize("name", ["killbill-stripe", "killbill-litle"])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan import spec as specs
+from harness.cli import main
+from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.script_text import is_simple
-from harness.run.arguments import asked_of
 from harness.run.preflight import check_asked
-from tests.conftest import ROOT
+from harness.run.request import Names, resolve_request
 from tests.support.off_host import (
     ALIAS,
     ENDS,
@@ -27,6 +26,7 @@ from tests.support.off_host import (
     text,
     variables,
 )
+from tests.support.paths import ROOT
 
 TARGET = "http://127.0.0.1:8098"
 
@@ -39,7 +39,7 @@ def check(home: Path):
         plan: str,
         target: str | None = TARGET,
         allow: str = "",
-        load: specs.LoadArguments | None = None,
+        load: LoadArguments | None = None,
         profile: str = "",
     ) -> None:
         (home / "plans" / "tiny.jmx").write_text(plan, encoding="utf-8")
@@ -49,8 +49,8 @@ def check(home: Path):
         toml.write_text(toml.read_text().partition("\n[allow]")[0] + (f"\n[allow]\n{allow}\n" if allow else ""))
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text())
-        asked = asked_of(home, home, "tiny", "local", target, None)
-        check_asked(asked, specs.resolve_load(load or specs.LoadArguments(), asked.plan.load))
+        asked = resolve_request(Names("tiny", "local", target), home, home)
+        check_asked(asked, resolve_load(parse_load(load or LoadArguments()), asked.plan.load))
 
     return checked
 
@@ -97,7 +97,7 @@ def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
     more = ["--users", "1,2"] if name == "sweep" else []
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError, match=f"goes to the host {ALIAS}"):
-        importlib.import_module(f"harness.cli.{name}").main(["--plan", "tiny", "--target", target, *more, *places])
+        main(["--plan", "tiny", "--target", target, *more, *places], f"scripts/{name}")
     assert not (tmp_path / "reports").exists()
 
 
@@ -244,13 +244,13 @@ def test_a_plan_whose_groups_start_more_users_than_asked_is_refused(check):
     start = plan.index("<ThreadGroup ")
     end = plan.index("</hashTree>\n</hashTree>")
     second = plan[start:end].replace("Users", "Others").replace(">5<", ">3<")
-    told = refusal(check, plan[:end] + second + plan[end:], load=specs.LoadArguments(users="1"))
+    told = refusal(check, plan[:end] + second + plan[end:], load=LoadArguments(users="1"))
     assert "its thread groups (Users, Others) start 8 users where the run has 1" in told
-    check(plan[:end] + second + plan[end:], load=specs.LoadArguments(users="8"))
+    check(plan[:end] + second + plan[end:], load=LoadArguments(users="8"))
 
 
 def test_loops_need_a_plan_that_reads_them(check):
-    load = specs.LoadArguments(loops="4")
+    load = LoadArguments(loops="4")
     check(jmx(request()), load=load)
     told = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
     assert "Users: its scheduler is on, and loops alone end this run" in told
@@ -260,7 +260,7 @@ def test_loops_need_a_plan_that_reads_them(check):
 
 
 def test_an_open_load_needs_a_group_named_users(check):
-    load = specs.LoadArguments(rate="5", duration="60")
+    load = LoadArguments(rate="5", duration="60")
     check(jmx(request()), load=load)
     told = refusal(check, jmx(request()).replace('testname="Users"', 'testname="Load"'), load=load)
     assert "0 Thread Groups are named Users" in told
@@ -292,14 +292,14 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
     for secret in ("FOLIO_TENANT", "FOLIO_USERNAME", "FOLIO_PASSWORD"):
         monkeypatch.setenv(secret, "opensesame")
     for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
-        asked = asked_of(ROOT, ROOT / "build", name, "local", target, None)
+        asked = resolve_request(Names(name, "local", target), ROOT, ROOT / "build")
         for arguments in (
-            specs.LoadArguments(),
-            specs.LoadArguments(users="1", loops="2"),
-            specs.LoadArguments(duration="60"),
-            specs.LoadArguments(rate="5", duration="60"),
+            LoadArguments(),
+            LoadArguments(users="1", loops="2"),
+            LoadArguments(duration="60"),
+            LoadArguments(rate="5", duration="60"),
         ):
-            check_asked(asked, specs.resolve_load(arguments, asked.plan.load))
+            check_asked(asked, resolve_load(parse_load(arguments), asked.plan.load))
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from harness.base.secrecy import masked, masked_table, says_secret, secret_values, secrets_in
+from harness.base.secrecy import is_secret_name, masked, masked_table, secret_values, secrets_in
 from harness.plan.jmx import fixed_secrets
 from harness.plan.plan import load_plan
-from tests.base.test_spellings import assert_no_secret
-from tests.conftest import ROOT, TINY_JMX
-from tests.run.test_run import wait_for
-from tests.support.secret_spellings import every_spelling
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
+from tests.support.secret_spellings import assert_no_secret, every_spelling
+from tests.support.tiny import TINY_JMX
 
 
 @pytest.mark.parametrize(
@@ -27,23 +27,23 @@ from tests.support.secret_spellings import every_spelling
     ],
 )  # fmt: skip
 def test_a_name_says_that_its_value_is_a_secret(name):
-    assert says_secret(name)
+    assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["key", "token_url", "password_file", "externalKey2Count", "keyboard", "users", "secret_name", "tokens", ""]
 )
 def test_a_name_of_something_else_does_not(name):
-    assert not says_secret(name)
+    assert not is_secret_name(name)
 
 
-def test_secrets_stand_in_texts_of_several_settings():
+def test_secrets_are_found_in_texts_with_several_settings():
     text = 'org.killbill.stripe.apiKey=sk_live_1\norg.killbill.stripe.url=http://x\n{"password": "pa55", "key":"shop"}'
     assert secrets_in(text) == ("sk_live_1", "pa55")
     assert secrets_in('{"password":"${password}","token":""}') == ()
 
 
-def test_the_shortest_values_are_not_masked_in_texts_as_they_stand_anywhere_by_chance():
+def test_the_shortest_values_are_not_masked_because_they_occur_by_chance():
     assert secret_values([("password", "abc"), ("token", "abcd"), ("title", "abcde"), ("secret", 12345)]) == ("abcd",)
 
 
@@ -51,7 +51,7 @@ def test_each_line_of_a_private_key_is_masked():
     assert masked("a\nMIIB\nx\nlast\nz", ["MIIB\nx\nlast"]) == "a\n•••\nx\n•••\nz"
 
 
-def test_a_longer_secret_is_masked_before_one_that_it_holds():
+def test_a_longer_secret_is_masked_before_one_that_it_contains():
     assert masked("secret1234, secret", ["secret", "secret1234"]) == "•••, •••"
 
 
@@ -87,7 +87,7 @@ def with_fixed(folder: Path, **values: str) -> Path:
     return path
 
 
-def test_a_secret_that_stands_in_the_plan_itself_is_found(tmp_path):
+def test_a_secret_in_the_plan_itself_is_found(tmp_path):
     jmx = with_fixed(tmp_path, password="opensesame", basic="YWRtaW46eA==", key="k-123456", body="fromBody1")
     assert fixed_secrets(jmx) == ("opensesame", "YWRtaW46eA==", "k-123456", "fromBody1")
 
@@ -98,14 +98,14 @@ def test_variables_and_the_defaults_of_properties_are_no_secrets(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.toml")), ids=lambda path: path.stem)
-def test_the_plans_of_the_project_hold_no_secrets_of_their_own(path):
+def test_the_plans_of_the_project_contain_no_secrets(path):
     """KillBill's bob and lazar, and the test key of Stripe's stand-in, are public: they are shown as they are."""
     plan = load_plan(path.parent, path.stem)
     assert (plan.secret_properties, plan.hidden) == ((), ())
 
 
 @pytest.mark.real
-def test_a_system_that_does_not_come_up_tells_no_secrets(run, home, tmp_path):
+def test_the_error_of_a_failed_system_start_contains_no_secrets(run, home, tmp_path):
     plan, manifest = home / "plans" / "tiny.toml", home / "systems" / "tiny" / "system.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
     words = 'command = ["sh", "-c", "echo cannot log in with $SHOP_PASSWORD $AWS_SECRET_ACCESS_KEY; exit 1"]'
@@ -117,7 +117,7 @@ def test_a_system_that_does_not_come_up_tells_no_secrets(run, home, tmp_path):
 
 
 @pytest.mark.real
-def test_passwords_of_properties_plan_and_note_are_in_nothing_that_is_kept(run, home, target, tmp_path):
+def test_passwords_of_properties_plan_and_note_are_in_no_stored_file(run, home, target, tmp_path):
     jmx = with_fixed(tmp_path, password="opensesame", basic="YWRtaW46eA==", key="k-123456", body="fromBody1")
     text = jmx.read_text().replace(
         "${__P(users,1)}", "${__P(users,1)}${__P(password,)}${__P(api_secret,lazar)}${__P(config,)}${__P(pin_token,)}"

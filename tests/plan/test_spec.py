@@ -3,23 +3,16 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, LoadArguments, OpenLoad, parse_load, resolve_load
 from harness.plan.plan import PlanLoad
-from harness.plan.spec import (
-    ClosedLoad,
-    LoadArguments,
-    OpenLoad,
-    load_profile,
-    parse_series,
-    parse_target,
-    resolve_load,
-)
-from tests.conftest import PROFILES, ROOT
+from harness.plan.spec import load_profile, parse_series, parse_target
+from tests.support.paths import PROFILES, ROOT
 
 DEFAULT = PlanLoad(users=50, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 
 
 def load(**given):
-    return resolve_load(LoadArguments(**given), DEFAULT)
+    return resolve_load(parse_load(LoadArguments(**given)), DEFAULT)
 
 
 def test_without_arguments_the_plan_decides():
@@ -38,7 +31,7 @@ def test_a_short_duration_cuts_the_default_ramp_to_a_quarter():
     assert load(duration="20") == ClosedLoad(50, 5, 20, None)
 
 
-def test_loops_take_the_place_of_the_duration():
+def test_loops_replace_the_duration():
     assert load(users="4", loops="10") == ClosedLoad(4, 2, None, 10)
 
 
@@ -46,25 +39,25 @@ LOOPED = PlanLoad(users=25, ramp_per_user_s=1, duration_s=None, think_time_s=0, 
 
 
 def test_a_plan_of_loops_is_ended_by_them_unless_a_duration_is_given():
-    assert resolve_load(LoadArguments(), LOOPED) == ClosedLoad(25, 25, None, 5)
-    assert resolve_load(LoadArguments(users="4", loops="2"), LOOPED) == ClosedLoad(4, 4, None, 2)
-    assert resolve_load(LoadArguments(duration="60"), LOOPED) == ClosedLoad(25, 15, 60, None)
+    assert resolve_load(parse_load(LoadArguments()), LOOPED) == ClosedLoad(25, 25, None, 5)
+    assert resolve_load(parse_load(LoadArguments(users="4", loops="2")), LOOPED) == ClosedLoad(4, 4, None, 2)
+    assert resolve_load(parse_load(LoadArguments(duration="60")), LOOPED) == ClosedLoad(25, 15, 60, None)
     with pytest.raises(UsageError, match="RATE=5: the plan has loops and no duration; give a DURATION, too"):
-        resolve_load(LoadArguments(rate="5"), LOOPED)
+        resolve_load(parse_load(LoadArguments(rate="5")), LOOPED)
 
 
 def test_requests_end_a_load_that_is_closed():
     default = replace(DEFAULT, requests=1_000_000)
-    assert resolve_load(LoadArguments(), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
-    assert resolve_load(LoadArguments(requests="500"), default).requests == 500
-    assert resolve_load(LoadArguments(rate="5"), default) == OpenLoad(5, 0, 100)
+    assert resolve_load(parse_load(LoadArguments()), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
+    assert resolve_load(parse_load(LoadArguments(requests="500")), default).requests == 500
+    assert resolve_load(parse_load(LoadArguments(rate="5")), default) == OpenLoad(5, 0, 100)
     with pytest.raises(UsageError, match="RATE=5 and REQUESTS=9 exclude each other"):
         load(rate="5", requests="9")
 
 
 def test_one_user_alone_may_have_a_ramp_of_its_own():
     default = replace(DEFAULT, ramp_per_user_s=10, ramp_single_user_s=1)
-    assert [resolve_load(LoadArguments(users=users), default).ramp_s for users in ("1", "2")] == [1, 20]
+    assert [resolve_load(parse_load(LoadArguments(users=users)), default).ramp_s for users in ("1", "2")] == [1, 20]
 
 
 def test_seconds_are_whole_because_jmeter_takes_a_fraction_for_nothing():
@@ -110,7 +103,7 @@ def test_a_target_is_read_from_its_address(text, url):
     "text",
     ["", "kb:8080", "ftp://kb", "http://", "http://a:b@kb", "http://kb:99999", "http://kb/?a=1", "http://localhost:0"],
 )
-def test_what_is_no_address_is_refused(text):
+def test_an_invalid_address_is_refused(text):
     with pytest.raises(UsageError, match="TARGET="):
         parse_target(text)
 
@@ -141,12 +134,12 @@ def test_a_profile_can_change_a_plan_and_say_what_is_there(tmp_path):
     assert profile.facts == (("heap of the balancer", "4 GB"),)
 
 
-def test_a_suite_of_the_nightly_is_no_profile():
+def test_a_nightly_suite_is_not_a_profile():
     with pytest.raises(UsageError) as error:
         load_profile(ROOT / "env", "nope")
     assert "local" in str(error.value)
     assert "nightly" not in str(error.value)
     with pytest.raises(UsageError, match=r"ENV=nightly: env/nightly\.toml is a suite, not a profile; measure it: make"):
         load_profile(ROOT / "env", "nightly")
-    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: a file's name; give the name alone: ENV=local"):
+    with pytest.raises(UsageError, match=r"ENV=env/local\.toml: this is a file name; give the name only: ENV=local"):
         load_profile(ROOT / "env", "env/local.toml")

@@ -3,15 +3,23 @@
 import pytest
 
 from harness.base.errors import UsageError
+from harness.metrics.metric import metric_of
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
-from tests.conftest import ROOT, TINY_PLAN
+from tests.support.paths import ROOT
+from tests.support.tiny import TINY_PLAN
 
 
-def test_tails_may_move_more_than_averages_unless_said_otherwise():
+def test_by_default_high_percentiles_may_change_more_than_averages():
     thresholds = Thresholds()
-    assert [thresholds.of(name) for name in ("average", "50", "90", "99", "throughput")] == [0.05, 0.05, 0.1, 0.1, 0.05]
-    assert (thresholds.errors, thresholds.alpha) == (0.005, 0.05)
+    assert [thresholds.of(metric_of(name)) for name in ("average", "50", "90", "99", "throughput")] == [
+        0.05,
+        0.05,
+        0.1,
+        0.1,
+        0.05,
+    ]
+    assert (thresholds.of(metric_of("errors")), thresholds.alpha) == (0.005, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +33,7 @@ def test_tails_may_move_more_than_averages_unless_said_otherwise():
     ],
 )
 def test_an_option_takes_a_percentage_or_a_ratio(text, name, ratio):
-    assert Thresholds().with_option(text).of(name) == pytest.approx(ratio)
+    assert Thresholds().with_option(text).of(metric_of(name)) == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize(
@@ -38,14 +46,16 @@ def test_an_option_takes_a_percentage_or_a_ratio(text, name, ratio):
         ("average=0", "not a number above 0"),
     ],
 )
-def test_an_option_that_means_nothing_is_refused(text, what):
+def test_an_invalid_option_is_refused(text, what):
     with pytest.raises(UsageError, match=what):
         Thresholds().with_option(text)
 
 
-def test_a_plan_says_what_matters_to_it(home):
+def test_a_plan_sets_its_own_thresholds(home):
     (home / "plans" / "tiny.toml").write_text(TINY_PLAN + "[compare]\naverage = 0.02\np99 = 0.3\nalpha = 0.01\n")
-    assert load_plan(home / "plans", "tiny").thresholds == Thresholds(average=0.02, p99=0.3, alpha=0.01)
+    assert load_plan(home / "plans", "tiny").thresholds == Thresholds().changed(
+        {"average": 0.02, "p99": 0.3, "alpha": 0.01}
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +66,7 @@ def test_a_plan_says_what_matters_to_it(home):
         ("average = 5", r"plans/tiny.toml \[compare\]: average=5: not a number above 0 and up to 1"),
     ],
 )
-def test_a_plan_that_means_nothing_is_refused(home, table, what):
+def test_invalid_thresholds_of_a_plan_are_refused(home, table, what):
     (home / "plans" / "tiny.toml").write_text(f"{TINY_PLAN}[compare]\n{table}\n")
     with pytest.raises(UsageError, match=what):
         load_plan(home / "plans", "tiny")

@@ -20,10 +20,11 @@ from typing import Any, ClassVar
 import pytest
 
 from harness.plan.lint import lint
+from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
-from harness.plan.spec import LoadArguments, load_profile, resolve_load
-from tests.conftest import ROOT
-from tests.run.test_run import processes_of
+from harness.plan.spec import load_profile
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
 
 # The user's name is one that must be escaped in JSON.
 SECRETS = {"FOLIO_TENANT": "mark_tenant", "FOLIO_USERNAME": 'mark"user\\', "FOLIO_PASSWORD": "mark-password"}
@@ -164,7 +165,7 @@ def test_ramp_and_duration_are_those_of_the_published_runs_and_a_minute_here(
     env: str, users: int, ramp_s: int, duration_s: int
 ) -> None:
     plan = load_plan(ROOT / "plans", "folio-checkin", load_profile(ROOT / "env", env).plan_changes["folio-checkin"])
-    load = resolve_load(LoadArguments(users=str(users)), plan.load)
+    load = resolve_load(parse_load(LoadArguments(users=str(users))), plan.load)
     assert (load.ramp_s, load.duration_s) == (ramp_s, duration_s)
 
 

@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from harness.plan.load import OpenLoad
 from harness.plan.plan import effective_jmx
-from harness.plan.spec import OpenLoad
 from tests.support.local_server import serving
+from tests.support.paths import ROOT, jmeter_home
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).resolve().parents[2]
 SHAPE = ROOT / "plans" / "killbill.jmx"
 NO_ANSWER = 0
 ONCE = ("Create Account", "Visit Account", "Stripe (Default) Payment Method")
@@ -152,14 +152,6 @@ class Run:
 
 
 Drive = Callable[..., Run]
-
-
-def jmeter_home() -> Path:
-    """JMETER_HOME, else what make builds."""
-    home = Path(os.environ.get("JMETER_HOME") or ROOT / "build" / "jmeter")
-    if not (home / "bin" / "jmeter").is_file():
-        pytest.fail(f"no JMeter in {home}: set JMETER_HOME to one with its plugins, or run make setup")
-    return home
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from harness.plan.spec import load_profile
 from harness.report.setup import setup_lines
 from harness.system.manifest import load_manifest
 from harness.system.system import render, render_facts
-from tests.conftest import ROOT
 from tests.support.factories import record
+from tests.support.paths import ROOT
 from tests.support.results import run_result
 
 FOLDER = ROOT / "systems" / "killbill"

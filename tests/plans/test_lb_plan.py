@@ -13,25 +13,25 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.plan.plan import load_plan
-from harness.run.arguments import asked_of
+from harness.run.request import Names, resolve_request
 from harness.sweep.published import parse_csv
-from tests.conftest import ROOT
-from tests.run.test_run import processes_of
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
 
 BALANCED = ("lb-nginx", "lb-nginx-seed", "lb-jvm", "lb-haproxy")
 
 
 @pytest.mark.parametrize("name", [*BALANCED, "lb-direct"])
 def test_each_plan_is_the_published_load_on_its_own_balancer(name: str) -> None:
-    asked = asked_of(ROOT, ROOT / "build", name, "lb", None, None)
+    asked = resolve_request(Names(name, "lb"), ROOT, ROOT / "build")
     assert asked.settings["balancer"] == name.removeprefix("lb-")
     assert (asked.plan.load.users, asked.plan.load.duration_s, asked.plan.load.requests) == (500, 80, 1_000_000)
 
 
 def test_a_balancer_that_runs_elsewhere_is_a_target_whose_settings_were_put_down_by_hand() -> None:
     with pytest.raises(UsageError, match="PLAN=lb-gwlb has no system to start; give TARGET="):
-        asked_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", None, None)
-    asked = asked_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks", None)
+        resolve_request(Names("lb-gwlb", "gwlb"), ROOT, ROOT / "build")
+    asked = resolve_request(Names("lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks"), ROOT, ROOT / "build")
     assert asked.target is not None
     assert asked.target.base_path == "/stocks"
     assert "WSO2 Carbon" in dict(asked.profile.facts)["balancer (by hand)"]

@@ -18,10 +18,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from harness.plan.plan import load_plan
-from tests.conftest import ROOT
-from tests.plans.test_killbill_plan import jmeter_home
-from tests.run.test_run import processes_of
 from tests.support.local_server import serving
+from tests.support.paths import ROOT, jmeter_home
+from tests.support.processes import processes_of
 
 SHAPE = ROOT / "plans" / "thruzero.jmx"
 PAGES = list(csv.DictReader((ROOT / "plans" / "data" / "thruzero-pages.csv").open(encoding="utf-8")))

@@ -14,9 +14,10 @@ import pytest
 
 from harness.base.toolchain import ensure_jmeter
 from harness.plan.lint import lint
-from harness.run.arguments import asked_of
-from tests.conftest import ROOT, check_short_run
-from tests.run.test_run import processes_of
+from harness.run.request import Names, resolve_request
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
+from tests.support.tiny import check_short_run
 
 PAGE = (ROOT / "docs" / "add-a-system.md").read_text(encoding="utf-8")
 # A heading with a file's name, perhaps some lines of text, and the file.
@@ -50,7 +51,7 @@ def test_every_file_that_the_page_names_in_a_heading_stands_there_and_is_new() -
 def test_plan_and_profile_of_the_page_fit_its_system(tmp_path: Path) -> None:
     write_files(tmp_path)
     assert lint(tmp_path / "plans" / "static.jmx") == ()
-    asked = asked_of(tmp_path, tmp_path, "static", "static-closing", None, None)
+    asked = resolve_request(Names("static", "static-closing"), tmp_path, tmp_path)
     assert asked.settings == {"workers": 0, "requests_per_connection": 1}
     assert (asked.plan.load.users, asked.plan.load.think_time_s) == (10, 0.05)
 

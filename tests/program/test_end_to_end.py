@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, check_short_run
-from tests.run.test_run import processes_of
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of
+from tests.support.tiny import check_short_run
 
 pytestmark = pytest.mark.real
 

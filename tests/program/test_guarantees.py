@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (?!promise|---)(.+) \| (.+) \|$", PAGE, flags=re.MULTILINE)

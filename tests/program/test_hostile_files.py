@@ -17,7 +17,7 @@ from harness.history.summary_files import SUMMARY_NAME, write_overview
 from harness.run.directory import json_text
 from harness.sweep.record import SweepRun
 from tests.support.report_folder import add_run
-from tests.sweep.test_sweep_files import RECORD
+from tests.support.sweeps import NEW_SWEEP
 
 DEEP = "[" * 100_000 + "]" * 100_000
 HOSTILE = {
@@ -34,6 +34,11 @@ HOSTILE = {
     "empty": "",
     "torn": '{"format_version": 3, "groups": [',
 }
+# All commands read each of them, which takes some time: all but these are left to `make test`.
+QUICK = ("deep", "nan", "torn")
+every_kind = pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.real) for kind in HOSTILE]
+)
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 1.5, 10**15, 10**18, -(10**18), 1e308, "", "x", "\0", "\ud800", [], [1], {}, {"a": 1},
     [[]], "../..",
@@ -78,7 +83,7 @@ def test_json_that_cannot_be_computed_with_is_refused(text):
         parse_object(text.encode())
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@every_kind
 def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"
     (directory / "samples.jtl").unlink()  # else its report is made of the samples
@@ -96,6 +101,7 @@ def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_pat
     assert "its JSON" in page
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("text", [DEEP, '{"format_version": NaN}', "\0"], ids=["deep", "nan", "nul"])
 def test_a_hostile_file_of_another_run_does_not_end_a_later_run(run, target, tmp_path, text):
     folder = tmp_path / "reports" / "tiny"
@@ -118,7 +124,7 @@ def test_errors_name_the_file_and_not_what_stands_in_it(reports, capsys):
     assert "None:" not in text
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@every_kind
 def test_a_hostile_run_json_is_listed_and_named(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"
     (directory / "run.json").write_text(HOSTILE[kind])
@@ -181,7 +187,7 @@ def test_a_value_of_another_type_in_a_sweeps_record_is_no_error_of_the_harness(t
         add_run(reports, f"tiny/run-01_{number}", users=number)
     path = reports / "tiny" / "sweep-01.json"
     runs = tuple(SweepRun(number, 1, f"run-01_{number}") for number in (1, 2))
-    good = json_text(replace(RECORD, name="sweep-01", users=(1, 2), runs=runs).to_json())
+    good = json_text(replace(NEW_SWEEP, name="sweep-01", users=(1, 2), runs=runs).to_json())
     for where, value, text in mutations(good, 60, seed):
         path.write_text(text)
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TAKES = {
@@ -23,6 +23,9 @@ TAKES = {
     )
 }  # fmt: skip
 PAIRS = [(target, name) for target, names in TAKES.items() for name in names]
+# Two targets with nearly every kind of variable, and the others, which are left to `make test`.
+QUICK = [pair for pair in PAIRS if pair[0] in ("run", "compare")]
+OTHERS = [pytest.param(*pair, marks=pytest.mark.real) for pair in PAIRS if pair not in QUICK]
 # What a target cannot do without.
 NEEDED = {
     "report": {"RUN": "r"}, "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
@@ -67,21 +70,25 @@ def argv(tmp_path):
 def hostile(folder: Path) -> list[str]:
     touch = f"touch {folder}/touched"
     return [
-        f"'; {touch}; '",
-        f"$(shell {touch})$({touch})`{touch}`$HOME${{HOME}}$$\"x\\'|&<>*?[a]{{b,c}}~#%!,)(=:\\",
-        "-dash",
-        "first line\nit's the 'second'\n\n$(x)\\\nlast",
+        f"'; {touch}; '$(shell {touch})$({touch})`{touch}`$HOME${{HOME}}$$\"x\\'|&<>*?[a]{{b,c}}~#%!,)(=:\\",
+        "-dash and first line\nit's the 'second'\n\n$(x)\\\nlast",
     ]
 
 
-@pytest.mark.parametrize(("target", "name"), PAIRS, ids=str)
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (target, name) if target in QUICK else pytest.param(target, name, marks=pytest.mark.real)
+        for target, name in PAIRS
+    ],
+)
 def test_every_text_of_every_variable_reaches_the_script_as_it_was_written(target, name, argv, tmp_path):
     given = NEEDED.get(target, {})
     is_words = (target, name) != ("report", "RUN") and (name in WORDS or (target, name) == ("compare", "NEW"))
     pattern = argv(target, {**given, name: "BENIGN"})
     is_flag = name in FLAGS or (name == "NEW" and target != "compare")
     assert is_flag or (target, name) in SAYS_NOTHING or "BENIGN" in str(pattern)
-    for place, value in enumerate(hostile(tmp_path)):
+    for value in hostile(tmp_path):
         words = value.split() if is_words else [value]
         expected = []
         for call in pattern:
@@ -93,8 +100,7 @@ def test_every_text_of_every_variable_reaches_the_script_as_it_was_written(targe
                     word.replace("BENIGN", f"./{text}" if dashed and text.startswith("-") else text) for text in texts
                 ]
         assert argv(target, {**given, name: value}) == expected
-        if place % 2:
-            assert argv(target, {**given, name: value}, from_environment=True) == expected
+        assert argv(target, {**given, name: value}, from_environment=True) == expected
     assert not (tmp_path / "touched").exists()
 
 
@@ -116,7 +122,10 @@ def test_a_target_takes_the_variables_of_its_recipe_and_no_others(target):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["run", "USER=10"], "USER: no such variable; did you mean USERS? make help lists them; nothing was started"),
+        (
+            ["run", "USER=10"],
+            "USER: no such variable; did you mean USERS? make help VERB lists them; nothing was started",
+        ),
         (["run", "users=10"], "users: no such variable; did you mean USERS? "),
         (["USRES=10"], "USRES: no such variable; did you mean USERS? "),
         (["run", "LEVEL_DURATION=5"], "LEVEL_DURATION: make run does not take it; these do: capacity sweep; nothing"),
@@ -132,6 +141,38 @@ def test_a_variable_that_the_target_does_not_take_is_refused_before_anything_sta
     assert done.stdout == ""
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def help_of(*words: str) -> str:
+    return subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "python=false", *words],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TAKES)
+def test_help_of_a_target_explains_each_of_its_variables_and_starts_nothing(target):
+    text = help_of("help", target)
+    assert (
+        text
+        == help_of(target, "HELP=1")
+        == help_of(target, "HELP=1", *sorted(f"{name}=$(x)" for name in TAKES[target]))
+    )
+    first, *lines = text.splitlines()
+    assert first.startswith(f"make {target}: ")
+    explained = [re.fullmatch(r"  ([A-Z0-9_]+)=.*\S  +\S.*", line)[1] for line in lines if line.startswith("  ")]
+    assert explained == TAKES[target]
+
+
+def test_help_of_a_target_that_there_is_not_is_an_error():
+    done = subprocess.run(["make", "-C", str(ROOT), "help", "rnu"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "rnu: no such target; make lists them" in done.stderr
+
+
+def test_help_in_the_environment_changes_nothing(argv):
+    assert argv("run", {"HELP": "1"}, from_environment=True) == argv("run", {})
+    assert argv("run", {"HELP": "0"}) == argv("run", {})
 
 
 @pytest.mark.parametrize("name", ["PYTHON", "CHROME", "JAVA_HOME", "JMETER_HOME", "AWS_REGION", "NO_COLOR"])
@@ -150,6 +191,7 @@ def test_make_users_are_told_of_variables(monkeypatch):
     )
 
 
+@pytest.mark.real
 def test_runs_that_cannot_be_compared_name_makes_own_variable(tmp_path):
     from tests.support.report_folder import add_run
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import ROOT, TINY_SYSTEM
+from tests.support.paths import ROOT
+from tests.support.tiny import TINY_SYSTEM
 
 WORKFLOWS = {path.name: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
 MAKEFILE = (ROOT / "Makefile").read_text()

@@ -15,8 +15,9 @@ from harness.jtl.csv import Dropped
 from harness.jtl.xml import parse_xml
 from harness.plan.jmx import fixed_secrets, plan_tree, read_properties
 from harness.plan.plan import load_plan
-from tests.conftest import ROOT, TINY_JMX
-from tests.program.test_imports import MODULES, imports_of, name_of
+from tests.support.imports import MODULES, imports_of, name_of
+from tests.support.paths import ROOT
+from tests.support.tiny import TINY_JMX
 
 SECRET = "content of a file that is nobody's business"
 LAUGHS = '<!ENTITY a "ha">' + "".join(
@@ -96,7 +97,7 @@ def test_a_jtl_with_a_document_type_is_refused(tmp_path, asked, tries, encoding)
     paths, address = asked
     evil = declarations(tmp_path, address)[tries]
     text = f'<?xml version="1.0"?>\n{evil}\n<testResults version="1.2">\n{SAMPLE.format(label="&x;")}\n</testResults>'
-    with pytest.raises(UsageError, match="a document type declaration, and a JTL has none"):
+    with pytest.raises(UsageError, match="a document type declaration, which a JTL never has"):
         list(parse_xml(io.BytesIO(text.encode(encoding)), "evil.jtl", Dropped()))
     assert paths == []
 
@@ -150,7 +151,7 @@ def test_nothing_else_parses_xml():
     }
     calls = {
         node.func.attr
-        for node in ast.walk(ast.parse((ROOT / "harness" / "jmx.py").read_text()))
+        for node in ast.walk(ast.parse((ROOT / "harness" / "plan" / "jmx.py").read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
     assert not calls & {"fromstring", "XML", "iterparse", "XMLParser", "XMLPullParser"}

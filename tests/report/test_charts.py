@@ -20,6 +20,7 @@ from harness.report.charts.over_time import (
     throughput_chart,
     user_chart,
 )
+from harness.system.heap import HeapSeries
 
 SVG = "{http://www.w3.org/2000/svg}"
 PERCENTILES = ("median", "90 %", "95 %", "99 %")
@@ -142,11 +143,7 @@ def test_a_chart_needs_nothing_from_elsewhere():
     assert not re.search(r"<script|<image|<use|@import|url\(|\bon\w+=", chart)
 
 
-def test_the_same_data_give_the_same_bytes():
-    def draw():
-        return distribution_chart("t", {7: 1, 5: 2}, [("median", 5)]) + cpu_chart([minute([0.1, 0.7])], band=(0, 1))
-
-    assert draw() == draw()
+def test_a_distribution_does_not_depend_on_the_order_of_its_counts():
     assert distribution_chart("t", [(5, 1), (7, 1), (5, 1)], []) == distribution_chart("t", {7: 1, 5: 2}, [])
 
 
@@ -160,11 +157,6 @@ def test_every_colour_stands_out_from_both_cards(colour, background):
 @pytest.mark.parametrize("background", [svg.CARD_DARK, svg.BAND_DARK])
 def test_every_colour_of_the_dark_card_stands_out_from_it(colour, background):
     assert contrast(colour, background) >= 4.5
-
-
-def test_contrast_is_that_of_wcag():
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the example that just fails AA
 
 
 def test_a_chart_switches_with_the_readers_system_and_never_lets_the_page_through():
@@ -276,7 +268,7 @@ def test_counts_become_rates_by_the_length_of_their_stretch():
 def test_cores_become_percent_and_bytes_megabytes():
     assert "least 50, most 150" in description(cpu_chart([minute([0.5, 1.5])]))
     assert "least 1, most 512" in description(memory_chart([minute([1024**2, 512 * 1024**2])]))
-    heap = heap_chart("shop", [0, 1], [1024**2, 2 * 1024**2], [3 * 1024**2] * 2, [4 * 1024**2] * 2)
+    heap = heap_chart(HeapSeries("shop", (0, 1), (1024**2, 2 * 1024**2), (3 * 1024**2,) * 2, (4 * 1024**2,) * 2))
     assert "used: least 1, most 2, last 2. committed: least 3" in description(heap)
 
 

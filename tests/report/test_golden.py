@@ -1,11 +1,13 @@
-"""Six real runs of 2014-2015 against the figures that jmeter-plugins printed for them; skipped where they are absent.
+"""Runs against the figures that jmeter-plugins prints: a made one of a few rows, and six real ones of 2014-2015.
 
-There TOTAL is of all samples, and a label has one row whichever thread group it ran in. Here setUp and tearDown stand
-apart, so the counts of a label are merged over its groups first, and those of all labels into TOTAL.
+There TOTAL is of all samples, and a label has one row whichever thread group it ran in. Here setUp and tearDown are
+separate, so the counts of a label are merged over its groups first, and those of all labels into TOTAL.
+
+The figures of the made run follow the rules of its time: the average is truncated, a percentile is the sample at rank
+floor(n · p + 0.5), the deviation is the population's, and a rate is over the time from the first start to the last end.
 """
 
 import csv
-import os
 from pathlib import Path
 
 import pytest
@@ -13,13 +15,15 @@ import pytest
 from harness.jtl.inputs import resolve
 from harness.metrics.figures import TOTAL, LabelCounts, LabelFigures
 from harness.report.jtls import summary_of_jtls
+from tests.support.golden import golden_run
+from tests.support.paths import ROOT
 
-GOLDEN = Path(os.environ.get("HARNESS_GOLDEN", Path(__file__).resolve().parents[3] / "shared" / "golden"))
+MADE = ROOT / "tests" / "data" / "golden" / "made"
 RUNS = ("run-02_3", "run-06_5", "run-09_4", "run-10_3", "run-10_5", "run-13_1")
 
 
-def rows_of_its_time(run):
-    with (GOLDEN / run / "aggregate.csv").open(encoding="utf-8", newline="") as lines:
+def rows_of_its_time(folder: Path):
+    with (folder / "aggregate.csv").open(encoding="utf-8", newline="") as lines:
         return {row["sampler_label"]: row for row in csv.DictReader(lines)}
 
 
@@ -31,13 +35,19 @@ def figures_of_its_time(summary):
     return {name: LabelFigures.of(name, False, counts) for name, counts in merged.items()}
 
 
-@pytest.mark.parametrize("run", RUNS)
+def test_every_cell_of_the_aggregate_csv_of_a_made_run_is_equal():
+    check_cells(MADE)
+
+
 @pytest.mark.real
-def test_every_cell_of_a_real_runs_aggregate_csv_comes_out_equal(run):
-    if not (GOLDEN / run).is_dir():
-        pytest.skip(f"{run}: the golden runs are not on this machine (HARNESS_GOLDEN names their folder)")
-    summary = summary_of_jtls(resolve([str(GOLDEN / run / "samples.jtl")]))
-    found, rows = figures_of_its_time(summary), rows_of_its_time(run)
+@pytest.mark.parametrize("run", RUNS)
+def test_every_cell_of_the_aggregate_csv_of_a_real_run_is_equal(run):
+    check_cells(golden_run(run))
+
+
+def check_cells(folder: Path):
+    summary = summary_of_jtls(resolve([str(folder / "samples.jtl")]))
+    found, rows = figures_of_its_time(summary), rows_of_its_time(folder)
     assert set(found) == set(rows)
     for group in summary.groups:  # in order of first appearance
         names = [label.label for label in group.labels]

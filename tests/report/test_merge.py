@@ -13,16 +13,13 @@ from harness.report.files import summary_of_run, write_report
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
-from harness.run.directory import RunDirectory, json_text
+from harness.run.directory import RunDirectory
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
 from harness.storage.layout import kept_names
-from tests.conftest import ROOT
 from tests.support.factories import closed_load, record
+from tests.support.merges import START_MS, figures, run_folder
+from tests.support.paths import ROOT
 
-START_MS = 1_700_000_000_000
-HEAD = (
-    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
-)
 FIRST, SECOND = "10.0.0.7:1099", "10.0.0.8:1099"
 
 
@@ -58,15 +55,6 @@ def run_of(users, **changes):
     return record(**{**values, **changes})
 
 
-def run_folder(path, run, rows, telemetry="", head=HEAD):
-    path.mkdir(parents=True)
-    (path / "run.json").write_text(json_text(run.to_json()))
-    (path / "samples.jtl").write_text("\n".join([head, *rows]) + "\n")
-    if telemetry:
-        (path / "telemetry.csv").write_text(telemetry)
-    return path
-
-
 def telemetry(jmeter_cores):
     rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count"]
     for second in range(100):
@@ -83,39 +71,6 @@ def two_runs(tmp_path):
         own = [*(line for line in rows if f",{address}-" in line), "torn,row"]
         run_folder(tmp_path / folder / "run-01_1", run_of(users), own, telemetry(cores))
     return [str(tmp_path / folder / "run-01_1") for folder in ("gen1", "gen2")]
-
-
-def figures(summary, without=()):
-    """All figures of a summary as plain data, labels by name, and names of generators left out."""
-    data = json.loads(json.dumps(summary.to_json()))
-    for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
-        group["labels"].sort(key=lambda label: label["label"])
-    for generator in data["generators"]:
-        del generator["name"]
-    data["generators"].sort(key=str)  # by address in the one, in the order given in the other
-    data["codes"].sort(key=lambda code: (code["label"], code["code"]))
-    data["caveats"] = [warning["code"] for warning in data["caveats"] if warning["code"] not in without]
-    left_out = {"run", "source", "observed", "dropped_count", "dropped_first"}
-    return {key: value for key, value in data.items() if key not in left_out}
-
-
-def split(directory, folder):
-    """Split the samples of a distributed run into runs of its generators; return their paths."""
-    head, *lines = directory.samples.read_text().splitlines()
-    run = RunRecord.from_json(directory.read_run(), "run.json")
-    paths = []
-    for number, generator in enumerate(run.generators, start=1):
-        changes = {"users": generator.users, "rate_per_s": generator.rate_per_s}
-        own = replace(
-            run,
-            load=replace(run.load, **changes),
-            generators=(),
-            properties={**run.properties, "run_id": f"run-01_1-{number}"},
-        )
-        path = folder / f"gen{number}" / "run-01_1"
-        run_folder(path, own, [line for line in lines if f",{generator.name}-" in line], head=head)
-        paths.append(str(path))
-    return paths
 
 
 def test_two_merged_runs_have_the_figures_of_one_distributed_run(tmp_path, two_runs):

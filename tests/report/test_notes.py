@@ -137,7 +137,7 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     notes=WORDS,
     inserts=st.lists(st.tuples(st.integers(0, 40), WORDS), max_size=4),

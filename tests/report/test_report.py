@@ -14,8 +14,8 @@ from harness.report.schema import generate
 from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory, json_text
-from tests.conftest import ROOT
 from tests.support.factories import closed_load, failed, record, sample, tally_of
+from tests.support.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
 START_MS = 1_700_000_000_000

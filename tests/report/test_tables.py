@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
@@ -18,8 +18,8 @@ from harness.report.selection import Selection, Shown, parse_pattern
 from harness.report.summary import summarise
 from harness.report.tables import cell, classic_table, group_table, titled_tables
 from harness.report.terminal import FAILED, SLOWEST, screen_table
-from tests.conftest import ROOT
 from tests.support.factories import failed, sample, tally_of
+from tests.support.paths import ROOT
 
 # Two samples of one second in all, worked out by hand below.
 TWO = (
@@ -138,6 +138,7 @@ def test_a_label_cannot_act_on_a_terminal_or_turn_the_direction_of_writing():
     assert cell("\u202etxt.exe") == "\ufffdtxt.exe"
 
 
+@settings(max_examples=15)
 @given(st.text())
 def test_any_label_is_one_row_of_as_many_cells_as_the_head_in_every_layout(label):
     group = load_of([sample(label)])

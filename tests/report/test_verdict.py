@@ -26,26 +26,24 @@ def test_a_missed_goal_ends_with_1_and_names_the_figure():
 
 def test_a_goal_may_be_set_for_the_average():
     samples = two_users(elapsed_ms=900)
-    met = summary_of(samples, record(goal=Goal(p90_ms=None, average_ms=900, error_ratio=None))).verdict
+    met = summary_of(samples, record(goal=Goal(average_ms=900))).verdict
     assert (met.goals_met, met.exit_code) == (("average 900 ms, goal 900 ms",), 0)
-    missed = summary_of(samples, record(goal=Goal(p90_ms=None, average_ms=899, error_ratio=None))).verdict
+    missed = summary_of(samples, record(goal=Goal(average_ms=899))).verdict
     assert (missed.goals_missed, missed.exit_code) == (("average 900 ms, goal 899 ms",), 1)
 
 
 def test_a_goal_may_be_set_for_the_average_of_each_label():
     samples = [sample(label, elapsed_ms=ms) for label, ms in (("A", 500), ("B", 1001), ("C", 3000)) for _ in range(9)]
     one_user = closed_load(users=1)
-    missed = summary_of(samples, record(goal=Goal(None, None, each_average_ms=1000), load=one_user)).verdict
+    missed = summary_of(samples, record(goal=Goal(each_average_ms=1000), load=one_user)).verdict
     assert missed.goals_missed == ("2 of 3 labels above 1000 ms on average, the slowest is C with 3000 ms",)
-    met = summary_of(samples, record(goal=Goal(None, None, each_average_ms=3000), load=one_user)).verdict
+    met = summary_of(samples, record(goal=Goal(each_average_ms=3000), load=one_user)).verdict
     assert met.goals_met == ("each of 3 labels within 3000 ms on average",)
 
 
 def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
     samples = [sample("A", elapsed_ms=500)] * 9 + [failed("B", elapsed_ms=1)] * 2 + [sample("B", elapsed_ms=1)]
-    verdict = summary_of(
-        samples, record(goal=Goal(None, None, each_average_ms=1000), load=closed_load(users=1))
-    ).verdict
+    verdict = summary_of(samples, record(goal=Goal(each_average_ms=1000), load=closed_load(users=1))).verdict
     assert verdict.goals_missed == (
         "1 of 2 labels above 1000 ms on average or mostly failed, the slowest is B with 1.00 ms",
     )
@@ -107,7 +105,7 @@ def test_many_errors_without_a_goal_for_them_are_a_warning(failures, is_doubtful
         *two_users(count=100 - failures),
         *(failed(all_threads=2, start_ms=1_000_000) for _ in range(failures * 2)),
     ]
-    found = summary_of(samples, record(goal=Goal(p90_ms=None, error_ratio=None)))
+    found = summary_of(samples, record(goal=Goal()))
     assert ("many-errors" in {warning.code for warning in found.caveats}) is is_doubtful
     assert "many-errors" not in {warning.code for warning in summary_of(samples, record()).caveats}
 

@@ -8,21 +8,12 @@ from harness.jtl.csv import Dropped
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
-from harness.report.summary import Observed, summarise
 from harness.report.warnings import Part, RunWarning, Severity, WarningCode
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import Usage
-from tests.conftest import ROOT
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
-
-
-def summary_of(samples, run=None, usage=(), dropped=None, **options):
-    tally = tally_of(samples, run.once_labels if run else ())
-    return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, Observed(usages=tuple(usage)), **options)
-
-
-def warnings_of(*arguments, **options):
-    return {warning.code: warning.text for warning in summary_of(*arguments, **options).caveats}
+from tests.support.paths import ROOT
+from tests.support.summaries import summary_of, warnings_of
 
 
 def usage(process, cores):

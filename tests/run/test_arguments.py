@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import UsageError
 from harness.run import command as run
-from harness.run.arguments import asked_of
+from harness.run.request import Names, resolve_request
 from harness.sweep import command as sweep
 
 
@@ -22,7 +23,7 @@ def test_the_settings_of_plan_and_profile_are_the_systems(home: Path) -> None:
     change(home / "systems" / "tiny" / "system.toml", "[settings]\n", '[settings]\ncache = "off"\nsize = 1\n')
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { cache = "on" }\n')
     (home / "env" / "local.toml").open("a").write("[system.tiny]\nsize = 2\n")
-    asked = asked_of(home, home, "tiny", "local", None, None)
+    asked = resolve_request(Names("tiny", "local"), home, home)
     assert asked.settings == {"cache": "on", "size": 2, "python": "python3"}
 
 
@@ -30,9 +31,9 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { python = "python3" }\n')
     (home / "env" / "local.toml").open("a").write('[system.tiny]\npython = "pypy"\n')
     with pytest.raises(UsageError) as error:
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
     assert str(error.value) == (
-        "env/local.toml [system.tiny]: python = 'pypy', and the plan has 'python3'; "
+        "env/local.toml [system.tiny]: python = 'pypy', but the plan sets 'python3'; "
         "remove it from the profile, or choose another plan"
     )
 
@@ -40,20 +41,22 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
 def test_a_setting_that_the_system_does_not_have_is_refused(home: Path) -> None:
     (home / "plans" / "tiny.toml").open("a").write("[embedded]\nsettings = { pyton = 1 }\n")
     with pytest.raises(UsageError, match=r"system tiny: unknown setting 'pyton'; did you mean python\?"):
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
 
 
 def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
     change(home / "plans" / "tiny.toml", 'system = "tiny"\n', "")
     with pytest.raises(UsageError) as error:
-        asked_of(home, home, "tiny", "local", None, None)
+        resolve_request(Names("tiny", "local"), home, home)
     assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
-    asked = asked_of(home, home, "tiny", "local", "http://localhost:8290/stocks", None)
+    asked = resolve_request(Names("tiny", "local", "http://localhost:8290/stocks"), home, home)
     assert asked.target is not None
     assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
 
 
-@pytest.mark.parametrize("parser", [run.parser, sweep.parser])
-def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(parser, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("command", [run, sweep], ids=["run", "sweep"])
+def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(command, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert parser().parse_args(["--reports", "reports"]).reports == tmp_path / "reports"
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert parser.parse_args(["--reports", "reports"]).reports == tmp_path / "reports"

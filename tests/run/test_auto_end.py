@@ -2,19 +2,19 @@
 
 import random
 import subprocess
-import sys
 
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import PlanLoad
-from harness.plan.spec import ClosedLoad, LoadArguments, load_record, resolve_load
 from harness.report.setup import load_text, setup_lines
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
 from harness.run.record import AutoEndRecord
-from tests.conftest import ROOT
-from tests.run.test_run import report, run_json
+from tests.support.commands import command
 from tests.support.factories import closed_load, record, sample
+from tests.support.paths import ROOT
+from tests.support.tiny import report, run_json
 
 DEFAULT = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 LOAD = ClosedLoad(users=5, ramp_s=5, duration_s=600, loops=None, is_auto=True)
@@ -109,34 +109,38 @@ def test_samples_of_set_up_are_not_counted():
     assert watch._first_s is None
 
 
+def resolved(default: PlanLoad, **given: str):
+    return resolve_load(parse_load(LoadArguments(**given)), default)
+
+
 def test_duration_auto_is_a_budget_of_ten_minutes_unless_max_says_otherwise():
-    assert resolve_load(LoadArguments(duration="auto"), DEFAULT) == ClosedLoad(10, 5, 600, None, None, True)
-    assert resolve_load(LoadArguments(duration="auto", most="90s"), DEFAULT) == ClosedLoad(10, 5, 90, None, None, True)
-    assert resolve_load(LoadArguments(duration="60"), DEFAULT) == ClosedLoad(10, 5, 60, None, None, False)
+    assert resolved(DEFAULT, duration="auto") == ClosedLoad(10, 5, 600, None, None, True)
+    assert resolved(DEFAULT, duration="auto", most="90s") == ClosedLoad(10, 5, 90, None, None, True)
+    assert resolved(DEFAULT, duration="60") == ClosedLoad(10, 5, 60, None, None, False)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"most": "5m"}, "MAX=5m: only DURATION=auto has one"),
-        ({"most": "5m", "duration": "60"}, "MAX=5m: only DURATION=auto has one"),
-        ({"duration": "auto", "most": "1m"}, "MAX=1m: too short for DURATION=auto"),
+        ({"most": "5m"}, "MAX=300: only DURATION=auto has one"),
+        ({"most": "5m", "duration": "60"}, "MAX=300: only DURATION=auto has one"),
+        ({"duration": "auto", "most": "1m"}, "MAX=60: too short for DURATION=auto"),
         ({"duration": "auto", "rate": "5"}, "RATE=5 and DURATION=auto exclude each other"),
         ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto exclude each other"),
     ],
 )
 def test_what_makes_no_sense_with_auto_is_refused(given, said):
     with pytest.raises(UsageError, match=said):
-        resolve_load(LoadArguments(**given), DEFAULT)
+        resolved(DEFAULT, **given)
 
 
 def test_a_plan_may_have_auto_as_its_default():
     auto = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0, auto_most_s=300)
-    assert resolve_load(LoadArguments(), auto) == ClosedLoad(10, 5, 300, None, None, True)
-    assert resolve_load(LoadArguments(most="200"), auto) == ClosedLoad(10, 5, 200, None, None, True)
-    assert resolve_load(LoadArguments(duration="60"), auto) == ClosedLoad(10, 5, 60, None, None, False)
-    assert resolve_load(LoadArguments(loops="3"), auto) == ClosedLoad(10, 5, None, 3, None, False)
-    assert resolve_load(LoadArguments(rate="5"), auto).duration_s == 100
+    assert resolved(auto) == ClosedLoad(10, 5, 300, None, None, True)
+    assert resolved(auto, most="200") == ClosedLoad(10, 5, 200, None, None, True)
+    assert resolved(auto, duration="60") == ClosedLoad(10, 5, 60, None, None, False)
+    assert resolved(auto, loops="3") == ClosedLoad(10, 5, None, 3, None, False)
+    assert resolved(auto, rate="5").duration_s == 100
 
 
 def test_the_report_says_what_it_took():
@@ -162,9 +166,8 @@ def test_a_budget_that_is_too_short_is_refused_on_the_command_line(refused, targ
 
 @pytest.mark.parametrize("script", ["sweep", "capacity"])
 def test_levels_of_a_sweep_are_not_auto(script):
-    command = [sys.executable, str(ROOT / "scripts" / script), "--plan", "lb-direct", "--duration", "auto"]
-    command += ["--users", "1,2"] if script == "sweep" else []
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    users = ["--users", "1,2"] if script == "sweep" else []
+    done = command(f"scripts/{script}", "--plan", "lb-direct", "--duration", "auto", *users)
     assert done.returncode == 2
     assert "DURATION=auto is for make run" in done.stderr
 
@@ -184,8 +187,8 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
 
 
 def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
-    command = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    argv = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--duration='auto'" in done.stdout
     assert "--max='5m'" in done.stdout

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.base import toolchain
-from tests.run.remote.test_generators import generator
+from tests.support.load_generator import generator
 from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
 
 pytestmark = pytest.mark.real

@@ -12,10 +12,10 @@ import pytest
 from harness.report.verdict import DOUBTFUL
 from harness.report.warnings import WarningCode
 from harness.run.other_runs import OtherRuns, registered
-from tests.conftest import ROOT
-from tests.report.test_warnings import summary_of, warnings_of
-from tests.run.test_run import run_json, samples_under_way
 from tests.support.factories import record, two_users
+from tests.support.paths import ROOT
+from tests.support.summaries import summary_of, warnings_of
+from tests.support.tiny import run_json, samples_under_way
 
 
 @pytest.fixture(autouse=True)

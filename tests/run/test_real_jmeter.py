@@ -12,47 +12,12 @@ from xml.sax.saxutils import escape
 import pytest
 
 from harness.base import toolchain
-from tests.base.test_spellings import assert_no_secret
-from tests.conftest import ROOT
-from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.secret_spellings import assert_no_secret
+from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 
 pytestmark = pytest.mark.real
-
-DUMMY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
-<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
-  <hashTree>
-    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Dummy">
-      <boolProp name="TestPlan.tearDown_on_shutdown">true</boolProp>
-    </TestPlan>
-    <hashTree>
-      <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
-        <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
-        <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
-        <boolProp name="ThreadGroup.scheduler">true</boolProp>
-        <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
-        <elementProp name="ThreadGroup.main_controller" elementType="LoopController" guiclass="LoopControlPanel"
-            testclass="LoopController">
-          <stringProp name="LoopController.loops">-1</stringProp>
-        </elementProp>
-      </ThreadGroup>
-      <hashTree>
-        <kg.apc.jmeter.samplers.DummySampler guiclass="kg.apc.jmeter.samplers.DummySamplerGui"
-            testclass="kg.apc.jmeter.samplers.DummySampler" testname="Pay">
-          <boolProp name="WAITING">true</boolProp>
-          <boolProp name="SUCCESFULL">true</boolProp>
-          <stringProp name="RESPONSE_CODE">201</stringProp>
-          <stringProp name="RESPONSE_MESSAGE">Created, &quot;quoted&quot;</stringProp>
-          <stringProp name="RESPONSE_DATA">${__P(scheme,)}${__P(host,)}${__P(port,)}${__P(base_path,)}</stringProp>
-          <stringProp name="RESPONSE_TIME">50</stringProp>
-          <stringProp name="LATENCY">40</stringProp>
-          <stringProp name="CONNECT">1</stringProp>
-        </kg.apc.jmeter.samplers.DummySampler>
-        <hashTree/>
-      </hashTree>
-    </hashTree>
-  </hashTree>
-</jmeterTestPlan>
-"""
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from harness.base import toolchain
 from harness.base.guardian import Guardian, owned_processes
 from harness.base.interrupts import Interrupts
 from harness.run.telemetry_writer import TelemetryWriter
-from tests.conftest import FAKE_JMETER, ROOT, arguments_of_run
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -116,6 +116,7 @@ def guardian_of(pid: int) -> psutil.Process:
     return next(child for child in own if any("guardian.py" in word for word in child.cmdline()))
 
 
+@pytest.mark.real
 def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "60"))
     samples_under_way(tmp_path)
@@ -174,9 +175,10 @@ def test_a_sweep_goes_on_without_its_terminal_where_hup_is_ignored(in_terminal, 
     assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("mode", "code", "verdict"),
-    [("works", 0, "Goal met"), pytest.param("all-failed", 3, "**INVALID", marks=pytest.mark.real)],
+    [("works", 0, "Goal met"), ("all-failed", 3, "**INVALID")],
 )
 def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
     command, environment, tmp_path, mode, code, verdict
@@ -195,9 +197,8 @@ def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
     assert verdict in report(tmp_path / "reports")
 
 
-@pytest.mark.parametrize(
-    "closed", ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.real) for one in ("<&-", ">&-", "2>&-"))]
-)
+@pytest.mark.real
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "<&-", ">&-", "2>&-"])
 def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, environment, target, tmp_path, closed):
     argv = command("run", "--target", target, "--duration", "1")
     done = subprocess.run(
@@ -224,7 +225,7 @@ def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("way", ["reader", pytest.param("terminal", marks=pytest.mark.real)])
+@pytest.mark.parametrize("way", ["reader", "terminal"])
 def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
     in_terminal, home, environment, tmp_path, way
 ):
@@ -296,6 +297,7 @@ def test_help_that_cannot_be_written_is_an_error():
     assert done.returncode == 2
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
 def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
     done = subprocess.run(
@@ -311,7 +313,7 @@ def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_pat
     guardian_of(process.pid).kill()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert err.splitlines() == ["the guardian process ended (exit code -9); another one is started"]
+    assert err.splitlines() == ["the guardian process ended (exit code -9); starting another one"]
     assert "Goal met" in out
     assert is_whole(tmp_path)
     assert processes_of(tmp_path) == []
@@ -389,7 +391,7 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
         with Guardian():
             wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
             assert others.status() != psutil.STATUS_ZOMBIE
-        assert f"ended, left by a harness that was killed: sleep (pid {left.pid})" in capfd.readouterr().err
+        assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
     finally:
         for process in (dead, alive):
             process.kill()
@@ -438,7 +440,9 @@ def test_a_sweep_in_which_a_run_folder_is_removed_writes_its_report(command, env
 AS_ORDINARY = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
 
 
-@pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
+@pytest.mark.parametrize(
+    "script", ["run", *(pytest.param(one, marks=pytest.mark.real) for one in ("sweep", "capacity"))]
+)
 def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, environment, target, tmp_path, script):
     folder = tmp_path / "reports" / "tiny"
     folder.mkdir(parents=True)
@@ -449,7 +453,7 @@ def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, e
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
-    wanted = "tiny/ cannot be written (Permission denied); give yourself the right to write, or name another place"
+    wanted = "tiny/ cannot be written (Permission denied); give yourself write permission, or choose another folder"
     assert done.stderr.splitlines() == [f"scripts/{script}: reports/{wanted}"]
 
 
@@ -459,8 +463,8 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
     manifest.write_text(manifest.read_text().replace("[[process]]", f"{step}[[process]]"))
     (tmp_path / "build").write_text("a file: nothing can be put into it")
     assert refused() == (
-        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself the right to write, or name "
-        "another place\n"
+        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself write permission, or choose "
+        "another folder\n"
     )
 
 
@@ -473,8 +477,8 @@ def test_a_run_in_a_folder_of_somebody_else_is_reported_nowhere_and_that_is_one_
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     directory.parent.chmod(0o755)
     assert done.returncode == 2
-    wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself the right to write"
-    assert done.stderr == f"aggregate.py: {wanted}, or name another place\n"
+    wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself write permission"
+    assert done.stderr == f"aggregate.py: {wanted}, or choose another folder\n"
 
 
 @pytest.mark.real

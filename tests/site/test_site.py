@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
+from tests.support.processes import becomes, wait_for
 from tests.support.report_folder import add_run, run_folder
 
 pytestmark = pytest.mark.real
@@ -80,38 +81,38 @@ def test_the_list_has_every_run_newest_first_and_filters_narrow_it(page, site):
     page.goto(f"{site}/index.html")
     everything = ["evil/run-01_2", "evil/run-01_1", "shop/run-07_10", "shop/run-07_2", "shop/run-07_1"]
     everything += ["doubt/run-01_2", "doubt/run-01_1"]
-    assert shown(page) == everything
+    becomes(lambda: shown(page), everything)
     page.get_by_label("Plan").select_option("shop")
-    assert shown(page) == everything[2:5]
+    becomes(lambda: shown(page), everything[2:5])
     page.get_by_label("Verdict").select_option("invalid")
-    assert shown(page) == ["shop/run-07_10"]
-    assert page.locator("#shown").inner_text() == "1 of 7 shown"
+    becomes(lambda: shown(page), ["shop/run-07_10"])
+    becomes(page.locator("#shown").inner_text, "1 of 7 shown")
     page.get_by_role("button", name="Clear").click()
     page.get_by_label("Verdict").select_option("doubtful")
-    assert shown(page) == ["doubt/run-01_2"]
+    becomes(lambda: shown(page), ["doubt/run-01_2"])
     page.get_by_role("button", name="Clear").click()
-    assert shown(page) == everything
+    becomes(lambda: shown(page), everything)
     page.get_by_label("Text").fill("THREADS")
-    assert shown(page) == ["shop/run-07_1"]
+    becomes(lambda: shown(page), ["shop/run-07_1"])
     page.get_by_label("Text").fill("")
     page.get_by_label("Users").select_option("50")
-    assert shown(page) == ["shop/run-07_10"]
+    becomes(lambda: shown(page), ["shop/run-07_10"])
 
 
 def test_a_columns_head_sorts_by_number_and_what_is_not_known_stands_last(page, site):
     page.goto(f"{site}/index.html")
     head = page.locator("th", has_text="average ms")
     head.get_by_role("button").click()
+    becomes(lambda: head.get_attribute("aria-sort"), "descending")
     slowest_first = shown(page)
     assert slowest_first[:2] == ["shop/run-07_2", "doubt/run-01_2"]
     assert sorted(slowest_first[2:4]) == ["evil/run-01_1", "shop/run-07_1"]  # equally slow
     assert slowest_first[4:] == ["doubt/run-01_1", "shop/run-07_10", "evil/run-01_2"]
-    assert head.get_attribute("aria-sort") == "descending"
     head.get_by_role("button").press("Enter")
+    becomes(lambda: head.get_attribute("aria-sort"), "ascending")
     assert (shown(page)[0], shown(page)[-1]) == ("shop/run-07_10", "evil/run-01_2")
-    assert head.get_attribute("aria-sort") == "ascending"
     page.locator("th", has_text="run").first.get_by_role("button").click()
-    assert shown(page)[4:] == ["shop/run-07_1", "shop/run-07_2", "shop/run-07_10"]  # not 1, 10, 2
+    becomes(lambda: shown(page)[4:], ["shop/run-07_1", "shop/run-07_2", "shop/run-07_10"])  # not 1, 10, 2
 
 
 def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
@@ -122,7 +123,7 @@ def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
     charts = page.locator("figure.chart")
     assert charts.count() == 4  # response times, throughput, errors, distribution
     ranges = charts.locator("output")
-    assert ranges.all_inner_texts() == [""] * 4
+    becomes(ranges.all_inner_texts, [""] * 4)
     charts.first.scroll_into_view_if_needed()
     box = charts.first.locator("canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
@@ -130,14 +131,15 @@ def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 80)
     page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 90)
     page.mouse.up()
+    wait_for(ranges.first.inner_text)
     first = ranges.first.inner_text()
     low, high = (
         int(minutes) * 60 + int(seconds) for minutes, seconds in (end.split(":") for end in first.split(" to "))
     )
     assert 15 < low < 30 < high < 45  # of 60 s
-    assert ranges.all_inner_texts() == [first] * 3 + [""]  # the distribution is not over time
+    becomes(ranges.all_inner_texts, [first] * 3 + [""])  # the distribution is not over time
     page.get_by_role("button", name="Throughput: show all").click()
-    assert ranges.all_inner_texts() == [""] * 4
+    becomes(ranges.all_inner_texts, [""] * 4)
 
 
 def test_charts_can_be_zoomed_and_moved_with_the_keyboard_alone(page, site):
@@ -146,14 +148,14 @@ def test_charts_can_be_zoomed_and_moved_with_the_keyboard_alone(page, site):
     ranges = page.locator("figure.chart output")
     chart.focus()
     chart.press("+")
-    assert ranges.first.inner_text() == "0:15 to 0:45"
+    becomes(ranges.first.inner_text, "0:15 to 0:45")
     chart.press("ArrowRight")
-    assert ranges.first.inner_text() == "0:23 to 0:53"
+    becomes(ranges.first.inner_text, "0:23 to 0:53")
     chart.press("-")
-    assert ranges.first.inner_text() == ""
+    becomes(ranges.first.inner_text, "")
     chart.press("+")
     chart.press("0")
-    assert ranges.first.inner_text() == ""
+    becomes(ranges.first.inner_text, "")
 
 
 def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, site):
@@ -171,9 +173,9 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
     # in the seconds that are counted as many of 100 as of 101 and 102 ms: (151 - 101) / 101
     assert rows["average ms"] == ["101", "151", "+49.50"]
     assert rows["errors %"] == ["0.00", "0.00", "+0.00"]
-    setup = page.locator("section", has_text="What differs in the set-up").locator("tbody tr").all_inner_texts()
-    assert setup == ["heap\t512 MB\t1024 MB"]
-    assert page.locator("figure.chart canvas").count() == 5
+    setup = page.locator("section", has_text="What differs in the set-up").locator("tbody tr")
+    becomes(setup.all_inner_texts, ["heap\t512 MB\t1024 MB"])
+    becomes(page.locator("figure.chart canvas").count, 5)
     page.get_by_role("button", name="Swap").click()
     page.get_by_role("cell", name="−33.11").first.wait_for()  # (101 - 151) / 151
 
@@ -181,7 +183,7 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
 def test_beside_a_doubtful_run_nothing_is_worse_and_compares_verdict_stands_first(page, site):
     page.goto(f"{site}/compare.html#doubt/run-01_1&doubt/run-01_2")
     verdict = page.locator(".verdict")
-    assert verdict.inner_text() == "CANNOT TELL: doubt/run-01_2 is DOUBTFUL: too few samples."
+    becomes(verdict.inner_text, "CANNOT TELL: doubt/run-01_2 is DOUBTFUL: too few samples.")
     assert page.locator(".delta", has_text="+40.").count() > 0
     assert page.locator(".delta.worse, .delta.better").count() == 0
     assert page.get_by_text("Nothing differs.").count() == 0

@@ -22,10 +22,11 @@ from harness.run.directory import RunDirectory
 from harness.run.record import RUNNING
 from harness.storage.after_run import keep, push_command
 from harness.storage.s3 import DifferentError, Place, check_writable, open_place, pull, push, runs_there
-from tests.conftest import ROOT, Start
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR, Proxy
 from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.paths import ROOT
 from tests.support.report_folder import add_run, run_folder
+from tests.support.tiny import Start
 
 pytestmark = pytest.mark.real
 
@@ -110,7 +111,7 @@ def test_a_run_comes_back_as_it_was_and_renders_the_same_report(place, tmp_path)
     assert contents(tmp_path / "there") == before
 
 
-def test_what_is_there_is_neither_sent_nor_fetched_again(place, proxy, tmp_path):
+def test_existing_files_are_neither_sent_nor_fetched_again(place, proxy, tmp_path):
     run = a_run(tmp_path)
     push(run, place, said)
     puts = proxy.puts()
@@ -169,7 +170,7 @@ def test_a_small_file_that_arrives_as_something_else_is_an_error_and_sent_again(
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, EXIT_INTERRUPTED)], ids=["kill", "Ctrl-C"]
 )
-def test_a_push_that_was_broken_off_goes_on_with_what_is_missing(place, proxy, tmp_path, number, code):
+def test_an_interrupted_push_resumes_with_the_missing_files(place, proxy, tmp_path, number, code):
     run = large_run(tmp_path)
     held = proxy.add("PUT", "partNumber=3", HOLD)
     command = [sys.executable, str(ROOT / "aggregate.py"), "push", str(run.path), "s3://kept/load"]
@@ -183,7 +184,7 @@ def test_a_push_that_was_broken_off_goes_on_with_what_is_missing(place, proxy, t
         held.released.set()
         _, error = process.communicate(timeout=30)
     assert process.returncode == code
-    for line in ("waiting for the parts on their way", "the same command goes on with it"):
+    for line in ("waiting for the parts in transit", "repeat the command to resume"):
         assert (line in error) == (number == signal.SIGINT)
     assert [found.is_whole for found in runs_there(place)] in ([], [False])
     before = proxy.puts("partNumber")
@@ -198,12 +199,12 @@ def test_other_measurements_under_the_same_id_are_an_error_and_stay_as_they_are(
     run.samples.write_text(run.samples.read_text().replace("Pay", "Buy"))
     puts = proxy.puts()
     for replace in (False, True):
-        with pytest.raises(DifferentError, match=r"has another samples.jtl than the run here; .*never replaced"):
+        with pytest.raises(DifferentError, match=r"has another samples.jtl than the local run; .*never replaced"):
             push(run, place, said, replace=replace)
     assert proxy.puts() == puts
 
 
-def test_a_report_made_again_takes_the_place_of_the_old_one_only_when_asked_to(place, tmp_path):
+def test_a_regenerated_report_replaces_the_old_one_only_on_request(place, tmp_path):
     run = a_run(tmp_path / "here")
     push(run, place, said)
     run.report.write_text("with notes")
@@ -214,7 +215,7 @@ def test_a_report_made_again_takes_the_place_of_the_old_one_only_when_asked_to(p
     assert contents(tmp_path / "there")["tiny/run-07_1.md"] == b"with notes"
 
 
-def test_a_pull_checks_what_it_got_leaves_nothing_that_is_not_right_and_goes_on_with_the_other_runs(place, tmp_path):
+def test_a_pull_verifies_files_leaves_no_damaged_ones_and_continues_with_the_other_runs(place, tmp_path):
     push(a_run(tmp_path / "here"), place, said)
     push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), place, said)
     client = boto3.client("s3")
@@ -224,7 +225,7 @@ def test_a_pull_checks_what_it_got_leaves_nothing_that_is_not_right_and_goes_on_
         client.put_object(**target, Body=b"something else")
         pulled = pull(place, tmp_path / "there", said, figures_only=False)
         assert [reason.partition("; ")[0] for reason in pulled.damaged] == [
-            f"s3://kept/{FOLDER}/{name}: is not what was pushed (wrong checksum)"
+            f"s3://kept/{FOLDER}/{name}: differs from what was pushed (wrong checksum)"
         ]
         assert "tiny/run-07_2" in pulled.runs + pulled.there
         assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
@@ -261,17 +262,17 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(place, tmp_path
     assert code == EXIT_INVALID
     assert f"s3://kept/{FOLDER}: not the manifest of that run" in err.replace("/manifest.json", "")
     assert len(err.strip().splitlines()) == 1
-    assert "1 run pulled, 0 there already" in out
+    assert "1 run pulled, 0 already present" in out
     assert (tmp_path / "there" / "tiny" / "run-07_2.md").is_file()
     assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
 
 
-def test_samples_that_a_lifecycle_rule_removed_are_told_and_the_figures_can_be_pulled(place, tmp_path, capsys):
+def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_figures_can_be_pulled(place, tmp_path, capsys):
     push(a_run(tmp_path / "here"), place, said)
     boto3.client("s3").delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
     there = ["--reports", str(tmp_path / "there")]
     assert main(["pull", "s3://kept/load", *there]) == EXIT_INVALID
-    assert f"{FOLDER}/samples.jtl.zst: is not there any more; --figures-only" in capsys.readouterr().err
+    assert f"{FOLDER}/samples.jtl.zst: no longer exists; --figures-only" in capsys.readouterr().err
     assert main(["pull", "s3://kept/load", *there, "--figures-only"]) == 0
     assert (tmp_path / "there" / "tiny" / "run-07_1.md").is_file()
 
@@ -283,7 +284,7 @@ def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out
     command = ["pull", "s3://kept/load", "--reports", str(tmp_path / "there")]
     for names, code in (((), 0), (("run-07_1",), EXIT_USAGE)):
         assert main([*command, *names]) == code
-        assert "tiny/run-07_1: left out: its push was broken off" in capsys.readouterr().err
+        assert "tiny/run-07_1: left out: its push was interrupted" in capsys.readouterr().err
 
 
 def test_an_answer_that_breaks_off_is_read_on_from_there(place, proxy, tmp_path):
@@ -302,7 +303,7 @@ def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(pla
     before = mine.report.read_bytes()
     assert main(["pull", "s3://kept/load", "--reports", str(tmp_path / "two")]) == EXIT_USAGE
     printed = capsys.readouterr()
-    assert f"s3://kept/{FOLDER} is not the run here ({mine.path} is run-07_1-ffffffff)" in printed.err
+    assert f"s3://kept/{FOLDER} is not the local run ({mine.path} is run-07_1-ffffffff)" in printed.err
     assert "--reports other" in printed.err
     assert "tiny/run-07_2: pulled" in printed.out
     assert mine.report.read_bytes() == before
@@ -319,7 +320,7 @@ def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     assert main(["push", "all", "s3://kept/load", "--reports", str(tmp_path / "here")]) == 0
     left_out = capsys.readouterr().err
     assert "tiny/run-07_2: left out: still running, or killed" in left_out
-    assert "other/run-01_1: left out: its run.json does not tell it from the runs of other machines" in left_out
+    assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
     asked = "--plan tiny --env local --since 2026-01-01 --last 5"
     assert main(["ls", "s3://kept/load", *asked.split()]) == 0
     assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in capsys.readouterr().out
@@ -351,8 +352,8 @@ def test_a_table_is_read_out_of_s3_though_the_connection_breaks(proxy, tmp_path,
 @pytest.mark.parametrize(
     ("arguments", "environment", "code", "message"),
     [
-        ("ls s3://nothing-there", {}, EXIT_USAGE, "there is no such bucket"),
-        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no credentials for AWS found; set AWS_PROFILE"),
+        ("ls s3://nothing-there", {}, EXIT_USAGE, "the bucket does not exist"),
+        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no AWS credentials found; set AWS_PROFILE"),
         ("ls s3://kept", {"AWS_PROFILE": "nobody"}, EXIT_USAGE, "(nobody) could not be found"),
         ("ls s3://kept --endpoint-url http://127.0.0.1:{closed}", {}, EXIT_INVALID, "does not answer"),
         ("table s3://kept/none.jtl", {}, EXIT_USAGE, "there is no such object"),
@@ -361,13 +362,13 @@ def test_a_table_is_read_out_of_s3_though_the_connection_breaks(proxy, tmp_path,
         ("report s3://kept/load/runs/plan=tiny/x", {}, EXIT_USAGE, "aggregate.py pull s3://kept/load"),
         ("push s3://kept", {}, EXIT_USAGE, "no run is named"),
         ("ls", {}, EXIT_USAGE, "give s3://bucket/prefix"),
-        ("ls s3://kept s3://other", {}, EXIT_USAGE, "two places"),
+        ("ls s3://kept s3://other", {}, EXIT_USAGE, "two addresses"),
         ("ls s3://kept --last 0", {}, EXIT_USAGE, "--last=0: not a whole number"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.usefixtures("proxy")
-def test_what_goes_wrong_is_one_line_with_what_to_do(arguments, environment, code, message, monkeypatch):
+def test_every_error_is_one_line_with_what_to_do(arguments, environment, code, message, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with socket.socket() as closed:
@@ -389,7 +390,7 @@ def test_what_goes_wrong_is_one_line_with_what_to_do(arguments, environment, cod
         ("GET", "uploads", "s3:ListBucketMultipartUploads"),
     ],
 )
-def test_a_right_that_is_missing_is_named_and_no_key_is_told(place, proxy, tmp_path, method, part, right):
+def test_a_missing_permission_is_named_without_any_key(place, proxy, tmp_path, method, part, right):
     proxy.add(method, part, FORBIDDEN)
     run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
     with pytest.raises(UsageError, match=right) as caught:
@@ -398,23 +399,21 @@ def test_a_right_that_is_missing_is_named_and_no_key_is_told(place, proxy, tmp_p
     assert "\n" not in str(caught.value)
 
 
-def test_credentials_that_are_not_taken_are_told_without_them(place, proxy):
+def test_rejected_credentials_are_not_repeated_in_the_error(place, proxy):
     refusal = b"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>testing</AWSAccessKeyId></Error>"
     proxy.add("GET", "list-type", (403, refusal))
-    with pytest.raises(
-        UsageError, match=r"does not take the credentials \(InvalidAccessKeyId\); set AWS_PROFILE"
-    ) as caught:
+    with pytest.raises(UsageError, match=r"rejects the credentials \(InvalidAccessKeyId\); set AWS_PROFILE") as caught:
         runs_there(place)
     assert "testing" not in str(caught.value)
 
 
-def test_a_server_that_goes_on_failing_is_given_up(place, proxy):
+def test_a_server_that_keeps_failing_is_given_up(place, proxy):
     proxy.add("GET", "list-type", SERVER_ERROR, times=4)
-    with pytest.raises(ServiceError, match=r"the server fails \(SlowDown, 4 attempts\); repeat the command later"):
+    with pytest.raises(ServiceError, match=r"the server failed \(SlowDown, 4 attempts\); repeat the command later"):
         runs_there(place)
 
 
-def test_a_place_is_tried_and_nothing_stays_there(place, proxy):
+def test_a_location_is_checked_and_nothing_is_left_there(place, proxy):
     check_writable(place)
     client = boto3.client("s3")
     assert "Contents" not in client.list_objects_v2(Bucket="kept")
@@ -451,7 +450,7 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
 @pytest.mark.parametrize("code", [1, EXIT_INVALID])
 def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(place, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
-    assert keep(a_run(tmp_path), place, code, said) == code
+    assert keep(a_run(tmp_path), place, code, said).exit_code == code
 
 
 def test_the_command_that_is_printed_is_one_for_a_shell(place, tmp_path, monkeypatch):
@@ -460,22 +459,22 @@ def test_the_command_that_is_printed_is_one_for_a_shell(place, tmp_path, monkeyp
     assert push_command(run, place).endswith(" --reports 'my reports'")
 
 
-def test_a_run_without_samples_is_pushed_and_that_is_said(place, tmp_path, capsys):
+def test_a_run_without_samples_is_pushed_with_a_message(place, tmp_path, capsys):
     run = a_run(tmp_path)
     run.samples.unlink()
     push(run, place, said)
-    assert "its samples are not here" in capsys.readouterr().out
+    assert "its samples are not on this machine" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(place, tmp_path, capsys):
-    assert keep(a_run(tmp_path), place, EXIT_INTERRUPTED, said) == EXIT_INTERRUPTED
+    assert keep(a_run(tmp_path), place, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
     assert runs_there(place) == ()
     assert (
         "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out
     )
 
 
-def test_a_place_where_nothing_can_be_written_ends_the_command_before_anything_is_measured(
+def test_a_location_without_write_access_ends_the_command_before_anything_is_measured(
     proxy, start_run: Start, tmp_path
 ):
     proxy.add("POST", "uploads", FORBIDDEN)

@@ -5,18 +5,16 @@ import json
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.run.record import RUNNING
 from harness.storage.layout import (
     FIGURES,
-    Location,
     Manifest,
     RunKey,
     StoredFile,
     Wanted,
     kept_names,
-    parse_endpoint_url,
     parse_folder,
-    parse_location,
     stored_runs,
 )
 from tests.support.factories import record
@@ -45,7 +43,7 @@ def test_an_address_is_a_bucket_and_a_prefix(text, location):
 @pytest.mark.parametrize(
     "text", ["bucket/x", "http://bucket/x", "s3://", "s3://UP/x", "s3://b/x", "s3://buc_ket", "s3://bucket/a?b"]
 )
-def test_what_is_no_address_in_s3_is_refused_with_what_to_give(text):
+def test_an_invalid_s3_address_is_refused_with_what_to_give(text):
     with pytest.raises(UsageError, match="give s3://bucket/prefix"):
         parse_location(text)
 
@@ -65,7 +63,7 @@ def test_an_endpoint_is_an_http_address(text):
         parse_endpoint_url(text)
 
 
-def test_a_run_lies_by_plan_profile_date_and_an_id_that_no_other_machine_has():
+def test_a_run_is_stored_by_plan_profile_date_and_a_unique_id():
     run = record(name="run-07_1", properties={"run_id": "run-07_1-1a2b3c4d"})
     assert RunKey.of(run) == KEY
     assert KEY.folder == FOLDER
@@ -80,12 +78,12 @@ def test_a_run_lies_by_plan_profile_date_and_an_id_that_no_other_machine_has():
     [{"properties": {}}, {"state": RUNNING}, {"plan": "../up"}, {"properties": {"run_id": "run-07_1/../x"}}],
     ids=["no id", "not at its end", "a plan that leads elsewhere", "an id that leads elsewhere"],
 )
-def test_a_run_that_cannot_be_told_from_others_or_goes_on_is_not_pushed(changes):
+def test_a_run_without_identity_or_still_in_progress_is_not_pushed(changes):
     with pytest.raises(UsageError):
         RunKey.of(record(**{"properties": {"run_id": "run-07_1-1a2b3c4d"}, **changes}))
 
 
-def test_what_the_report_is_made_of_goes_along_and_nothing_else():
+def test_only_the_sources_of_the_report_are_uploaded():
     there = [
         "run.json", "samples.jtl", "telemetry.csv", "heap.csv", "cloudwatch.csv", "throughput.svg", "jmeter.log",
         "effective.jmx",
@@ -157,7 +155,7 @@ SIZES = {
 }
 
 
-def test_a_listing_gives_runs_oldest_first_and_says_which_are_not_whole():
+def test_a_listing_gives_runs_oldest_first_and_marks_incomplete_ones():
     runs = stored_runs(SIZES)
     assert [(run.key.id, run.is_whole, run.file_count, run.size_bytes) for run in runs] == [
         ("b/run-02_1", True, 0, 1),
@@ -184,5 +182,5 @@ def test_runs_are_chosen_by_name_plan_profile_date_and_number(wanted, ids):
 
 
 def test_a_name_that_no_run_has_is_answered_with_one_that_may_be_meant():
-    with pytest.raises(UsageError, match=r"b/run-11_1: no such run there; did you mean b/run-10_1\?"):
+    with pytest.raises(UsageError, match=r"b/run-11_1: no such run is stored; did you mean b/run-10_1\?"):
         Wanted(names=("b/run-11_1",)).of(stored_runs(SIZES))

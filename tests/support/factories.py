@@ -9,7 +9,8 @@ from typing import Any
 from harness.jtl.csv import Sample
 from harness.metrics.tally import SampleTally
 from harness.plan.goal import Goal
-from harness.run.record import CLOSED, FINISHED, HostRecord, LoadRecord, RunRecord
+from harness.plan.load import CLOSED, LoadRecord
+from harness.run.record import FINISHED, HostRecord, RunRecord
 
 
 def sample(label: str = "Pay", elapsed_ms: int = 100, start_ms: int = 1_000_000, **changes: Any) -> Sample:

@@ -8,6 +8,7 @@ import html
 import io
 import json
 import re
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 from xml.sax.saxutils import escape, quoteattr
 
@@ -48,3 +49,11 @@ def every_spelling(secret: str, user: str = "bob") -> dict[str, str]:
         "xml in json": json.dumps(escape(secret))[1:-1],
         "csv": csv_row(secret + ",")[1:-2],
     }
+
+
+def assert_no_secret(folder: Path, secrets: list[str]) -> None:
+    """Assert that no file holds a spelling; letters and digits alone are no spelling where they are a word of ours."""
+    spelt = [(secret, text.encode()) for secret in secrets for text in every_spelling(secret).values()]
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        assert [secret for secret, text in spelt if text in data] == [], path.name

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.report.verdict import INVALID, Verdict
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
-from harness.sweep.record import FINISHED, SWEEP, SweepRecord, SweepRun
+from harness.sweep.record import FINISHED, RUNNING, SWEEP, SweepRecord, SweepRun
 
 # ThruZero: a web site of JSF pages, throughput per s over users.
 THRUZERO = {1: 5.6, 5: 27.4, 10: 31.4, 25: 32.3, 50: 32.1, 75: 23.2, 100: 7.4}
@@ -76,4 +77,16 @@ SWEEP_RECORD = SweepRecord(
     under_way=None,
     broken_off=(),
     git_commit=None,
+)
+
+# A sweep of two levels, each measured twice, that has not measured any yet.
+NEW_SWEEP = replace(
+    SWEEP_RECORD,
+    command="make sweep PLAN=tiny USERS=1,5",
+    users=(1, 5),
+    repeat=2,
+    note="",
+    state=RUNNING,
+    runs=(),
+    git_commit="0123456789abcdef",
 )

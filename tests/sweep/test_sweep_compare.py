@@ -23,7 +23,10 @@ SECOND = {
 
 def sides(published):
     return (
-        sweep(name, {users: Figures(average_ms=a[at], p75_ms=q[at]) for users, (a, q) in published.items()})
+        sweep(
+            name,
+            {users: Figures(average_ms=a[at], percentiles_ms={"75": q[at]}) for users, (a, q) in published.items()},
+        )
         for at, name in enumerate(("FF", "GR"))
     )
 

@@ -11,11 +11,10 @@ import pytest
 
 from harness.base import toolchain
 from harness.base.errors import UsageError
-from harness.sweep import capacity_command as capacity
-from harness.sweep import command as sweep
-from tests.conftest import FAKE_JMETER, arguments_of_run, start_front_door
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, run_json, wait_for
+from harness.cli import main
+from tests.support.paths import FAKE_JMETER
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_front_door
 
 LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
 
@@ -190,7 +189,7 @@ BAD = [
     (("--users", "1,,2"), "USERS=: not a whole number"),
     (("--users", "1 2"), "USERS=1 2: not a whole number"),
     (("--users", "1,5", "--repeat", "0"), "REPEAT=0: not a whole number from 1 to 100"),
-    (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a length of time"),
+    (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a duration"),
     (("--users", "1,5", "--warmup", "2h"), "WARMUP=2h: must be 0, or from 1 s to 1 h"),
     (("--users", "1,5", "--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
     (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
@@ -198,7 +197,7 @@ BAD = [
     (("--users", ""), "--users is empty"),
     (("--resume", "07"), "RESUME=07: no sweep of tiny; there is none yet"),
     (("--resume", "07", "--users", "1,5"), "RESUME=07 goes on with the settings of that sweep; leave out USERS"),
-    (("--users", "100000"), "100000 users want 101000 open files, and the limit is"),
+    (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),
 ]
 BAD_SEARCH = [
     (("--p90", "0"), "P90=0: not a whole number from 1"),
@@ -210,18 +209,18 @@ BAD_SEARCH = [
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "message"),
-    [(sweep, *case) for case in BAD] + [(capacity, *case) for case in BAD_SEARCH],
+    ("script", "arguments", "message"),
+    [("sweep", *case) for case in BAD] + [("capacity", *case) for case in BAD_SEARCH],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_bad_input_is_one_clear_error_and_nothing_is_started_or_left(
-    home, tmp_path, monkeypatch, module, arguments, message
+    home, tmp_path, monkeypatch, script, arguments, message
 ):
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 65_536))
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError) as caught:
-        module.main(["--plan", "tiny", *places, *arguments])
+        main(["--plan", "tiny", *places, *arguments], f"scripts/{script}")
     assert message in str(caught.value)
     assert not (tmp_path / "reports").exists()
 
@@ -231,4 +230,4 @@ def test_a_plan_without_a_goal_has_nothing_to_search_within(home, tmp_path):
     plan.write_text(plan.read_text().partition("[goal]")[0])
     places = ["--home", str(home), "--reports", str(tmp_path / "reports")]
     with pytest.raises(UsageError, match="PLAN=tiny has no goal to search within; give P90=1000 or AVERAGE=500"):
-        capacity.main(["--plan", "tiny", *places])
+        main(["--plan", "tiny", *places], "scripts/capacity")

@@ -15,17 +15,17 @@ from harness.sweep.time_left import time_left_s
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
-from harness.system.log_part import copy_stretch, log_ends
-from tests.conftest import ROOT
-from tests.run.test_run import wait_for
-from tests.sweep.test_sweep_record import RECORD
-from tests.system.test_heap import garbage_command
+from harness.system.log_part import copy_new_lines, log_ends
+from tests.support.garbage import garbage_command
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
+from tests.support.sweeps import NEW_SWEEP
 
 
 def begun(reports: Path, **changes: object) -> SweepFiles:
     """Return a sweep of the plan `tiny` that has a record."""
     files = reserve_sweep(reports, "tiny")
-    files.write(replace(RECORD, name=files.name, **changes))
+    files.write(replace(NEW_SWEEP, name=files.name, **changes))
     return files
 
 
@@ -54,11 +54,11 @@ def test_the_last_unfinished_sweep_of_the_same_settings_is_found(tmp_path):
     first, second, _, _ = (
         begun(tmp_path), begun(tmp_path), begun(tmp_path, duration_s=5.0), begun(tmp_path, state=FINISHED)
     )  # fmt: skip
-    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == second
+    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == second
     second.write(replace(second.read(), state=FINISHED))
-    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == first
-    assert find_unfinished(tmp_path, "tiny", replace(RECORD, note="after the fix").settings) is None
-    assert find_unfinished(tmp_path, "tinny", RECORD.settings) is None
+    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == first
+    assert find_unfinished(tmp_path, "tiny", replace(NEW_SWEEP, note="after the fix").settings) is None
+    assert find_unfinished(tmp_path, "tinny", NEW_SWEEP.settings) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format_version": 1}'], ids=range(5))
@@ -67,16 +67,16 @@ def test_a_broken_record_of_the_last_sweep_is_named_and_an_older_one_disturbs_no
     whole = second.record.read_text()
     second.record.write_text(text)
     with pytest.raises(UsageError, match=rf"{second.name}\.json: .*NEW=1"):
-        find_unfinished(tmp_path, "tiny", RECORD.settings)
+        find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings)
     second.record.write_text(whole)
     first.record.write_text(text)
-    assert find_unfinished(tmp_path, "tiny", RECORD.settings) == second
+    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == second
 
 
 def test_a_record_of_another_version_is_not_gone_on_with(tmp_path):
     files = begun(tmp_path)
     files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))
-    assert find_unfinished(tmp_path, "tiny", RECORD.settings) is None
+    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) is None
     with pytest.raises(UsageError, match="not a file of format version 1"):
         files.read()
 
@@ -118,7 +118,7 @@ def test_the_logs_of_a_run_hold_only_what_was_logged_during_it(tmp_path):
     (logs / "rotated.log").write_text("begun anew\n")
     (logs / "late.log").write_text("first line\n")
     (logs / "web.jfr").write_bytes(b"FLR")
-    copy_stretch(logs, ends, run, [logs / "web.jfr"])
+    copy_new_lines(logs, ends, run, [logs / "web.jfr"])
     assert {path.name: path.read_text() for path in run.iterdir()} == {
         "web.log": "during the run\n",
         "rotated.log": "begun anew\n",
@@ -155,7 +155,7 @@ def test_the_soft_limit_of_open_files_is_raised_as_far_as_needed_and_the_hard_on
     assert open_files_allowed(10, 1024, 2048) == "1024"
     assert open_files_allowed(500, 1024, 2048) == "1500"
     assert open_files_allowed(2000, 1024, 2048) == (
-        "2000 users want 3000 open files, and the limit is 2048; "
+        "2000 users need 3000 open files, but the limit is 2048; "
         "raise it for this shell: sudo prlimit --pid $$ --nofile=3000:3000"
     )
 

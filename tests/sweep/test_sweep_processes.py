@@ -8,7 +8,7 @@ from harness.sweep.analysis import analyse
 from harness.sweep.growth import RunMemory, memory_of_runs
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_section, process_table
-from harness.sweep.render import sweep_report
+from harness.sweep.render import Page, sweep_report
 from tests.support.factories import record
 from tests.support.sweeps import BROKEN
 
@@ -84,7 +84,7 @@ def test_processes_stand_level_by_level_with_the_median_of_repeats_and_the_range
 
 def test_the_report_has_both_behind_the_charts():
     levels = sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130))))
-    text = sweep_report(levels, analyse(levels.levels, None), [], "", "sweep-07", {}, "./aggregate.py sweep x")
+    text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
     assert "\n## CPU and memory\n\n| users | process |" in text
     assert "of repeats the median of the runs' means; ranges" in text
     assert "\n### Memory from run to run\n\nLeak suspect: shop." in text

@@ -6,48 +6,41 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
-from harness.sweep.record import RUNNING, SweepRecord, SweepRun
-from tests.support.sweeps import SWEEP_RECORD
-
-RECORD = replace(
-    SWEEP_RECORD,
-    command="make sweep PLAN=tiny USERS=1,5",
-    users=(1, 5),
-    repeat=2,
-    note="",
-    state=RUNNING,
-    runs=(),
-    git_commit="0123456789abcdef",
-)
+from harness.sweep.record import SweepRecord, SweepRun
+from tests.support.sweeps import NEW_SWEEP
 
 
 def test_what_a_record_wrote_it_reads_again():
-    under_way = replace(RECORD, runs=(SweepRun(1, 1, "run-07_1"),), under_way=SweepRun(5, 1, "run-07_2"))
-    for record in (RECORD, under_way, replace(under_way, under_way=None, broken_off=(SweepRun(5, 1, "run-07_2"),))):
+    under_way = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), under_way=SweepRun(5, 1, "run-07_2"))
+    for record in (
+        NEW_SWEEP,
+        under_way,
+        replace(under_way, under_way=None, broken_off=(SweepRun(5, 1, "run-07_2"),)),
+    ):
         plain = json.loads(json.dumps(record.to_json()))
         assert SweepRecord.from_json(plain, "sweep-07.json") == record
 
 
 def test_a_record_with_a_key_too_few_or_too_many_is_refused():
-    plain = RECORD.to_json()
+    plain = NEW_SWEEP.to_json()
     for broken in ({**plain, "colour": "red"}, {key: value for key, value in plain.items() if key != "runs"}):
         with pytest.raises(UsageError, match=r"sweep-07\.json: not a sweep's record"):
             SweepRecord.from_json(broken, "sweep-07.json")
 
 
 def test_rounds_go_over_all_levels_before_a_level_is_repeated():
-    assert RECORD.steps == ((1, 1), (5, 1), (1, 2), (5, 2))
+    assert NEW_SWEEP.steps == ((1, 1), (5, 1), (1, 2), (5, 2))
 
 
 def test_what_was_interrupted_is_still_to_be_measured():
-    record = replace(RECORD, runs=(SweepRun(1, 1, "run-07_1"),), broken_off=(SweepRun(5, 1, "run-07_2"),))
+    record = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), broken_off=(SweepRun(5, 1, "run-07_2"),))
     assert record.steps_left == ((5, 1), (1, 2), (5, 2))
 
 
 def test_names():
-    assert (RECORD.id, RECORD.series) == ("tiny/sweep-07", "07")
+    assert (NEW_SWEEP.id, NEW_SWEEP.series) == ("tiny/sweep-07", "07")
 
 
 def test_progress_does_not_change_what_was_asked_but_another_duration_does():
-    assert replace(RECORD, runs=(SweepRun(1, 1, "run-07_1"),), name="sweep-08").settings == RECORD.settings
-    assert replace(RECORD, duration_s=21.0).settings != RECORD.settings
+    assert replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), name="sweep-08").settings == NEW_SWEEP.settings
+    assert replace(NEW_SWEEP, duration_s=21.0).settings != NEW_SWEEP.settings

@@ -428,7 +428,7 @@ def test_lines_of_several_sweeps_are_told_apart_without_colour(reports, capsys):
 
 def test_a_goal_far_above_the_figures_is_told_and_not_drawn():
     sweep = Sweep("x", parse_csv("users,average_ms\n1,10\n5,20\n", "x")[0].levels)
-    [picture] = sweep_pictures(sweep, analyse(sweep.levels, Goal(None, None, average_ms=10_000)))
+    [picture] = sweep_pictures(sweep, analyse(sweep.levels, Goal(average_ms=10_000)))
     assert "goal: average ≤ 10000 ms, above the chart" in words(ElementTree.fromstring(picture.svg))
     assert "20" in words(ElementTree.fromstring(picture.svg))
 

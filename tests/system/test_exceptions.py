@@ -102,12 +102,12 @@ def test_a_trace_is_one_exception_with_its_innermost_cause(text, class_name, cau
     assert kinds_of(text.replace("\n", line_end) * 3) == [(class_name, cause, 3)]
 
 
-def test_all_layouts_in_one_log_are_told_apart():
+def test_all_layouts_in_one_log_are_distinguished():
     everything = LOGBACK + JAVA_UTIL_LOGGING + CATALINA + UNCAUGHT + ON_THE_SAME_LINE + MESSAGE_OVER_LINES + RMI
     assert sum(count for _, _, count in kinds_of(everything)) == 7
 
 
-def test_the_first_line_and_the_first_message_are_kept():
+def test_the_first_line_and_the_first_message_are_stored():
     first, second = LOGBACK, LOGBACK.replace("{code=7199", "{code=1")
     assert count_exceptions((first + second).splitlines(), "system.log") == (
         ExceptionCount(
@@ -162,7 +162,7 @@ Caused by: java.io.IOException: inner
         "",
     ],
 )
-def test_what_only_names_an_exception_is_none(text):
+def test_a_line_that_only_names_an_exception_is_not_counted(text):
     assert kinds_of(text) == []
 
 

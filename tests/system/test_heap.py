@@ -23,8 +23,9 @@ from harness.system.heap import (
     read_heaps,
 )
 from harness.system.jfr import write_heap
-from tests.run.test_run import wait_for
 from tests.support.factories import record
+from tests.support.garbage import garbage_command
+from tests.support.processes import wait_for
 
 # What jfr of OpenJDK 17 prints, with a blank behind most commas.
 PRINTED = """\
@@ -104,7 +105,7 @@ def test_the_mean_is_that_of_straight_lines_over_time() -> None:
     assert till == HeapUse("till", 1, 7.0, 7, 7, 8.0, 8, 8, 9.0, 9, 9)
 
 
-def test_a_stretch_without_a_collection_has_no_figures_and_no_series() -> None:
+def test_an_interval_without_a_collection_has_no_figures_and_no_series() -> None:
     heaps = read_heaps(HEAP_CSV.splitlines())
     use = heap_uses(heaps, 4000, 8000)[0]
     assert (use.process, use.point_count) == ("shop", 0)
@@ -141,7 +142,7 @@ def test_without_recordings_nothing_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_recording_that_is_missing_or_empty_is_said_to_be(tmp_path: Path) -> None:
+def test_a_missing_or_empty_recording_is_reported(tmp_path: Path) -> None:
     (tmp_path / "killed.jfr").touch()
     recordings = {"shop": tmp_path / "gone.jfr", "till": tmp_path / "killed.jfr"}
     shop, till = write_heap(tmp_path / "heap.csv", recordings, {})
@@ -150,7 +151,7 @@ def test_a_recording_that_is_missing_or_empty_is_said_to_be(tmp_path: Path) -> N
     assert not (tmp_path / "heap.csv").exists()
 
 
-def test_a_java_without_jfr_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_without_jfr_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tmp_path / "jre" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.touch(mode=0o755)
@@ -187,7 +188,7 @@ def test_the_record_of_a_run_without_these_facts_is_still_read() -> None:
 
 
 @pytest.mark.real
-def test_a_broken_recording_is_said_to_be_in_the_words_of_jfr(tmp_path: Path) -> None:
+def test_a_broken_recording_is_reported_with_the_message_of_jfr(tmp_path: Path) -> None:
     (tmp_path / "shop.jfr").write_bytes(b"FLR")
     ((process, reason),) = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {})
     assert process == "shop"
@@ -195,25 +196,10 @@ def test_a_broken_recording_is_said_to_be_in_the_words_of_jfr(tmp_path: Path) ->
 
 
 @pytest.mark.real
-def test_a_recording_that_takes_too_long_to_read_is_said_to_be(tmp_path: Path) -> None:
+def test_a_recording_that_takes_too_long_to_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shop.jfr").write_bytes(b"FLR")
     found = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}, deadline_s=0.0)
     assert found == (("shop", "not known: jfr print had not read shop.jfr after 0 s"),)
-
-
-GARBAGE = """
-public class Garbage {
-    public static byte[] kept;
-    public static void main(String[] arguments) {
-        for (int round = 0; round < Integer.parseInt(arguments[0]); round++) kept = new byte[200_000];
-    }
-}
-"""
-JFC = """<?xml version="1.0" encoding="UTF-8"?>
-<configuration version="2.0">
-  <event name="jdk.GCHeapSummary"><setting name="enabled">%s</setting></event>
-</configuration>
-"""
 
 
 @pytest.mark.real
@@ -231,7 +217,7 @@ def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, 
 
 
 @pytest.mark.real
-def test_a_recording_without_the_heap_is_said_to_be(tmp_path: Path) -> None:
+def test_a_recording_without_the_heap_is_reported(tmp_path: Path) -> None:
     recording = record_garbage(tmp_path, "Serial", "false")
     assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == (
         ("shop", "not known: shop.jfr holds no jdk.GCHeapSummary: no garbage was collected, or it is not recorded"),
@@ -252,12 +238,3 @@ def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
     command, recording = garbage_command(folder, collector, enabled, round_count=2000)
     subprocess.run(command, capture_output=True, check=True)
     return recording
-
-
-def garbage_command(folder: Path, collector: str, enabled: str, round_count: int) -> tuple[list[str], Path]:
-    (folder / "Garbage.java").write_text(GARBAGE)
-    (folder / "own.jfc").write_text(JFC % enabled)
-    recording = folder / "shop.jfr"
-    options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
-    options += [f"-XX:StartFlightRecording=settings={folder / 'own.jfc'},filename={recording}"]
-    return ["java", *options, str(folder / "Garbage.java"), str(round_count)], recording

@@ -21,9 +21,9 @@ from harness.base.guardian import OWNER_VARIABLE, Guardian, owned_processes
 from harness.base.once import stamp_of
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from tests.run.test_run import wait_for
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ROOT / "tests" / "support" / "systems"
 
 Start = Callable[..., Supervisor]
@@ -37,7 +37,6 @@ def make(tmp_path: Path) -> Iterator[Start]:
     def make_one(name: str = "web", **options: object) -> Supervisor:
         ports = options.pop("fixed_ports", None)
         guardian = options.pop("guardian", None)
-        say = options.pop("say", lambda _: None)
         manifest = load_manifest(SYSTEMS / name)
         settings = manifest.resolve_settings(options)
         made.append(
@@ -48,7 +47,6 @@ def make(tmp_path: Path) -> Iterator[Start]:
                 log_dir=tmp_path / "logs",
                 fixed_ports=ports,
                 guardian=guardian,
-                say=say,
             )
         )
         return made[-1]
@@ -156,7 +154,7 @@ def test_a_grandchild_in_a_session_of_its_own_does_not_survive_either(make: Star
     assert owned_processes(owner) == []
 
 
-def test_a_process_that_dies_while_the_system_runs_is_told_once(make: Start) -> None:
+def test_a_process_that_dies_while_the_system_runs_is_reported_once(make: Start) -> None:
     with make() as system:
         system.start()
         psutil.Process(system.processes["web"]).kill()
@@ -181,12 +179,12 @@ def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_refused_with_its_owner(make: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=rf"port {port} \(http\) is taken by .*\(pid {os.getpid()}\)"):
+        with pytest.raises(UsageError, match=rf"port {port} \(http\) is in use by .*\(pid {os.getpid()}\)"):
             make(fixed_ports={"http": port}).start()
 
 
 def test_an_unknown_port_is_refused(make: Start) -> None:
-    with pytest.raises(UsageError, match="has no port 'htpt'; there is: http"):
+    with pytest.raises(UsageError, match="has no port 'htpt'; its ports: http"):
         make(fixed_ports={"htpt": 8080}).start()
 
 
@@ -197,7 +195,7 @@ def test_a_system_runs_on_as_many_cpus_as_its_profile_says_and_the_harness_on_al
         system.start()
         assert answer_of(system) == "state: good; cpus: 1"
     assert os.sched_getaffinity(0) == ours
-    with pytest.raises(UsageError, match="cpus = 4096, and there are"):
+    with pytest.raises(UsageError, match="cpus = 4096, but only"):
         make(cpus=4096).start()
 
 
@@ -231,8 +229,8 @@ def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_inpu
     source.write_text("one")
 
     def prepare() -> None:
-        with make("workshop", input=str(source), journal=str(journal), say=said.append) as system:
-            system.prepare()
+        with make("workshop", input=str(source), journal=str(journal)) as system:
+            system.prepare(said.append)
 
     threads = [threading.Thread(target=prepare) for _ in range(2)]
     for thread in threads:
@@ -257,7 +255,7 @@ def test_an_input_that_is_a_folder_counts_with_all_files_in_it(tmp_path: Path) -
     assert stamp_of([tmp_path / "src"]) in stamps
 
 
-def test_a_step_that_fails_tells_the_end_of_its_log(make: Start) -> None:
+def test_the_error_of_a_failed_step_has_the_end_of_its_log(make: Start) -> None:
     with pytest.raises(StartError, match=r"broken tool: .* ended with code 1") as caught:
         make("workshop", step_fails=True).prepare()
     assert "no such artefact" in caught.value.detail

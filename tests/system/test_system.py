@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.system.manifest import load_manifest, system_names
 from harness.system.system import Manifest, applies, render, render_argv, render_facts
-from tests.conftest import PROFILES, ROOT
+from tests.support.paths import PROFILES, ROOT
 
 SYSTEMS = ROOT / "tests" / "support" / "systems"
 
@@ -47,12 +47,12 @@ def test_systems_are_the_folders_with_a_manifest() -> None:
 
 
 def test_an_unknown_system_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(UsageError, match=r"no system 'wbe' in systems/; did you mean web\? there is: web, workshop"):
+    with pytest.raises(UsageError, match=r"systems/ has no system 'wbe'; did you mean web\? there are: web, workshop"):
         load_manifest(SYSTEMS / "wbe")
 
 
 def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
-    assert "format_version is 2; this version reads 1" in refusal_of(tmp_path, "format_version = 2")
+    assert "format_version is 2; this version of the harness reads 1" in refusal_of(tmp_path, "format_version = 2")
 
 
 def test_an_unknown_key_is_refused_with_the_known_ones(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("addition", "complaint"),
     [
-        ("", "needs one or more [[process]]"),
+        ("", "needs at least one [[process]]"),
         ('[[process]]\nname = "web"', "process web: command = []"),
-        (PROCESS + PROCESS, "different names"),
+        (PROCESS + PROCESS, "names must differ"),
         (PROCESS + 'after = ["database"]', "web is after 'database'"),
         (PROCESS + 'ready = { url = "http://x/", tcp = "x:1" }', "give either url or tcp"),
         (PROCESS + 'ready = { deadline_s = "long" }', "ready: deadline_s = 'long'"),
@@ -79,7 +79,7 @@ def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
         (PROCESS + 'exceptions = ["web.log", "../web.log"]', "exceptions: '../web.log' is a path"),
         (PROCESS + 'exceptions = "web.log"', "exceptions = 'web.log'"),
         (PROCESS + "[settings]\na = 1\n[choices]\nb = [1]", "[choices]: unknown key b"),
-        (PROCESS + "[settings]\na = 1\n[choices]\na = [2]", "a has not its own default"),
+        (PROCESS + "[settings]\na = 1\n[choices]\na = [2]", "a lacks its own default"),
         (PROCESS + "[settings]\na = 1\n[limits]\na = [2]", "write [lowest, highest]"),
         (PROCESS + "[ports]\nhttp = 'any'", "http = 'any'"),
         (PROCESS + "[facts]\na = 1", "[facts]: a = 1"),
@@ -101,7 +101,7 @@ def test_settings_are_the_defaults_and_over_them_the_profile() -> None:
 @pytest.mark.parametrize(
     ("overrides", "complaint"),
     [
-        ({"moed": "good"}, r"unknown setting 'moed'; did you mean mode\? there is: cpus, mode, ratio, words"),
+        ({"moed": "good"}, r"unknown setting 'moed'; did you mean mode\? there are: cpus, mode, ratio, words"),
         ({"mode": "fast"}, "'fast' is not one of its choices; choose from good, dies"),
         ({"cpus": "two"}, "cpus = 'two' is not a whole number; its default is 0"),
         ({"cpus": True}, "cpus = True is not a whole number"),

@@ -35,10 +35,10 @@ from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
 from tests.support.killbill_client import KillBill
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
 FAST = {"gateway_median_ms": 5.0, "plugin_threads": 20, "plugin_timeout_s": 5, "shiro_hash_iterations": 1}
@@ -220,7 +220,7 @@ def test_a_failing_gateway_is_400_with_code_7199_and_the_payment_is_unknown(
         "http://example.org/",
     ],
 )
-def test_whatever_the_stand_in_does_not_know_is_answered_501_and_never_forwarded(instance: Instance, url: str) -> None:
+def test_unknown_requests_to_the_stand_in_get_501_and_are_never_forwarded(instance: Instance, url: str) -> None:
     status, body = instance.ask_through_proxy(url)
     assert (status, "nothing was forwarded" in body) == (501, True)
 
@@ -243,7 +243,7 @@ def test_delayed_answers_do_not_wait_for_each_other(instance: Instance) -> None:
     assert time.monotonic() - begin_s < 10  # one after the other they would take 40 s
 
 
-def test_the_published_plugin_lies_unchanged_on_disk() -> None:
+def test_the_published_plugin_is_unchanged_on_disk() -> None:
     (jar,) = (BUILD / "systems" / "killbill" / "bundles").rglob("*.jar")
     maven = Path.home() / ".m2" / "repository" / "org/kill-bill/billing/plugin/java/stripe-plugin/7.3.3"
     if not (maven / jar.name).exists():

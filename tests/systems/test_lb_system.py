@@ -18,7 +18,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 
@@ -57,7 +57,7 @@ def started(logs: Path, **settings: Any) -> Iterator[tuple[Supervisor, Client]]:
 
 
 @pytest.mark.parametrize("balancer", BALANCERS)
-def test_each_back_end_has_its_turn_and_nothing_is_left(balancer: str, tmp_path: Path) -> None:
+def test_each_back_end_gets_requests_in_turn_and_nothing_is_left(balancer: str, tmp_path: Path) -> None:
     with started(tmp_path, balancer=balancer) as (system, client):
         client.ask("/stats/reset", "POST")
         turns = [int(client.ask("/stocks")[2]) for _ in range(50)]
@@ -104,7 +104,7 @@ def test_delay_size_and_status_are_those_of_the_settings(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(shutil.which("haproxy") is not None, reason="haproxy is on PATH")
-def test_a_haproxy_that_is_not_there_is_said_before_anything_is_started(tmp_path: Path) -> None:
+def test_a_missing_haproxy_is_reported_before_anything_is_started(tmp_path: Path) -> None:
     message = r"cannot start haproxy .* install it or put it on PATH"
     with pytest.raises(UsageError, match=message), started(tmp_path, balancer="haproxy"):
         pass

@@ -17,10 +17,10 @@ import pytest
 
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = load_manifest(ROOT / "systems" / "okapi")
 SERVICE_S = 0.5
 # No spread, so that times tell how many requests were worked on together.
@@ -80,7 +80,7 @@ def check_in(okapi: str, headers: dict[str, str], body: object = GOOD) -> Answer
     return post(f"{okapi}/circulation/check-in-by-barcode", body, headers)
 
 
-def test_a_log_in_is_201_and_its_token_stands_in_a_header(okapi: str) -> None:
+def test_a_log_in_is_201_and_its_token_is_in_a_header(okapi: str) -> None:
     first, second = log_in(okapi), log_in(okapi)
     assert (first.status, second.status) == (201, 201)
     assert first.token and first.token != second.token
@@ -168,7 +168,7 @@ def test_an_unknown_barcode_is_422_and_named(okapi: str, token: dict[str, str], 
     assert error["parameters"] == [{"key": "itemBarcode", "value": barcode}]
 
 
-def test_what_is_no_json_or_no_known_path_is_an_error(okapi: str, token: dict[str, str]) -> None:
+def test_invalid_json_or_an_unknown_path_is_an_error(okapi: str, token: dict[str, str]) -> None:
     assert check_in(okapi, token, b"no JSON").status == 422
     assert post(f"{okapi}/circulation/loans", {}, token).status == 404
 

@@ -25,7 +25,7 @@ from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from tests.conftest import ROOT
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
 

@@ -17,18 +17,17 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Counts the samples of a large CSV JTL on several cores. The file is cut at line ends; a cut that turns out to lie
- * within a quoted text is made again where the part before it ended.
+ * Counts the samples of a large CSV JTL on several cores. The file is cut at line ends; a cut that turns out to be
+ * within a quoted field is repeated at the end of the part before it.
  *
- * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part
- * in bytes, whether times are counted by when they were taken, too (true or false), and in how many batches the window
- * is counted (1: as a whole). Standard input has one line to begin with, and one for each time that the count got stuck:
- * where to go on (offset, lines before it), the least and greatest end (ms) of the rows before it that others have read,
- * and the format in force there (delimiter, number of columns, the place of
- * each role or -1, as in Layout). Standard output has frames, each begun by a letter: P progress (offset, rows), O an odd
- * row (offset, line, bytes), F failures, S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end
- * without D is a failure; its exit code is 3 when memory was not enough, 4 when the file could not be read to its size or
- * nobody reads what is written.
+ * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part in
+ * bytes, whether times are also counted per interval (true or false), and the number of batches of the window (1: no
+ * batches). Standard input has one line at the start and one after each stop: where to resume (offset, lines before it),
+ * the least and greatest end (ms) of the earlier rows that others have read, and the format there (delimiter, number of
+ * columns, the index of each role or -1, as in Layout). Standard output has frames that begin with a letter: P progress
+ * (offset, rows), O an odd row (offset, line, bytes), F failures, S stuck (offset, lines), D done (the counts). Numbers
+ * are big-endian. An end without D is a failure; its exit code is 3 for too little memory, 4 when the file could not be
+ * read to its size or the reader of the output is gone.
  */
 public final class CountJtl {
   private static final int OUT_OF_MEMORY = 3;
@@ -45,7 +44,7 @@ public final class CountJtl {
   private int partBytes;
   private final int batchCount;
   private final Whole whole;
-  // Not System.out, which swallows errors: when whoever asked is gone, so are we.
+  // Not System.out, which hides errors: when the caller is gone, this program ends.
   private final DataOutputStream out =
       new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
   private long offset;
@@ -87,7 +86,7 @@ public final class CountJtl {
       while (true) {
         String order = orders.readLine();
         if (order == null) {
-          return; // whoever asked has gone
+          return; // the caller is gone
         }
         if (!count(executor, layout(order))) {
           out.writeByte('S');
@@ -115,7 +114,7 @@ public final class CountJtl {
     return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, fromMs, toMs, batchCount);
   }
 
-  /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must go on. */
+  /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must continue. */
   private boolean count(ExecutorService executor, Layout layout)
       throws IOException, InterruptedException, ExecutionException {
     Deque<Cut> waiting = new ArrayDeque<>();
@@ -132,7 +131,7 @@ public final class CountJtl {
       Part part = cut.part.get();
       take(part);
       if (part.isFull()) {
-        // What the other threads have read of later parts is lost: shorter ones are not cut off again.
+        // What other threads have read of later parts is lost: shorter parts are not split again.
         partBytes = (int) Math.max(PART_BYTES_LEAST, Math.min(partBytes, part.end - cut.start));
       }
       if (part.isStuck || offset != cut.stop) {
@@ -175,7 +174,7 @@ public final class CountJtl {
     out.flush();
   }
 
-  /** Returns where the line that holds `place` ends. */
+  /** Returns the end of the line that contains `place`. */
   private long lineEnd(long place) throws IOException {
     if (place >= size) {
       return size;

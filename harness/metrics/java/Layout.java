@@ -1,6 +1,6 @@
-/** The columns in force: the role of each field of a record; and which samples count, by the time of their end. */
+/** The current columns: the role of each field of a record; and which samples count, by their end. */
 final class Layout {
-  // In the order in which CountJtl is told their places.
+  // In the order in which CountJtl receives their indexes.
   static final int START = 0;
   static final int ELAPSED = 1;
   static final int LABEL = 2;
@@ -21,7 +21,7 @@ final class Layout {
   final byte delimiter;
   final long delimiters;
   final int width;
-  // The place of each role, -1 where there is no such column.
+  // The index of each role, -1 without such a column.
   final int start;
   final int elapsed;
   final int label;
@@ -42,7 +42,7 @@ final class Layout {
   final long toMs;
   final int batchCount;
 
-  /** `places` has the place of each role, -1 where there is no such column. */
+  /** `places` has the index of each role, -1 without such a column. */
   Layout(byte delimiter, int width, int[] places, long fromMs, long toMs, int batchCount) {
     this.delimiter = delimiter;
     delimiters = delimiter * 0x0101010101010101L;
@@ -72,7 +72,7 @@ final class Layout {
             | (places[CONNECT] < 0 ? Tally.CONNECT : 0);
   }
 
-  /** Returns the batch in which a sample counts that ends within the window: 0 to batchCount - 1. */
+  /** Returns the batch of a sample that ends within the window: 0 to batchCount - 1. */
   int batch(long endMs) {
     return batchCount == 1 ? 0 : (int) ((endMs - fromMs) * batchCount / (toMs - fromMs));
   }

@@ -12,7 +12,7 @@ final class Names {
   private static final VarHandle WORDS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** Each has eight bytes more, so that it can be read word by word. */
+  /** Each has eight extra bytes, so that it can be read word by word. */
   private final List<byte[]> padded = new ArrayList<>();
 
   private int[] lengths = new int[64];
@@ -23,7 +23,7 @@ final class Names {
     return padded.size();
   }
 
-  /** Returns the number that a name of other names has here. */
+  /** Returns the number here of a name in other names. */
   int number(Names other, int number) {
     return number(other.padded.get(number), 0, other.lengths[number]);
   }
@@ -33,7 +33,7 @@ final class Names {
     return number(Arrays.copyOf(name, name.length + Long.BYTES), 0, name.length);
   }
 
-  /** Returns the number of the name from `start` to before `end`; eight bytes more can be read behind it. */
+  /** Returns the number of the name from `start` to before `end`; eight more bytes must be readable after it. */
   int number(byte[] bytes, int start, int end) {
     long hash = end - start;
     int next = start;
@@ -69,7 +69,7 @@ final class Names {
     return mixed ^ mixed >>> 32;
   }
 
-  /** Returns whether a padded name is what stands from `start` to before `end`, which is as long. */
+  /** Returns whether a padded name equals the bytes from `start` to before `end`, which have the same length. */
   private static boolean same(byte[] name, byte[] bytes, int start, int end) {
     int next = start;
     for (; next + Long.BYTES <= end; next += Long.BYTES) {
@@ -95,7 +95,7 @@ final class Names {
     }
   }
 
-  /** Writes how many names there are, and each. */
+  /** Writes the number of names, then each name. */
   void write(DataOutputStream out) throws IOException {
     out.writeInt(padded.size());
     for (int number = 0; number < padded.size(); number++) {
@@ -103,7 +103,7 @@ final class Names {
     }
   }
 
-  /** Writes a name, its length before it. */
+  /** Writes a name after its length. */
   void write(DataOutputStream out, int number) throws IOException {
     out.writeInt(lengths[number]);
     out.write(padded.get(number), 0, lengths[number]);

@@ -11,21 +11,21 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * One part of a file: the records that begin from `start` to before `stop`, counted. It ends earlier at a record whose
- * bounds only the plain reader can tell (see jtl.py): a quote that does not close properly, NUL bytes, a byte order
- * mark, a header line.
+ * One part of a file: counts the records that begin from `start` to before `stop`. It ends earlier at a record whose
+ * bounds only the plain reader can find (see csv.py): a quote that does not close properly, NUL bytes, a byte order mark,
+ * a header line.
  */
 final class Part {
-  /** A row that has other fields than it should: the plain reader says what to do with it. */
+  /** A row with unexpected fields: the plain reader decides what to do with it. */
   record OddRow(long offset, long line, byte[] bytes) {}
 
-  /** So much of the file is looked at at once: it stays in the processor's cache between reading and counting. */
+  /** The amount that is processed at once: it stays in the processor's cache between reading and counting. */
   private static final int WINDOW_BYTES = 256 * 1024;
 
-  /** The JVM reads no more than this without memory of its own, and two copies instead of one: half as fast. */
+  /** Above this size the JVM allocates its own buffer and copies twice: half as fast. */
   private static final int READ_BYTES = 8 * 1024;
   private static final int RECORD_MAX_BYTES = 4 * 1024 * 1024;
-  /** The plain reader takes a quote that spans more lines as torn. */
+  /** The plain reader treats a quote that spans more lines as torn. */
   private static final int RECORD_MAX_LINES = 10_001;
   private static final int ODD_ROWS_MAX = 20_000;
   private static final long ELAPSED_MAX_MS = 7L * 24 * 3600 * 1000;
@@ -34,11 +34,11 @@ final class Part {
       "Number of samples in transaction :".getBytes(StandardCharsets.US_ASCII);
   private static final long LOW_BITS = 0x0101010101010101L;
   private static final long HIGH_BITS = 0x8080808080808080L;
-  /** Bytes up to a newline, NUL among them: a search for newlines finds that, too. */
+  /** Bytes up to a newline, including NUL: a search for newlines finds NUL, too. */
   private static final long ABOVE_NEWLINES = ('\n' + 1) * LOW_BITS;
   private static final long SET_UP_CAPITALS = 'U' * LOW_BITS;
   private static final long TEAR_DOWN_CAPITALS = 'D' * LOW_BITS;
-  /** Each has a tally in each part: memory stays bounded. */
+  /** Each has a tally in each part: this bounds memory. */
   private static final int GENERATORS_MAX = 100;
   private static final int PORT_MAX = 65_535;
   private static final long EIGHT_DIGITS = 100_000_000;
@@ -48,59 +48,59 @@ final class Part {
   private static final long FALSE = 0x65736C6166L;
   private static final VarHandle WORDS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
-  /** A reader's thread keeps its buffer from one part to the next. */
+  /** A reader thread reuses its buffer from one part to the next. */
   private static final ThreadLocal<byte[]> BUFFER = ThreadLocal.withInitial(() -> new byte[0]);
 
-  /** The names of generators, "" for those that name none, and what each one's rows come to. */
+  /** The names of load generators, "" for rows without one, and the tally of each. */
   final Names generators = new Names();
 
   final List<Tally> tallies = new ArrayList<>();
   final List<OddRow> oddRows = new ArrayList<>();
   final long start;
 
-  /** Where the record after the last one begins, and how many lines stand before it in the part. */
+  /** Where the next record begins, and the number of lines before it in the part. */
   long end;
 
   long lineCount;
 
-  /** Whether the plain reader has to go on from `end`. */
+  /** Whether the plain reader must continue from `end`. */
   boolean isStuck;
 
   private final RandomAccessFile file;
   private final long size;
   private final Layout layout;
-  // The bytes of the file from `base` on; places are places in them.
+  // The bytes of the file from `base` on; all indexes refer to them.
   private byte[] data = BUFFER.get();
   private long base;
   private int filled;
 
-  // Where the fields of a record stand, without their quotes; one more for those beyond the last column.
+  // The bounds of a record's fields without their quotes; one extra for fields beyond the last column.
   private final int[] starts;
   private final int[] ends;
-  // The fields of a record that hold doubled quotes.
+  // The fields of a record with doubled quotes.
   private final int[] escaped;
   private int escapedCount;
   private int recordLines;
   private boolean isBad;
   private final int[] halvings;
-  /** Of the rows whose thread's name has no generator. */
+  /** The rows whose thread name contains no load generator. */
   final Tally unnamed;
-  // That of the last row.
+  // The tally of the last row.
   private Tally tally;
   // How a thread's name began, up to where it was clear whether it names a generator, and the tally of that one; the
   // next name often begins alike.
   private byte[] head = new byte[Long.BYTES];
   private int headLength = Integer.MAX_VALUE;
   private Tally headTally;
-  // Of a short head that names no generator its bytes, and a mask of as many: the common case, told in one step.
+  // The bytes and a mask of a short head without a load generator: the common case, decided in one step.
   private long unnamedHead;
   private long unnamedMask;
-  // The furthest place that was looked at to tell.
+  // The furthest index that was examined for this decision.
   private int looked;
-  // The numbers of a record by their role.
+  // The numbers of a record by role.
   private final long[] row = new long[Layout.ROLES];
 
-  /** `halvings` says how wide buckets are, as in Tally. */
+  /** `halvings` is the width of buckets, as in Tally. */
   Part(RandomAccessFile file, long size, long start, Layout layout, int[] halvings) {
     this.halvings = halvings;
     this.file = file;
@@ -136,12 +136,12 @@ final class Part {
     data = null;
   }
 
-  /** Whether it had to end early, so that memory stays bounded. */
+  /** Whether it had to end early to bound memory. */
   boolean isFull() {
     return tally.isFull() || oddRows.size() >= ODD_ROWS_MAX;
   }
 
-  /** Reads on, and keeps what stands from `place` on. */
+  /** Reads on, and retains the bytes from `place` on. */
   private void fill(int place) throws IOException {
     int kept = filled - place;
     int wanted = (int) Math.min(Math.max(WINDOW_BYTES, 2 * kept), size - base - place);
@@ -160,7 +160,7 @@ final class Part {
       filled += Math.max(count, 0);
     }
     if (filled < wanted) {
-      throw new EOFException(); // the file was cut off meanwhile
+      throw new EOFException(); // the file has been truncated
     }
     Arrays.fill(data, filled, filled + Long.BYTES, (byte) '\n'); // so that every search ends
   }
@@ -169,14 +169,14 @@ final class Part {
     return (long) WORDS.get(data, place);
   }
 
-  /** Returns the high bits of the bytes that are zero; above the first of them others may be set, too. */
+  /** Returns the high bits of the zero bytes; bits above the first of them are unreliable. */
   private static long zeroBytes(long word) {
     return word - LOW_BITS & ~word & HIGH_BITS; // H. S. Warren, "Hacker's Delight", 6-1
   }
 
   /**
-   * Counts the record that begins at `place`; returns where the next one begins. -1 when its end is not in the data,
-   * or when it is not for this reader: then `isStuck` is set.
+   * Counts the record that begins at `place`; returns where the next one begins. -1 when its end is not in the data, or when
+   * only the plain reader can read it: then `isStuck` is set.
    */
   private int record(int place) {
     recordLines = 0;
@@ -220,7 +220,7 @@ final class Part {
     }
   }
 
-  /** Returns where the next delimiter, newline or other control character up to it stands. */
+  /** Returns the index of the next delimiter, newline or other control character up to it. */
   private static int end(byte[] bytes, int place, long delimiters) {
     int next = place;
     while (true) {
@@ -233,7 +233,7 @@ final class Part {
     }
   }
 
-  /** Takes the line that ends a record of so many fields; returns what `record` does. */
+  /** Processes the line that ends a record with this many fields; returns the result of `record`. */
   private int line(int place, int newline, int fieldCount) {
     if (newline >= filled && base + filled < size) {
       return -1;
@@ -255,7 +255,7 @@ final class Part {
     return finish(place, next);
   }
 
-  /** Returns the high bits of the bytes above 9; above the first of them others may be set, too. */
+  /** Returns the high bits of the bytes above 9; bits above the first of them are unreliable. */
   private static long otherThanDigits(long word) {
     return (word + NINES | word) & HIGH_BITS;
   }
@@ -284,7 +284,7 @@ final class Part {
     return base + filled == size ? filled : -1;
   }
 
-  /** Reads a quoted field from behind its opening quote; returns the place behind the closing one's field. */
+  /** Reads a quoted field after its opening quote; returns the index after the field. */
   private int quoted(int place, int slot) {
     byte[] bytes = data;
     int next = place;
@@ -389,18 +389,18 @@ final class Part {
     return next;
   }
 
-  /** Returns the number of 1 to 8 digits in a field, `missing` without such a column; marks the record as bad. */
+  /** Returns the number of 1 to 8 digits in a field, `missing` without such a column; marks a bad record. */
   private long number(int field, long missing) {
     if (field < 0) {
       return missing;
     }
-    // Longer numbers could overflow a sum: the plain reader knows no bounds.
+    // Longer numbers could overflow a sum; the plain reader has no limit.
     int length = ends[field] - starts[field];
     isBad |= length < 1 || length > Long.BYTES;
     return digits(starts[field], length);
   }
 
-  /** Returns the number of 1 to 13 digits in a field; marks the record as bad when there is none. */
+  /** Returns the number of 1 to 13 digits in a field; marks the record as bad without one. */
   private long instant(int field) {
     int length = ends[field] - starts[field];
     if (length <= Long.BYTES || length > 13) {
@@ -410,14 +410,14 @@ final class Part {
     return digits(starts[field], length - 8) * EIGHT_DIGITS + digits(ends[field] - 8, 8);
   }
 
-  /** Returns the number of 1 to 8 digits that begins at `place`; marks the record as bad when it is none. */
+  /** Returns the number of 1 to 8 digits that begins at `place`; marks the record as bad without one. */
   private long digits(int place, int length) {
     long word = (word(place) ^ ZEROS) << -8 * length;
     isBad |= otherThanDigits(word) != 0;
     return value(word);
   }
 
-  /** Returns the number of the text of a field among `names`, that of no text without such a column. */
+  /** Returns the number in `names` of a field's text, or that of the empty text without such a column. */
   private int name(Names names, int field) {
     if (field < 0) {
       return names.number(data, 0, 0);
@@ -452,8 +452,8 @@ final class Part {
   }
 
   /**
-   * Returns 0 for the load, 1 for setUp, 2 for tearDown. JMeter names a thread after its group; in a distributed run
-   * the generator's name stands before it.
+   * Returns 0 for the load, 1 for setUp, 2 for tearDown. JMeter names a thread after its group; in a distributed run the load
+   * generator's name comes first.
    */
   private int threadGroup() {
     if (layout.thread < 0) {
@@ -476,14 +476,14 @@ final class Part {
     return isTearDown ? 2 : 0;
   }
 
-  /** Returns whether a thread's name begins as the last one that named no generator did. */
+  /** Returns whether a thread's name begins like the last one without a load generator. */
   private boolean beginsUnnamed() {
     return unnamedMask != 0 && ((word(starts[layout.thread]) ^ unnamedHead) & unnamedMask) == 0;
   }
 
   /**
-   * Finds the tally of the generator that the thread's name begins with (generator_of in jtl.py); returns whether there
-   * is one: those of too many generators are left to the plain reader.
+   * Finds the tally of the load generator at the start of the thread's name (generator_of in csv.py); returns whether there is
+   * one: with too many load generators, rows are left to the plain reader.
    */
   private boolean findTally() {
     int field = layout.thread;
@@ -505,7 +505,7 @@ final class Part {
     return headTally != null;
   }
 
-  /** Returns the tally of a generator, a new one when there is none yet; null when that would be too many. */
+  /** Returns the tally of a load generator, created if necessary; null when that would be too many. */
   private Tally tallyOf(byte[] name) {
     int number = generators.number(name);
     if (number == tallies.size() && number < GENERATORS_MAX) {
@@ -548,7 +548,7 @@ final class Part {
     }
   }
 
-  /** Returns where the dash behind an IPv4 address stands, -1 where there is none. */
+  /** Returns the index of the dash after an IPv4 address, -1 without one. */
   private int dashBehindAddress(int start, int end) {
     int place = start;
     for (int number = 1; number <= 4; number++) {
@@ -562,7 +562,7 @@ final class Part {
     return looked;
   }
 
-  /** Returns where the dash behind host and port stands, -1 where there is none. */
+  /** Returns the index of the dash after host and port, -1 without one. */
   private int dashBehindPort(int start, int end) {
     int colon = behindHost(start, end);
     looked = Math.max(looked, colon);
@@ -578,7 +578,7 @@ final class Part {
     return digits(port, behind - port) <= PORT_MAX ? behind : -1;
   }
 
-  /** Returns the place behind a host's name or its address, IPv6 in brackets; `start` where none stands there. */
+  /** Returns the index after a host name or address, IPv6 in brackets; `start` without one. */
   private int behindHost(int start, int end) {
     int place = start;
     if (place < end && data[place] == '[') {
@@ -619,7 +619,7 @@ final class Part {
     return isDigit(found) || found >= 'a' && found <= 'f' || found >= 'A' && found <= 'F' || found == ':' || found == '.';
   }
 
-  /** Returns whether a name ends as JMeter's threads do, with the numbers of the group and of the thread: " 1-12". */
+  /** Returns whether a name ends like JMeter's threads, with the numbers of the group and the thread: " 1-12". */
   private boolean endsAsThread(int start, int end) {
     int dash = beforeDigits(start, end);
     if (dash == end - 1 || dash < start || data[dash] != '-') {
@@ -629,7 +629,7 @@ final class Part {
     return blank < dash - 1 && blank >= start && data[blank] == ' ';
   }
 
-  /** Returns the place before the digits that end before `end`; it may lie before `start`. */
+  /** Returns the index before the digits that end before `end`; it may be before `start`. */
   private int beforeDigits(int start, int end) {
     int place = end - 1;
     while (place >= start && isDigit(data[place])) {

@@ -5,7 +5,7 @@ import java.util.function.LongUnaryOperator;
 
 /** Rows of numbers by key, numbered from 0 in order of first appearance. */
 final class Table {
-  /** How two values of a column become one. */
+  /** How two values of a column are combined. */
   enum Join {
     SUM(0),
     LEAST(Long.MAX_VALUE),
@@ -66,7 +66,7 @@ final class Table {
     values[row * width + column] |= value;
   }
 
-  /** Returns the row of a key, a new one when there is none yet. */
+  /** Returns the row of a key, created if necessary. */
   int row(long key) {
     int mask = places.length - 1;
     int place = spread(key) & mask;

@@ -2,13 +2,13 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
 
-/** What is counted of the rows of one part. */
+/** The counts of the rows of one part. */
 final class Tally {
-  /** Keys pack a number or a second above an elapsed time, which is below 2^30 ms (7 days). */
+  /** Keys combine a number or a second (high bits) and an elapsed time, which is below 2^30 ms (7 days). */
   static final int TIME_BITS = 30;
 
   static final long TIME_MASK = (1L << TIME_BITS) - 1;
-  /** A row's kind: its thread group times two (0 load, 1 setUp, 2 tearDown), plus one for a transaction. */
+  /** A row's kind: twice its thread group (0 load, 1 setUp, 2 tearDown), plus one for a transaction. */
   static final int KIND_BITS = 3;
 
   static final long KIND_MASK = (1L << KIND_BITS) - 1;
@@ -18,7 +18,7 @@ final class Tally {
 
   static final long LOW = 0xFFFFFFFFL;
 
-  /** A part with more causes of errors or labels ends early, so that memory stays bounded. */
+  /** A part with more error causes or labels ends early, to bound memory. */
   private static final int NAMES_MAX = 20_000;
 
   static final int RECEIVED = 1;
@@ -47,7 +47,7 @@ final class Tally {
   final int[] halvings;
   private final int batchCount;
 
-  // Where the last rows were counted: the next one is often like them.
+  // The entry of the last rows: the next row often has the same one.
   private int[] entryByKind = new int[64];
   private int[] codeByLabel = new int[8];
   private int[] answerByLabel = new int[8];
@@ -76,7 +76,7 @@ final class Tally {
     return new Table(Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.GREATEST);
   }
 
-  /** Counts a row, its numbers by their role; `missing` has the bits of the columns that the file does not have. */
+  /** Counts a row, its numbers by role; `missing` has the bits of the columns that the file lacks. */
   void add(long[] row, int label, int code, int kind, int batch, int cause, long offset, int missing) {
     long startMs = row[Layout.START];
     long elapsedMs = row[Layout.ELAPSED];

@@ -1,11 +1,11 @@
 import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 
-/** Counts of elapsed times by a small number, quick to add to: short times in arrays, long ones in a table. */
+/** Counts of elapsed times by a small number, optimised for adding: short times in arrays, long ones in a table. */
 final class Times {
   private static final int SHORT_MS = 1024;
   private static final int NUMBERS_MAX = 4096;
-  /** Many numbers with a time or two each would fill their arrays with zeros. */
+  /** Many numbers with one or two times each would fill their arrays with zeros. */
   private static final int SHORT_TIMES_MAX = 512 * 1024;
   /** A part has less than a million rows: their counts cannot overflow. */
   private static final int COUNT_MAX = 1000;
@@ -29,7 +29,7 @@ final class Times {
     longTimes.add(0, longTimes.row((long) number << Tally.TIME_BITS | elapsedMs), count);
   }
 
-  /** Returns the counts of a number with room for `place`; null when there are too many counts already. */
+  /** Returns the counts of a number with room for `place`; null when there are already too many counts. */
   private int[] grown(int number, int place) {
     if (number >= shortTimes.length) {
       shortTimes = Arrays.copyOf(shortTimes, Math.max(2 * shortTimes.length, number + 1));
@@ -45,7 +45,7 @@ final class Times {
     return shortTimes[number];
   }
 
-  /** Adds all counts to a table whose keys have the number, renamed, above the elapsed time. */
+  /** Adds all counts to a table whose keys combine the renamed number (high bits) and the elapsed time. */
   void addTo(Table table, LongUnaryOperator rename) {
     for (int number = 0; number < shortTimes.length; number++) {
       int[] counts = shortTimes[number];

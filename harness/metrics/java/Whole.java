@@ -2,14 +2,14 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.function.LongUnaryOperator;
 
-/** What is counted of all parts so far, but for the failures: those are written part by part. */
+/** The counts of all parts so far, except failures: those are written part by part. */
 final class Whole {
-  /** The width of a bucket is doubled until there are no more of them, and of times in them: see timeline.py. */
+  /** Buckets are doubled in width until there are at most this many of them and of times in them: see timeline.py. */
   private static final int BUCKETS_MAX = 600;
 
   private static final int PAIRS_MAX = 500_000;
 
-  /** In keys of entries and seconds the number of the generator stands above all else. */
+  /** In keys of entries and seconds, the load generator's number has the highest bits. */
   private static final int GENERATOR_SHIFT = 40;
 
   private static final long BELOW_GENERATOR = (1L << GENERATOR_SHIFT) - 1;
@@ -18,7 +18,7 @@ final class Whole {
   private final boolean hasBuckets;
   private final int batchCount;
   private long firstMs = Long.MAX_VALUE;
-  // The order of the rows without a generator's name, as in Tally.
+  // The order of the rows without a load generator's name, as in Tally.
   private long mostEndMs = Long.MIN_VALUE / 2;
   private long backMs;
   private final Names labels = new Names();
@@ -31,18 +31,18 @@ final class Whole {
   private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   private final int[] halvings = {0, 0};
 
-  /** `hasBuckets`: whether times are counted by when they were taken, too; `batchCount`: in how many batches labels are. */
+  /** `hasBuckets`: whether times are also counted per interval; `batchCount`: the number of batches of labels. */
   Whole(boolean hasBuckets, int batchCount) {
     this.hasBuckets = hasBuckets;
     this.batchCount = batchCount;
   }
 
-  /** Returns how wide buckets are by now; a part that begins may have them as wide. Null when there are none. */
+  /** Returns the current width of buckets, for parts that begin now. Null without buckets. */
   int[] halvings() {
     return hasBuckets ? halvings.clone() : null;
   }
 
-  /** Adds the next part, of each generator its tally. */
+  /** Adds the next part, with its tally of each load generator. */
   void merge(Part part) {
     for (int number = 0; number < part.tallies.size(); number++) {
       long generator = generators.number(part.generators, number);
@@ -51,7 +51,7 @@ final class Whole {
     follow(part.unnamed.leastEndMs, part.unnamed.mostEndMs, part.unnamed.backMs);
   }
 
-  /** Takes in the rows that come next, by their least and greatest end and how far they go back themselves. */
+  /** Adds the next rows, given by their least and greatest end and by how far they go back themselves. */
   void follow(long leastEndMs, long mostEndMs, long backMs) {
     this.backMs = Math.max(this.backMs, Math.max(backMs, this.mostEndMs - leastEndMs));
     this.mostEndMs = Math.max(this.mostEndMs, mostEndMs);
@@ -111,7 +111,7 @@ final class Whole {
     halvings[kind]++;
   }
 
-  /** Entries stand in the order of their numbers: the keys of `times` have these. */
+  /** Entries are ordered by number: the keys of `times` use these numbers. */
   private void writeEntries(DataOutputStream out) throws IOException {
     out.writeInt(entries.size());
     for (int row = 0; row < entries.size(); row++) {

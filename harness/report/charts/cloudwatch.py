@@ -1,9 +1,8 @@
-"""What CloudWatch knows of services, databases and machines: tables of a run and of a sweep, and their charts."""
+"""What CloudWatch knows of services, databases and machines: tables and charts of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from harness.base import units
@@ -11,7 +10,6 @@ from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import CONNECTIONS, CPU, ECS, FREE_MEMORY, KIND_TITLES, MEMORY, METRICS, Resource
 from harness.report.charts.over_time import Band, Series, line_chart
 from harness.report.tables import cell, table
-from harness.sweep.levels import Level
 
 NOT_KNOWN = "n/a"
 _Print = Callable[[float | None], str]
@@ -26,7 +24,7 @@ def _count(value: float | None) -> str:
 
 
 # Metric, head, print.
-_COLUMNS: tuple[tuple[str, str, _Print], ...] = (
+COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     (CPU, "CPU %", _percent),
     (MEMORY, "memory %", _percent),
     (FREE_MEMORY, "free memory MB", units.mb_text),
@@ -41,14 +39,6 @@ _CHARTS = (
 CHART_NAMES = tuple(name for _, name, *_ in _CHARTS)
 
 
-@dataclass(frozen=True)
-class LevelTable:
-    """A table of a sweep: what it is of, and the table."""
-
-    title: str
-    table: str
-
-
 def resource_title(resource: Resource) -> str:
     """Return what a resource is called: ECS perf/mod-circulation."""
     return f"{KIND_TITLES[resource.kind]} {resource.name}"
@@ -57,19 +47,19 @@ def resource_title(resource: Resource) -> str:
 def cloud_table(found: CloudMetrics) -> str:
     """Return the table of a run: a row per resource, with n/a for what CloudWatch did not have."""
     names = {metric.metric for metric in found.metrics}
-    columns = [column for column in _COLUMNS if column[0] in names]
+    columns = [column for column in COLUMNS if column[0] in names]
     rows = []
     for resource in found.resources:
         row = [cell(resource_title(resource))]
         for name, _, show in columns:
             metric = found.metric(resource, name)
-            row += _cells([metric] if metric else [], resource, name, show)
+            row += metric_cells([metric] if metric else [], resource, name, show)
         rows.append([*row, _periods(found, resource)])
     heads = [head for _, title, _ in columns for head in (title, "range")]
     return table(["resource", *heads, "periods"], rows)
 
 
-def _cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, show: _Print) -> list[str]:
+def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, show: _Print) -> list[str]:
     """Return the average and the range over metrics of one resource; empty when its kind has no such metric."""
     if name not in (metric.name for metric in METRICS[resource.kind]):
         return ["", ""]
@@ -127,7 +117,7 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
 def _absent(found: CloudMetrics, resource: Resource) -> str:
     """Return what CloudWatch had nothing of: the resource, or those of its metrics; empty when it had some of each."""
     known = {metric.metric for metric in found.metrics if metric.of == resource and metric.point_count}
-    titles = [title for name, title, _ in _COLUMNS if found.metric(resource, name) and name not in known]
+    titles = [title for name, title, _ in COLUMNS if found.metric(resource, name) and name not in known]
     name = cell(resource_title(resource))
     return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
 
@@ -149,27 +139,3 @@ def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> list[tup
 def _series(metric: CloudMetric, factor: float) -> Series:
     values = (None if value is None else value * factor for value in metric.averages)
     return Series(resource_title(metric.of), tuple(zip(metric.seconds, values, strict=True)))
-
-
-def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
-    """Return the tables of a sweep, one per metric: a row per resource, average and range at each level.
-
-    Of repeats the median of the runs' averages, and the range of them all.
-    """
-    shown = [level for level in levels if any(run.cloudwatch for run in level.counted)]
-    found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
-    resources = list(dict.fromkeys(one for runs in found for metrics in runs for one in metrics.resources))
-    tables = []
-    for name, title, show in _COLUMNS:
-        rows = []
-        for resource in resources:
-            if name in (metric.name for metric in METRICS[resource.kind]):
-                row = [cell(resource_title(resource))]
-                for runs in found:
-                    metrics = [metric for one in runs if (metric := one.metric(resource, name))]
-                    row += _cells(metrics, resource, name, show)
-                rows.append(row)
-        if rows:
-            heads = [head for level in shown for head in (units.plural(level.users, "user"), "range")]
-            tables.append(LevelTable(title, table(["resource", *heads], rows)))
-    return tables

@@ -147,15 +147,7 @@ class _Frame:
         return tuple(
             Picture(
                 f"heap-{number}.svg" if len(series) > 1 else "heap.svg",
-                heap_chart(
-                    heap.process,
-                    heap.seconds,
-                    heap.used_bytes,
-                    heap.committed_bytes,
-                    heap.reserved_bytes,
-                    self.band,
-                    self.run_s,
-                ),
+                heap_chart(heap, self.band, self.run_s),
             )
             for number, heap in enumerate(series, start=1)
         )

@@ -12,6 +12,7 @@ from harness.base import units
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
 from harness.report.charts.svg import Key, Plot
+from harness.system.heap import HeapSeries
 
 AFTER_START = "time since the load began"
 FEW_BARS = 20
@@ -128,19 +129,11 @@ def memory_chart(processes: Sequence[Series], band: Band | None = None, end_s: f
     return line_chart("Memory", "MB resident", _in_mb(processes), band=band, end_s=end_s)
 
 
-def heap_chart(
-    process: str,
-    xs: Sequence[float],
-    used_bytes: Values,
-    committed_bytes: Values,
-    reserved_bytes: Values,
-    band: Band | None = None,
-    end_s: float = 0.0,
-) -> str:
+def heap_chart(heap: HeapSeries, band: Band | None = None, end_s: float = 0.0) -> str:
     """Return the chart of the heap of a JVM in MB: used, committed and reserved."""
-    named = (("used", used_bytes), ("committed", committed_bytes), ("reserved", reserved_bytes))
-    lines = _in_mb([_series(name, xs, values) for name, values in named])
-    return line_chart(f"JVM heap of {process}", "MB", lines, band=band, end_s=end_s)
+    named = (("used", heap.used_bytes), ("committed", heap.committed_bytes), ("reserved", heap.reserved_bytes))
+    lines = _in_mb([_series(name, heap.seconds, values) for name, values in named])
+    return line_chart(f"JVM heap of {heap.process}", "MB", lines, band=band, end_s=end_s)
 
 
 @dataclass(frozen=True)

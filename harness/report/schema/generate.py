@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.records import plain_types
+from harness.metrics.metric import goal_metrics
+from harness.plan.goal import Goal, goal_keys
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
@@ -81,7 +83,22 @@ class _Schema:
             return {"type": "object", "additionalProperties": self.of(arguments[1])}
         if isinstance(hint, type) and issubclass(hint, enum.Enum):
             return {"enum": [one.value for one in hint]}
+        if hint is Goal:
+            return self._goal()
         return self._object(hint, without) if hint.__name__ in self._fields else {}
+
+    def _goal(self) -> dict[str, Any]:
+        """Return the schema of a goal, which has a key for each metric that can have a limit."""
+        about = dict(self._fields["Goal"])
+        times = [metric for metric in goal_metrics() if metric.is_time]
+        known = {metric.key: f"The most that the {metric.words} may be, ms" for metric in times} | about
+        return {
+            "description": about["about"],
+            "type": "object",
+            "additionalProperties": False,
+            "required": list(goal_keys()),
+            "properties": {key: {**_about(known[key]), **self.of(float | None)} for key in goal_keys()},
+        }
 
     def _object(self, kind: Any, without: Sequence[str]) -> dict[str, Any]:
         about = self._fields[kind.__name__]
@@ -100,13 +117,16 @@ class _Schema:
         return {"$ref": f"#/$defs/{about['$ref']}"}
 
     def _property(self, kind: str, name: str, hint: Any) -> dict[str, Any]:
-        about = self._fields[kind].get(name, {})
-        about = {"description": about} if isinstance(about, str) else about
+        about = _about(self._fields[kind].get(name, {}))
         schema = self.of(hint, about.get("without", ()))
         if not {"$ref", "description"} & {*schema, *about}:
             raise KeyError(f"{kind}.{name} has no description in {FIELDS.name}")
         about = {key: value for key, value in about.items() if key != "without"}
         return _merged(_merged(about, schema), {**about, **_CONSTANTS.get(f"{kind}.{name}", {})})
+
+
+def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    return {"description": about} if isinstance(about, str) else about
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`scripts/generator`: keeps a generator up until Ctrl-C, which drives its part of a load for `make run REMOTES=…`."""
+"""`scripts/generator`: start a load generator that runs its share of the load of `make run REMOTES=…`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base import process as child
@@ -19,6 +18,7 @@ from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
+from harness.base.paths import shown
 from harness.base.ports import LOOPBACK, check_port
 from harness.base.secrets import FILE_NAME as SECRETS_NAME
 from harness.base.units import parse_whole_number
@@ -27,7 +27,6 @@ from harness.plan.allowed_targets import is_loopback
 from harness.run.arguments import DEFAULT_PROFILE, add_keys
 from harness.run.connections import agent_argument
 from harness.run.jmeter_command import environment
-from harness.run.measure import shown
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys, make_keys
 from harness.run.remote.load import DEFAULT_PORT, KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote
@@ -38,34 +37,33 @@ _STOP_S = 5.0
 _CONSOLE_NAME = "console.log"
 _EPILOG = """\
 examples:
-  scripts/generator                                   for a harness on this machine alone: 127.0.0.1:1099
-  scripts/generator --host 10.0.0.7 --env lb          for other machines, with the heap of env/lb.toml
+  scripts/generator                                   for a harness on this machine only: 127.0.0.1:1099
+  scripts/generator --host 10.0.0.7 --env lb          for other machines, with the heap size of env/lb.toml
 
-It listens on the port and the next one, encrypted, and answers only who has the same keys. Nothing of it is left when
-it ends. exit codes: 0 ended by Ctrl-C; 2 wrong use; 3 it did not come up, or died.
+It listens on its port and the next one. Connections are encrypted, and only a client with the same keys is accepted.
+It deletes its temporary files when it ends.
+
+exit codes: 0 ended by Ctrl-C; 2 wrong use; 3 it did not start, or died.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/generator",
-        description="Keep a generator up until Ctrl-C: it drives its part of a load for `make run REMOTES=…`.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/generator`."""
+    parser.description = (
+        "Start a load generator and keep it running until Ctrl-C. It shares the load of `make run REMOTES=…`."
     )
-    host = f"the name or IPv4 address by which the others reach this machine ({LOOPBACK}: none but this one)"
-    result.add_argument("--host", default=LOOPBACK, help=host)
-    result.add_argument("--port", default=str(DEFAULT_PORT), help=f"its port; the next one, too ({DEFAULT_PORT})")
-    result.add_argument("--env", default=DEFAULT_PROFILE, help=f"profile with the sizes of its JVM ({DEFAULT_PROFILE})")
-    result.add_argument("--home", type=Path, default=toolchain.ROOT, help="folder that holds env/ (this one)")
-    add_keys(result)
-    return result
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    host = f"name or IPv4 address of this machine for the other machines ({LOOPBACK}: this machine only)"
+    option("--host", default=LOOPBACK, help=host)
+    option("--port", default=str(DEFAULT_PORT), help=f"its port; it also uses the next one ({DEFAULT_PORT})")
+    option("--env", default=DEFAULT_PROFILE, help=f"profile with the heap size of its JVM ({DEFAULT_PROFILE})")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder that contains env/ (this one)")
+    add_keys(parser)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Keep the generator up until a signal; return 0. StartError when it does not come up, or dies."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Keep the load generator running until a signal and return 0; StartError when it does not start, or dies."""
     place = _place(options.host, options.port)
     profile = specs.load_profile(options.home / "env", options.env)
     with Interrupts() as interrupts:

@@ -20,7 +20,7 @@ from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.plan.data_sets import data_sets, divided
-from harness.plan.spec import ClosedLoad, OpenLoad
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
 from harness.run.record import GeneratorRecord

@@ -1,31 +1,27 @@
-"""`scripts/generator-keys`: makes the key store by which generators and the harness know each other."""
+"""`scripts/generator-keys`: create the keys that load generators and the harness share."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
+from harness.base.paths import shown
 from harness.run.arguments import add_keys
-from harness.run.measure import shown
 from harness.run.remote.keys import make_keys
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        prog="scripts/generator-keys",
-        description="Make the keys of generators, once, on one machine. docs/generators.md has the details.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/generator-keys`."""
+    parser.description = (
+        "Create the keys that load generators and the harness share: once, on one machine. See docs/generators.md."
     )
-    add_keys(result)
-    return result
+    add_keys(parser)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Make the keys and say how they get to the other machines; return 0."""
-    options = parser().parse_args(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Create the keys, print how to copy them to other machines and return 0."""
     with Interrupts():
         toolchain.java_version()
         make_keys(options.keys)

@@ -10,7 +10,8 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import is_loopback
-from harness.plan.spec import ClosedLoad, OpenLoad, Target
+from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.spec import Target
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import GENERATOR_PREFIX
 

@@ -5,21 +5,13 @@ const form = document.getElementById("choose");
 const place = document.getElementById("comparison");
 const known = new Set([...form.elements.base.options].map((option) => option.value));
 
-// name, value, decimals (null: two below 10, as units.average_text has it), factor, what ./aggregate.py compare calls it
+// title, value, decimals (null: two below 10, as units.average_text has it), factor, what ./aggregate.py compare calls it
 // ("": it does not judge it)
-const metrics = [
-  ["samples", (one) => one.sample_count, 0, 1, ""],
-  ["req/s", (one) => one.rate_per_s, 2, 1, "throughput"],
-  ["average ms", (one) => one.average_ms, null, 1, "average"],
-  ["median ms", (one) => one.percentiles_ms["50"], 0, 1, "50"],
-  ["75 % ms", (one) => one.percentiles_ms["75"], 0, 1, "75"],
-  ["90 % ms", (one) => one.percentiles_ms["90"], 0, 1, "90"],
-  ["95 % ms", (one) => one.percentiles_ms["95"], 0, 1, "95"],
-  ["99 % ms", (one) => one.percentiles_ms["99"], 0, 1, "99"],
-  ["max ms", (one) => one.max_ms, 0, 1, ""],
-  ["errors %", (one) => one.error_ratio, 2, 100, "errors"],
-];
-const perLabel = ["average ms", "90 % ms", "req/s", "errors %"].map((name) => metrics.find(([other]) => other === name));
+const columnOf = ({ title, path, decimals, factor, id }) =>
+  [title, (one) => path.reduce((at, key) => at[key], one), decimals, factor, id];
+const columns = JSON.parse(place.dataset.columns);
+const metrics = columns.map(columnOf);
+const perLabel = columns.filter((column) => column.is_brief).map(columnOf);
 
 function load(id) {
   if (runs[id]) return Promise.resolve(runs[id]);

@@ -8,8 +8,8 @@ import wiremock.org.eclipse.jetty.server.Connector;
 import wiremock.org.eclipse.jetty.server.ServerConnector;
 
 /**
- * A WireMock extension that binds all its ports to --bind-address. WireMock itself leaves one out: the port to which
- * its CONNECT proxy hands TLS connections listens on every address.
+ * A WireMock extension that binds all its ports to --bind-address. WireMock itself omits one: the port to which its
+ * CONNECT proxy passes TLS connections listens on every address.
  */
 public final class LoopbackWireMock implements HttpServerFactory {
     @Override

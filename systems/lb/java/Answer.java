@@ -1,4 +1,4 @@
 import io.netty.handler.codec.http.HttpResponseStatus;
 
-/** What every back-end answers, and how many milliseconds after the request. */
+/** The response of every back-end, and its delay in ms after the request. */
 record Answer(int delayMs, byte[] body, HttpResponseStatus status) {}

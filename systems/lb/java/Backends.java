@@ -16,8 +16,8 @@ import java.net.InetAddress;
 import java.util.Arrays;
 
 /**
- * Back-ends in one process, each on a port of its own. Their event loops are shared: one for each core, as for a single
- * service, so that five back-ends do not fight for the cores with five sets of threads.
+ * Back-ends in one process, each on its own port. They share event loops, one per core as in a single service, so that
+ * five back-ends do not compete for the cores with five sets of threads.
  *
  * <p>Arguments: delay in ms, bytes of the body, status, threads (0: one per core), and the ports.
  */

@@ -3,7 +3,7 @@ import java.util.Locale;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 
-/** How many requests and connections each back-end had since the last reset. */
+/** The number of requests and connections of each back-end since the last reset. */
 final class Counts {
     private final LongAdder[] requests;
     private final LongAdder[] connections;

@@ -12,7 +12,7 @@ import org.xnio.Options;
  */
 public final class JvmBalancer {
     private static final int BACKLOG = 16_384;
-    /** A request waits for a connection rather than being refused: its user has no other to send. */
+    /** A request waits for a connection instead of being refused: its user has no other one to send. */
     private static final int QUEUE = 1_000_000;
 
     public static void main(String[] arguments) {

@@ -1,12 +1,12 @@
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
-/** Stock quotes as XML, made up: a document of exactly as many bytes as are wanted. */
+/** Made-up stock quotes as XML: a document of exactly the requested number of bytes. */
 final class Quotes {
     private static final String HEAD = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<quotes>\n";
     private static final String TAIL = "</quotes>\n";
 
-    /** Returns as many whole quotes as fit (15 into 987 bytes), filled up with blanks.. */
+    /** Returns as many whole quotes as fit (15 into 987 bytes), padded with blanks. */
     static byte[] ofBytes(int byteCount) {
         StringBuilder text = new StringBuilder(HEAD);
         int room = byteCount - HEAD.length() - TAIL.length();

@@ -17,8 +17,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One connection to a back-end. Every path has the same answer, save /stats (the counts of all back-ends, not counted
- * itself) and /stats/reset, which begins to count anew.
+ * One connection to a back-end. Every path has the same response, except /stats (the counts of all back-ends, itself not
+ * counted) and /stats/reset, which resets the counts.
  */
 final class Service extends SimpleChannelInboundHandler<HttpObject> {
     private static final String STATS = "/stats";
@@ -36,7 +36,7 @@ final class Service extends SimpleChannelInboundHandler<HttpObject> {
     @Override
     protected void channelRead0(ChannelHandlerContext context, HttpObject message) {
         if (!(message instanceof HttpRequest request)) {
-            return; // the end of a request, and a body that nobody reads
+            return; // the end of a request, or an unused body
         }
         if (request.uri().startsWith(STATS)) {
             if (request.uri().equals(STATS + "/reset")) {
@@ -80,7 +80,7 @@ final class Service extends SimpleChannelInboundHandler<HttpObject> {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-        if (!(cause instanceof IOException)) { // a peer that hangs up is no error of ours
+        if (!(cause instanceof IOException)) { // a peer that closes the connection is not an error
             cause.printStackTrace();
         }
         context.close();

@@ -13,9 +13,9 @@ import wiremock.org.eclipse.jetty.server.Request;
 import wiremock.org.eclipse.jetty.server.handler.HandlerWrapper;
 
 /**
- * A WireMock extension that works on so many requests at a time as the system property parallel.requests says; the
- * others wait in the order in which they came. --container-threads would not do: how many threads of it serve requests
- * depends on the machine, and kept connections would be served before waiting ones.
+ * A WireMock extension that processes as many requests at the same time as the system property parallel.requests says;
+ * the others queue in order of arrival. --container-threads is no alternative: its number of request threads depends on
+ * the machine, and requests on keep-alive connections would overtake queued ones.
  */
 public final class ParallelRequests implements HttpServerFactory {
     @Override
@@ -29,7 +29,7 @@ public final class ParallelRequests implements HttpServerFactory {
         };
     }
 
-    /** Holds a request's place until its answer is written: WireMock sleeps through its delay in the request's thread. */
+    /** Occupies a request's slot until its response is written: WireMock sleeps through its delay in the request's thread. */
     private static final class Queue extends HandlerWrapper {
         private final Semaphore places;
 

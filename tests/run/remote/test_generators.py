@@ -1,10 +1,9 @@
 import csv
-import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +14,9 @@ from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.ports import free_port
 from harness.plan.data_sets import DataSet, data_sets, divided
+from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import effective_jmx
-from harness.plan.spec import ClosedLoad, OpenLoad, parse_target
+from harness.plan.spec import parse_target
 from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
@@ -33,10 +33,11 @@ from harness.run.remote.load import (
     records,
     users_each,
 )
-from tests.conftest import ROOT
-from tests.report.test_merge import figures, split
-from tests.run.test_real_jmeter import DUMMY_JMX
-from tests.run.test_run import processes_of, report, run_json, samples_under_way, wait_for
+from tests.support.load_generator import generator
+from tests.support.merges import figures, split
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 
 # Loops end the load when there is no duration, and each line of codes.csv is for one user once.
 SHARED_JMX = (
@@ -172,22 +173,6 @@ def test_the_shipped_plans_use_up_their_barcodes_and_no_other_data():
     assert barcodes.file({}) == "data/folio-barcodes.csv"
     assert barcodes.file({"barcodes_file": "/mine.csv"}) == "/mine.csv"
     assert [data.is_used_up for data in data_sets(ROOT / "plans" / "thruzero.jmx")] == [False, False]
-
-
-@contextmanager
-def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
-    """A generator as a user starts it, its address, and what it says."""
-    port = free_port()
-    command = [sys.executable, str(ROOT / "scripts" / "generator"), "--port", str(port), "--keys", str(keys)]
-    with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        wait_for(lambda: "listens at" in log.read_text() or process.poll() is not None, 60)
-        assert process.poll() is None, log.read_text()
-        yield f"127.0.0.1:{port}", log
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) in (0, 3)  # 3: a test killed it
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.batch_means import Estimate, change, estimate, log_change
-from harness.compare.comparison import AVERAGE, ERRORS, THROUGHPUT
+from harness.metrics.batch_means import Estimate, change, estimate, log_change
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from tests.support.results import batched
 
 _QUICK, _SLOW = [90] * 10, [110] * 10
@@ -54,13 +54,13 @@ def test_the_error_of_a_percentile_comes_from_the_share_of_slower_samples():
     # Of 1,000 samples 500 take 10 ms: the median. In turn 40 and 60 of 100 are slower, the share's error is
     # sqrt(0.1 / 9 / 10) = 0.033; the lines at 46.7 % and 53.3 % are 10 and 20 ms.
     first, second = [10] * 60 + [20] * 40, [10] * 40 + [20] * 60
-    assert estimate(batched([first, second] * 5), "50") == Estimate(10, 10, 9.0, 10)
+    assert estimate(batched([first, second] * 5), metric_of("p50")) == Estimate(10, 10, 9.0, 10)
 
 
 def test_a_percentile_that_one_bad_moment_makes_is_not_estimated():
     spike = [[10] * 100] * 9 + [[10] * 40 + list(range(500, 560))]  # the 95 % line is 509 ms
-    assert estimate(batched(spike), "95") == "a few slow moments of the run make it"
-    assert estimate(batched([[10] * 100] * 10), "95") == "no sample is slower than it"
+    assert estimate(batched(spike), metric_of("p95")) == "a few slow moments of the run make it"
+    assert estimate(batched([[10] * 100] * 10), metric_of("p95")) == "no sample is slower than it"
 
 
 def test_without_enough_batches_nothing_is_estimated():

@@ -1,4 +1,4 @@
-"""Reads an object of S3 from its beginning to its end; where the connection breaks it goes on from there."""
+"""Reads an S3 object as a stream and resumes after a broken connection."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from harness.base.aws import client, errors_told
+from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
-from harness.storage.layout import Location, parse_location
+from harness.base.s3_address import Location, parse_location
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -26,37 +26,37 @@ def chunks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 class NoObjectError(UsageError):
-    """There is nothing at an address in S3."""
+    """No object exists at an S3 address."""
 
 
 class ObjectStream(io.RawIOBase):
-    """The bytes of an object; `size_bytes` is how many there are. Errors are those of harness.errors."""
+    """The bytes of an object; `size_bytes` is its size. Raises the errors of harness.base.errors."""
 
     def __init__(self, client: Any, location: Location) -> None:
         self._client = client
         self._location = location
         self._target = {"Bucket": location.bucket, "Key": location.prefix}
         self._position = 0
-        with errors_told(location.url):
+        with aws_errors(location.url):
             self._body, self._etag, self.size_bytes = self._first()
 
     def readable(self) -> bool:
-        """Whether it can be read: yes."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Put what comes next into the buffer and return how much it is; 0 at the end alone."""
+        """Fill the buffer with the next bytes and return their number; 0 only at the end."""
         view = memoryview(buffer).cast("B")
         if self._position >= self.size_bytes or not view:
             return 0
-        with errors_told(self._location.url):
+        with aws_errors(self._location.url):
             data = self._next(len(view))
         view[: len(data)] = data
         self._position += len(data)
         return len(data)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         if self._body is not None:
             self._body.close()
         super().close()
@@ -85,7 +85,7 @@ class ObjectStream(io.RawIOBase):
             answer = self._client.get_object(**self._target)
         except exceptions.NoSuchKey:
             what = f"{self._location.url}: there is no such object"
-            raise NoObjectError(what, "give all of its key: s3://bucket/…/samples.jtl.zst") from None
+            raise NoObjectError(what, "give its full key: s3://bucket/…/samples.jtl.zst") from None
         return answer["Body"], answer["ETag"], answer["ContentLength"]
 
     def _rest(self) -> Any:
@@ -102,10 +102,10 @@ class ObjectStream(io.RawIOBase):
 
 
 def open_object(url: str, endpoint_url: str | None) -> ObjectStream:
-    """Return the bytes of the object s3://bucket/key; UsageError when there is none, or no right to read it."""
+    """Return a stream of the object s3://bucket/key. UsageError when it is missing or not readable for us."""
     location = parse_location(url)
     if not location.prefix:
         raise UsageError(
-            f"{url}: a bucket, not an object", "give s3://bucket/…/samples.jtl.zst; ls shows the runs there"
+            f"{url}: a bucket, not an object", "give s3://bucket/…/samples.jtl.zst; ls lists the stored runs"
         )
     return ObjectStream(client("s3", endpoint_url), location)

@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from scipy.special import stdtr, stdtrit
 
-from harness.compare.comparison import AVERAGE, ERRORS, THROUGHPUT
-from harness.compare.result import LabelResult
 from harness.metrics.batches import Batches
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric
 from harness.metrics.shift import CONFIDENCE, POWER, Shift
 
 BATCHES_LEAST = 10
@@ -47,7 +47,19 @@ class Estimate:
     batch_count: int
 
 
-def estimate(figures: LabelResult, metric: str) -> Estimate | str:
+class Scattered(Protocol):
+    """Figures of a label that may know how they scatter."""
+
+    @property
+    def batches(self) -> Batches | None:
+        """The batches of the window; None where there are none."""
+
+    @property
+    def histogram(self) -> Histogram | None:
+        """The distribution of the response times; None where the source does not have it."""
+
+
+def estimate(figures: Scattered, metric: Metric) -> Estimate | str:
     """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason."""
     batches = figures.batches
     if batches is None and figures.histogram is None:
@@ -65,9 +77,9 @@ def estimate(figures: LabelResult, metric: str) -> Estimate | str:
     return _percentile(batches, figures.histogram, metric)
 
 
-def slower_share(batches: Batches, name: str) -> Estimate | None:
+def slower_share(batches: Batches, percentile: str) -> Estimate | None:
     """Return the share (0-1) of samples slower than a percentile; None where the batches do not know it."""
-    slower = batches.slower_count.get(name)
+    slower = batches.slower_count.get(percentile)
     if slower is None or not any(slower) or sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
         return None
     return _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
@@ -107,8 +119,8 @@ def _errors(batches: Batches) -> Estimate:
     return replace(found, error=max(found.error, math.sqrt(ratio * (1 - ratio) / (count + 2))))
 
 
-def _percentile(batches: Batches, histogram: Histogram | None, name: str) -> Estimate | str:
-    slower = batches.slower_count.get(name)
+def _percentile(batches: Batches, histogram: Histogram | None, metric: Metric) -> Estimate | str:
+    slower = batches.slower_count.get(metric.id)
     if slower is None or histogram is None:
         return "its batches do not say how many samples are slower"
     if not any(slower):
@@ -116,7 +128,7 @@ def _percentile(batches: Batches, histogram: Histogram | None, name: str) -> Est
     if sum(slower) ** 2 / sum(count**2 for count in slower) < SLOW_BATCHES_LEAST:
         return "a few slow moments of the run make it"
     share = _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
-    ratio = float(name) / 100
+    ratio = metric.ratio
     low_ms, value_ms, high_ms = histogram.quantiles_ms(
         [max(0.0, ratio - share.error), ratio, min(1.0, ratio + share.error)]
     )

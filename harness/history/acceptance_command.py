@@ -1,4 +1,4 @@
-"""Marks a change as intended, so that the nightly no longer holds it against a plan."""
+"""`aggregate.py accept`: record an intended change, so that the nightly accepts it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,51 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.base.units import parse_date, parse_whole_number
-from harness.history.acceptance import Acceptance, acceptances_csv, parse_metric, with_one_more, without
-from harness.history.acceptance_files import read_acceptances, write_acceptances
+from harness.history.acceptance import Acceptance, acceptances_csv, with_one_more, without
+from harness.history.acceptance_files import ACCEPTED, read_acceptances, write_acceptances
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import Night, nights_of
+from harness.metrics.metric import compared_metrics, parse_metric
 
 _USERS_MOST = 1_000_000
 
 
-def accept(options: argparse.Namespace) -> int:
-    """Add a row, take one back or print them all; return the exit code."""
+_EPILOG = f"""\
+examples:
+  ./aggregate.py accept --since 2026-11-20 --plan killbill-stripe --reason 'payments are checked twice now'
+  ./aggregate.py accept --since 2026-11-20 --plan killbill-stripe --users 10 --metric p95 --reason '…'
+  ./aggregate.py accept --list
+  ./aggregate.py accept --remove --since 2026-11-20 --plan killbill-stripe
+
+From that night on, nightly runs are compared only with the nights since then. Accepted changes are stored in
+{ACCEPTED}. Commit that file: CI reads it from git.
+
+exit codes: 0 success; 2 wrong use.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `accept`."""
+    parser.description = "Record an intended change of a plan's metrics, from a night on."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("--since", metavar="DATE", help="the first night with the change, such as 2026-11-20")
+    option("--plan", help="name of the plan")
+    option("--users", metavar="N", help="only for N users (default: all loads)")
+    option("--env", metavar="PROFILE", help="only for this profile")
+    option("--label", help="only for this label, or TOTAL (default: all)")
+    option("--metric", help=f"only one of: {', '.join(metric.name for metric in compared_metrics())}")
+    option("--reason", help="why the change is intended; the nightly report quotes it")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--list", action="store_true", help="print the accepted changes")
+    action.add_argument("--remove", action="store_true", help="remove an accepted change")
+    nights = "folder of the nightly runs; default: reports/nightly"
+    option("--reports", type=Path, default=ROOT / "reports" / "nightly", help=nights)
+    option("--file", type=Path, default=ROOT / ACCEPTED, help=f"default: {ACCEPTED}")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Add, remove or print accepted changes and return the exit code."""
     file: Path = options.file
     there = read_acceptances(file)
     if options.list:

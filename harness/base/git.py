@@ -1,0 +1,55 @@
+"""Facts about a git checkout: its commit, and what was committed since an earlier one."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The commits since an earlier one: that commit, how many follow, and the subjects of the newest."""
+
+    since: str
+    count: int
+    subjects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """The commit of a checkout, and whether tracked files were changed; None outside git."""
+
+    commit: str | None
+    is_changed: bool | None
+
+
+def facts(root: Path) -> Checkout:
+    """Return the facts of the checkout in `root`."""
+    commit = _git(root, "rev-parse", "HEAD")
+    if commit is None:
+        return Checkout(None, None)
+    return Checkout(commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no")))
+
+
+def commits_since(root: Path, commit: str, most: int) -> Commits | None:
+    """Return what was committed after a commit, the newest `most` in words; None when git does not know it (any more).
+
+    A commit that is not an ancestor, as after a rebase, has no such range that would be worth to be read.
+    """
+    if _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+        return None
+    subjects = (_git(root, "log", "--format=%h %s", f"{commit}..HEAD") or "").splitlines()
+    return Commits(commit, len(subjects), tuple(subjects[:most])) if subjects else None
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,64 @@
+"""Parses addresses in S3: s3://bucket/prefix, and the URL of a server that speaks S3."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from harness.base.errors import UsageError
+
+SCHEME = "s3://"
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_TODO = "give s3://bucket/prefix"
+
+
+@dataclass(frozen=True)
+class Location:
+    """A bucket and what all keys in it begin with; of an object its whole key."""
+
+    bucket: str
+    prefix: str
+
+    @property
+    def url(self) -> str:
+        """The address as people give it."""
+        return f"{SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
+
+    def key(self, path: str) -> str:
+        """Return the key of what lies at a path below it."""
+        return f"{self.prefix}/{path}" if self.prefix else path
+
+
+def parse_location(text: str) -> Location:
+    """Return what s3://bucket/prefix names; UsageError when it is no such address, and no credentials repeated."""
+    if not text.startswith(SCHEME):
+        raise UsageError(f"{text}: not an address in S3", _TODO)
+    bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
+    if "@" in bucket or ":" in bucket:
+        raise UsageError(
+            "an address in S3 has no credentials and no port in it",
+            "give s3://bucket/prefix; credentials come from the environment or ~/.aws, a server from --endpoint-url",
+        )
+    if not _BUCKET.fullmatch(bucket):
+        raise UsageError(f"{text}: {bucket or 'nothing'} is no name of a bucket", _TODO)
+    if re.search(r"[?#\x00-\x1f]", prefix):
+        raise UsageError(f"{text}: a prefix without ?, # and control characters is needed", _TODO)
+    return Location(bucket, prefix.strip("/"))
+
+
+def parse_endpoint_url(text: str) -> str:
+    """Return the address of a server that speaks S3; UsageError when it is none, and no credentials repeated."""
+    todo = "give http://host:9000"
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"--endpoint-url: {error}", todo) from None
+    if parts.username or parts.password:
+        raise UsageError(
+            "--endpoint-url has no credentials in it", "they come from the environment or ~/.aws: docs/storage.md"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"--endpoint-url {text}: not an http or https address", todo)
+    return text

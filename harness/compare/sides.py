@@ -1,0 +1,87 @@
+"""The two sides of a comparison: the results of a baseline or contender, and their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.compare.render import Side
+from harness.compare.result import RunResult
+from harness.compare.sources import find_paths, read_result
+from harness.report.selection import parse_pattern
+from harness.run.directory import RUN_NAME, RunDirectory
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result and its source; `path` is the folder of a run, whether it exists or not."""
+
+    path: Path
+    result: RunResult
+
+
+def read_side(names: Sequence[str], reports: Path) -> list[Found]:
+    """Return the results that the names of a side refer to."""
+    return [Found(path, read_result(path)) for path in find_paths(names, reports)]
+
+
+def refuse_doubles(base: Sequence[Found], new: Sequence[Found]) -> None:
+    """Raise a UsageError for a run that is given twice."""
+    seen: set[Path] = set()
+    for found in (*base, *new):
+        path = found.path.resolve()
+        if path in seen:
+            raise UsageError(
+                f"{found.result.name}: given twice", "a run can be compared with others only: leave one out"
+            )
+        seen.add(path)
+
+
+def with_labels(text: str, base: Sequence[Found], new: Sequence[Found]) -> tuple[list[Found], list[Found]]:
+    """Return both sides with only the labels that match a pattern; UsageError when none does."""
+    pattern = parse_pattern(text)
+    there = dict.fromkeys(label.label for found in (*base, *new) for label in found.result.labels)
+    if not any(pattern.search(label) for label in there):
+        raise UsageError(f"--label {text} is found in no label", f"there are: {', '.join(there) or 'none'}")
+
+    def kept(found: Found) -> Found:
+        labels = tuple(label for label in found.result.labels if pattern.search(label.label))
+        return replace(found, result=replace(found.result, labels=labels))
+
+    return [kept(found) for found in base], [kept(found) for found in new]
+
+
+def is_in(path: Path, reports: Path) -> bool:
+    """Return whether a path is a run in the reports folder."""
+    return path.resolve().parent.parent == reports.resolve()
+
+
+def short_names(side: Sequence[Found], plan: Path) -> str:
+    """Return the names of a side's runs for a file's name: run-07_1+2+3, with the plan's name for other plans."""
+    words: list[str] = []
+    last = ""
+    for found in side:
+        name = found.path.name if RUN_NAME.fullmatch(found.path.name) else found.path.name.split(".")[0]
+        if found.path.resolve().parent != plan.resolve():
+            name = f"{found.path.resolve().parent.name}-{name}"
+        head, _, number = name.rpartition("_")
+        words.append(number if head and head == last else name)
+        last = head
+    return "+".join(words)
+
+
+def report_side(found: Found, output: Path | None) -> Side:
+    """Return what the comparison's report says of a result, with a link to its report from `output`."""
+    report = RunDirectory(found.path).report if RUN_NAME.fullmatch(found.path.name) else found.path
+    is_linked = output is not None and report.suffix == ".md" and report.is_file()
+    link = os.path.relpath(report, output.parent) if output is not None and is_linked else ""
+    return Side(found.result.name, found.result.kind, found.result.remarks, link)
+
+
+def name_of(found: Found, reports: Path) -> str:
+    """Return the name of a result for a command line."""
+    is_in_reports = is_in(found.path, reports)
+    return "/".join(found.path.resolve().parts[-2:]) if is_in_reports else os.path.relpath(found.path)

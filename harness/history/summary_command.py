@@ -1,0 +1,28 @@
+"""`aggregate.py summary`: write SUMMARY.md, the list of all runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from harness.base.errors import EXIT_OK
+from harness.base.toolchain import ROOT
+from harness.history.summary import count_line
+from harness.history.summary_files import SUMMARY_NAME, write_overview
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `summary`."""
+    parser.description = "Write SUMMARY.md: all runs of all plans, newest first. Notes are preserved."
+    parser.add_argument("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write SUMMARY.md, print the number of runs and return the exit code."""
+    catalogue = write_overview(options.reports)
+    print(f"{os.path.relpath(options.reports / SUMMARY_NAME)}: {count_line(catalogue.entries)}")
+    for entry in catalogue.entries:
+        if entry.problem:
+            print(f"  {entry.id}: {entry.problem}")
+    return EXIT_OK

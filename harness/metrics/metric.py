@@ -1,0 +1,206 @@
+"""The metrics of a label: one list, which every table, comparison, goal and export reads.
+
+To add a metric, add an entry to METRICS and a line to docs/format.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
+
+from harness.base import units
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+
+
+class Table(Enum):
+    """A place that shows some of the metrics. The wide table, its CSV and JSON and the JSON of a run have all."""
+
+    DEFAULT = auto()  # every table of figures per label
+    REPORT = auto()  # the main load in the report of a run
+    RUNS = auto()  # lists of runs: SUMMARY.md, the index of the site
+    HISTORY = auto()
+    SWEEP = auto()  # the levels of a sweep: report, CSV and JSON, and two sweeps compared
+    OVERLAY = auto()  # several sweeps side by side, a table for each metric
+    BRIEF = auto()  # the most important metrics: nightly runs, steps of a search, repeats of a level, site
+
+
+class Measured(Protocol):
+    """What a metric is read from: the statistics of a label or of TOTAL."""
+
+    @property
+    def percentiles_ms(self) -> Mapping[str, float]:
+        """The percentiles by their text: 90, 99.9."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of a label.
+
+    `key` is its name in JSON, CSV and TOML goals (p90_ms), `name` that on the command line and in thresholds (p90),
+    `title` the head of its column (90 % ms) and `words` its name in a sentence (90 % line). `text` formats a value.
+    `tables` are those that have a column of it. `threshold` is the least change that matters unless a plan says
+    otherwise: a ratio, of a share a difference; None: runs are not compared by it. `samples_least` is how many samples
+    a comparison needs on each side. With `is_goal` a plan can set a limit.
+    """
+
+    key: str
+    name: str
+    title: str
+    words: str
+    unit: str
+    text: Callable[[float | None], str]
+    tables: frozenset[Table]
+    threshold: float | None = None
+    samples_least: int = 0
+    is_goal: bool = False
+    percentile: str | None = None
+    more_is_better: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """What the JSON of comparisons, histories and nightly runs calls it: 90, average, throughput, errors."""
+        return self.percentile or self.name
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a response time."""
+        return self.unit == "ms"
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share of the samples (0-1): its changes are differences, in percentage points."""
+        return self.unit == "%"
+
+    @property
+    def short_title(self) -> str:
+        """Its title without the unit: 90 %, average, req/s, errors."""
+        return self.title.removesuffix(f" {self.unit}")
+
+    @property
+    def ratio(self) -> float:
+        """The share of samples (0-1) up to a percentile."""
+        assert self.percentile is not None
+        return float(self.percentile) / 100
+
+    def of(self, figures: Measured) -> float | None:
+        """Return the metric of a label: ms, 1/s or a share (0-1); None when it is not known."""
+        if self.percentile is not None:
+            return figures.percentiles_ms.get(self.percentile)
+        value: float | None = getattr(figures, self.key)
+        return value
+
+    def mean_text(self, value: float | None) -> str:
+        """Format a value that was calculated of several, such as a median: of times with decimals below 10 ms."""
+        return units.average_text(value) if self.is_time else self.text(value)
+
+
+def percentile(
+    text: str,
+    tables: Iterable[Table] = (),
+    threshold: float | None = None,
+    samples_least: int = 0,
+    is_goal: bool = False,
+) -> Metric:
+    """Return the metric of a percentile, by its text: 90, 99.9."""
+    return Metric(
+        key=f"p{text}_ms",
+        name=f"p{text}",
+        title="median ms" if text == "50" else f"{text} % ms",
+        words="median" if text == "50" else f"{text} % line",
+        unit="ms",
+        text=units.ms_text,
+        tables=frozenset(tables),
+        threshold=threshold,
+        samples_least=samples_least,
+        is_goal=is_goal,
+        percentile=text,
+        aliases=("median",) if text == "50" else (),
+    )
+
+
+AVERAGE = Metric(
+    "average_ms",
+    "average",
+    "average ms",
+    "average",
+    "ms",
+    units.average_text,
+    frozenset(Table),
+    0.05,
+    100,
+    is_goal=True,
+)
+THROUGHPUT = Metric(
+    "rate_per_s", "throughput", "req/s", "throughput", "req/s", units.rate_text, frozenset(Table), 0.05, 100,
+    more_is_better=True, aliases=("rate",),
+)  # fmt: skip
+ERRORS = Metric(
+    "error_ratio", "errors", "errors %", "share of errors", "%", units.percent_text, frozenset(Table), 0.005, 100,
+    is_goal=True,
+)  # fmt: skip
+
+# At least 50 samples of each side are beyond a percentile that is compared.
+METRICS: tuple[Metric, ...] = (
+    AVERAGE,
+    percentile("50", {Table.DEFAULT, Table.REPORT, Table.RUNS, Table.HISTORY, Table.SWEEP}, 0.05, 100),
+    percentile("75", {Table.SWEEP, Table.OVERLAY}, 0.05, 200),
+    percentile("90", Table, 0.10, 500, is_goal=True),
+    percentile("95", {Table.REPORT, Table.HISTORY, Table.SWEEP, Table.OVERLAY}, 0.10, 1_000),
+    # The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
+    percentile("99", {Table.REPORT}, 0.10, 5_000),
+    percentile("99.9"),
+    THROUGHPUT,
+    ERRORS,
+)
+
+
+def percentiles(table: Table | None = None) -> tuple[str, ...]:
+    """Return the percentiles that a table shows, or all of them, by their text."""
+    return tuple(
+        metric.percentile
+        for metric in METRICS
+        if metric.percentile is not None and (table is None or table in metric.tables)
+    )
+
+
+def metrics_of(table: Table) -> tuple[Metric, ...]:
+    """Return the metrics that a table shows."""
+    return tuple(metric for metric in METRICS if table in metric.tables)
+
+
+def times_of(table: Table) -> tuple[Metric, ...]:
+    """Return the response times that a table shows."""
+    return tuple(metric for metric in metrics_of(table) if metric.is_time)
+
+
+def compared_metrics() -> tuple[Metric, ...]:
+    """Return the metrics that runs are compared by."""
+    return tuple(metric for metric in METRICS if metric.threshold is not None)
+
+
+def goal_metrics() -> tuple[Metric, ...]:
+    """Return the metrics that a plan can set a limit for."""
+    return tuple(metric for metric in METRICS if metric.is_goal)
+
+
+def metric_of(text: str) -> Metric:
+    """Return the metric of a name, an id, a key or an alias: p90, 90, p90_ms, median; KeyError when there is none."""
+    for metric in METRICS:
+        if text in (metric.name, metric.id, metric.key, *metric.aliases):
+            return metric
+    raise KeyError(text)
+
+
+def parse_metric(text: str, where: str) -> Metric:
+    """Return the compared metric that a person named; UsageError lists those that there are."""
+    known = compared_metrics()
+    found = next((one for one in known if text in (one.name, one.id, one.key, *one.aliases)), None)
+    if found is None:
+        names = [one.name for one in known]
+        near = did_you_mean(text, [*names, *(alias for one in known for alias in one.aliases)])
+        raise UsageError(f"{where} {text}: no such metric", f"{near}there are: {', '.join(names)}")
+    return found

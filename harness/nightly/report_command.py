@@ -1,0 +1,33 @@
+"""`aggregate.py nightly`: write a nightly report again, from its record and the runs of all nights."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from harness.base.toolchain import ROOT
+from harness.nightly.files import find_night
+from harness.nightly.page_files import write_night
+from harness.nightly.render import headline
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `nightly`."""
+    parser.description = (
+        "Write a nightly report with its charts and its JUnit XML again, for example after make accept or a kill -9. "
+        "Notes are preserved."
+    )
+    option = parser.add_argument
+    option("night", help="a night such as 2026-11-21, or its .json or .md file")
+    option("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
+    option("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")
+    option("--home", type=Path, default=ROOT, help="folder whose env/ lists the accepted changes (this one)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the nightly report, print its headline and return the night's exit code."""
+    files = find_night(options.reports, options.night)
+    result = write_night(files, options.home)
+    print(f"{os.path.relpath(files.page)}: {headline(result)}")
+    return result.exit_code_if(sure=options.sure)

@@ -1,0 +1,221 @@
+"""The load of a run: what the command line and the plan say of it become a closed or an open load."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.plan.plan import AUTO_LEAST_S, DURATION_MAX_S, LOOPS_MAX, REQUESTS_MAX, USERS_MAX, PlanLoad
+
+CLOSED, OPEN = "closed", "open"
+RATE_MAX_PER_S = 100_000.0
+# When only DURATION is given, the ramp takes at most this part (a quarter) of it.
+SHARE_OF_RAMP = 4
+AUTO = "auto"
+AUTO_MOST_S = 600.0
+
+
+@dataclass(frozen=True)
+class ClosedLoad:
+    """A fixed number of users who each wait for their answer: JMeter's Thread Group.
+
+    After about `requests` samples the harness ends the load, whatever its duration. With `is_auto` it ends it as
+    soon as it is steady and its mean is known well enough, at the latest after `duration_s`.
+    """
+
+    users: int
+    ramp_s: float
+    duration_s: float | None
+    loops: int | None
+    requests: int | None = None
+    is_auto: bool = False
+
+
+@dataclass(frozen=True)
+class OpenLoad:
+    """Users who arrive at a rate whatever the answers take: JMeter's Open Model Thread Group."""
+
+    rate_per_s: float
+    ramp_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """The load that was asked for; fields that the model does not have are None.
+
+    With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
+    """
+
+    model: str
+    users: int | None
+    rate_per_s: float | None
+    ramp_s: float
+    duration_s: float | None
+    loops: int | None
+    think_time_s: float
+    requests: int | None = None
+    is_auto: bool | None = None
+
+
+@dataclass(frozen=True)
+class LoadArguments:
+    """The load as the command line gives it: texts, None where nothing was said."""
+
+    users: str | None = None
+    ramp: str | None = None
+    duration: str | None = None
+    loops: str | None = None
+    rate: str | None = None
+    requests: str | None = None
+    most: str | None = None
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """The load that a command asks for, None where it says nothing; `most_s` limits a load that `is_auto`."""
+
+    users: int | None = None
+    ramp_s: float | None = None
+    duration_s: float | None = None
+    loops: int | None = None
+    rate_per_s: float | None = None
+    requests: int | None = None
+    is_auto: bool = False
+    most_s: float | None = None
+
+
+def parse_load(arguments: LoadArguments) -> LoadRequest:
+    """Return the load that the texts ask for, as numbers; UsageError when one is none, or too small or too large."""
+    is_auto = (arguments.duration or "").lower() == AUTO
+    duration_s = None
+    if arguments.duration and not is_auto:
+        duration_s = units.parse_duration_s(arguments.duration, "DURATION")
+        if not 1 <= duration_s <= DURATION_MAX_S:
+            raise UsageError(f"DURATION={arguments.duration}: must be from 1 s to 7 days")
+    return LoadRequest(
+        users=_whole_number(arguments.users, "USERS", USERS_MAX),
+        ramp_s=units.parse_duration_s(arguments.ramp, "RAMP") if arguments.ramp else None,
+        duration_s=duration_s,
+        loops=_whole_number(arguments.loops, "LOOPS", LOOPS_MAX),
+        rate_per_s=units.parse_number(arguments.rate, "RATE", 0.0, RATE_MAX_PER_S) if arguments.rate else None,
+        requests=_whole_number(arguments.requests, "REQUESTS", REQUESTS_MAX),
+        is_auto=is_auto,
+        most_s=units.parse_duration_s(arguments.most, "MAX") if arguments.most else None,
+    )
+
+
+def _whole_number(text: str | None, name: str, most: int) -> int | None:
+    return units.parse_whole_number(text, name, 1, most) if text else None
+
+
+def resolve_load(request: LoadRequest, default: PlanLoad) -> ClosedLoad | OpenLoad:
+    """Return the load to drive: what was asked for, else the plan's defaults; UsageError on nonsense.
+
+    A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
+    duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
+    """
+    if request.loops and _duration_text(request):
+        _refuse_both(f"LOOPS={request.loops}", f"DURATION={_duration_text(request)}", "give one")
+    duration_s = _auto_most_s(request, default)
+    is_auto = duration_s is not None
+    if not is_auto:
+        duration_s = request.duration_s
+    if request.rate_per_s is not None:
+        return _open_load(request, default.duration_s if is_auto else duration_s or default.duration_s)
+    users = request.users or default.users
+    requests = request.requests or default.requests
+    loops = request.loops or (default.loops if duration_s is None else None)
+    ramp_s = request.ramp_s
+    if loops:
+        return _whole_seconds(users, default.ramp_s(users) if ramp_s is None else ramp_s, None, loops, requests)
+    default_s = default.duration_s or 0.0  # 0 where the plan has loops: then a DURATION was given
+    if ramp_s is not None:
+        duration_s = duration_s or default_s
+        _check_ramp(request, ramp_s, duration_s)
+    elif duration_s is not None:
+        ramp_s = min(default.ramp_s(users), duration_s / SHARE_OF_RAMP)
+    else:
+        ramp_s = default.ramp_s(users)
+        duration_s = max(default_s, 2 * ramp_s)
+    return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
+
+
+def _refuse_both(one: str, other: str, todo: str) -> NoReturn:
+    raise UsageError(f"{one} and {other} exclude each other", todo)
+
+
+def _duration_text(request: LoadRequest) -> str:
+    """Return the DURATION that was asked for, as messages name it; empty without one."""
+    return AUTO if request.is_auto else "" if request.duration_s is None else units.number_text(request.duration_s)
+
+
+def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
+    """Return how long a load of the length `auto` may last, s; None where it has another length."""
+    if request.is_auto and request.rate_per_s is not None:
+        todo = "JMeter cannot end an open load gracefully: give a DURATION such as 5m"
+        _refuse_both(f"RATE={units.number_text(request.rate_per_s)}", f"DURATION={AUTO}", todo)
+    has_length = any(value is not None for value in (request.duration_s, request.loops, request.rate_per_s))
+    is_default = default.auto_most_s is not None and not has_length
+    most_s, told = request.most_s, f"MAX={units.number_text(request.most_s or 0.0)}"
+    if not request.is_auto and not is_default:
+        if most_s is not None:
+            raise UsageError(f"{told}: only DURATION=auto has one", "leave it out, or give DURATION=auto")
+        return None
+    if most_s is None:
+        return default.auto_most_s or AUTO_MOST_S
+    if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
+        least = f"it takes {AUTO_LEAST_S:.0f} s and more to see that a load is steady; at most 7 days"
+        raise UsageError(f"{told}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for DURATION=auto", least)
+    return most_s
+
+
+def _whole_seconds(
+    users: int, ramp_s: float, duration_s: float | None, loops: int | None, requests: int | None
+) -> ClosedLoad:
+    """Return the closed load in whole seconds: JMeter's Thread Group takes 2.5 for 0."""
+    whole_s = None if duration_s is None else math.ceil(duration_s)
+    return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests)
+
+
+def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
+    assert request.rate_per_s is not None
+    rate = f"RATE={units.number_text(request.rate_per_s)}"
+    if duration_s is None:
+        raise UsageError(f"{rate}: the plan has loops and no duration", "give a DURATION, too")
+    for name, value in (("USERS", request.users), ("LOOPS", request.loops), ("REQUESTS", request.requests)):
+        if value:
+            todo = "with RATE the number of users follows from the response time, and that of requests from the "
+            _refuse_both(rate, f"{name}={value}", f"{todo}duration; leave {name} out")
+    ramp_s = request.ramp_s or 0.0
+    _check_ramp(request, ramp_s, duration_s)
+    return OpenLoad(request.rate_per_s, ramp_s, duration_s)
+
+
+def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
+    if ramp_s >= duration_s:
+        limit = f"DURATION={_duration_text(request)}" if _duration_text(request) else "the plan's duration"
+        raise UsageError(
+            f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)",
+            "the ramp is part of the duration: give a longer DURATION or a shorter RAMP",
+        )
+
+
+def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
+    """Return what run.json says of a load."""
+    if isinstance(load, OpenLoad):
+        return LoadRecord(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
+    return LoadRecord(
+        CLOSED,
+        load.users,
+        None,
+        load.ramp_s,
+        load.duration_s,
+        load.loops,
+        think_time_s,
+        load.requests,
+        load.is_auto or None,
+    )

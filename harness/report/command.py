@@ -1,0 +1,64 @@
+"""`aggregate.py report`: write the report of a run again, or merge several runs into one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.toolchain import ROOT
+from harness.compare.sources import find_paths, in_plan, refuse_stored
+from harness.metrics.figures import LOAD
+from harness.report.files import write_report
+from harness.report.merge_files import merge
+from harness.report.terminal import closing_text
+from harness.report.verdict import headline
+from harness.run.directory import RunDirectory
+
+_EPILOG = """\
+examples:
+  ./aggregate.py report killbill-stripe/run-01_1                 writes the report and its JSON; notes are preserved
+  ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1      merges the runs of independent load generators
+  ./aggregate.py report --merge eu=gen1/run-01_1 us=gen2/run-01_1    with a name for each of them
+
+exit codes: 0 success; 2 wrong use; 3 the run has no samples.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `report`."""
+    parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("run", nargs="+", help="a run directory, its .json or .md, or a name such as killbill-stripe/run-01_1")
+    merging = "merge run directories or JTL files of independent load generators into one run; NAME=RUN names one"
+    option("--merge", action="store_true", help=merging)
+    option("--into", type=Path, metavar="RUN", help="with --merge: folder of the new run; default: the next free name")
+    option("--plan", help="plan of a run that is given without one, such as run-01_1")
+    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the report and return the exit code."""
+    if options.merge:
+        return _merge(options)
+    if len(options.run) > 1:
+        raise UsageError(f"{options.run[1]}: a report is of one run", "name one, or make one run of them with --merge")
+    name = options.run[0]
+    path, *others = find_paths(in_plan([name], options.plan), options.reports)
+    if others:
+        raise UsageError(f"{name}: {1 + len(others)} runs", "name one: a report is of one run")
+    directory = RunDirectory(path.resolve())
+    summary = write_report(directory)
+    print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
+    return EXIT_OK if summary.group(LOAD) else EXIT_INVALID
+
+
+def _merge(options: argparse.Namespace) -> int:
+    """Merge the runs, print the result and return the exit code."""
+    for name in options.run:
+        refuse_stored(name)
+    directory, summary = merge(options.run, options.reports.resolve(), options.into)
+    print(closing_text(summary, os.path.relpath(directory.report)))
+    return EXIT_OK if summary.group(LOAD) else EXIT_INVALID

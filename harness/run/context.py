@@ -1,0 +1,119 @@
+"""What the runs of one command share: JMeter, the interrupts, the terminal, the guardian, the load generators."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.base import toolchain, units
+from harness.base.errors import StartError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.paths import shown
+from harness.base.ports import check_port
+from harness.base.secrecy import masked
+from harness.base.secrets import mask_secrets
+from harness.run.directory import check_space
+from harness.run.jmeter import JMeterHome
+from harness.run.other_runs import OtherRun
+from harness.run.remote.drive import Generators
+from harness.run.request import Request
+from harness.run.target import check_target
+from harness.system.supervisor import Supervisor
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What the runs of one command share; `generators` drive in place of JMeter itself where there are some."""
+
+    jmeter: JMeterHome
+    interrupts: Interrupts
+    console: Console
+    guardian: Guardian
+    generators: Generators | None = None
+
+    def log(self, text: str) -> None:
+        """Print a line."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
+    """Return the JMeter to run; UsageError when none can: no Java, no room for reports, nothing at the target."""
+    java = toolchain.jmeter_java_version()
+    home = toolchain.ensure_jmeter()
+    check_space(reports, request.profile.min_free_mb)
+    if request.target:
+        check_target(request.target)
+    elif request.port:
+        check_port("http", request.port)
+    return JMeterHome(home, java, toolchain.ensure_agent())
+
+
+def warn_of(others: Sequence[OtherRun], log: Callable[[str], None]) -> None:
+    """Print a line for each other run."""
+    for other in others:
+        log(f"warning: another run is going on here: {other}; the figures of both are doubtful")
+
+
+@contextmanager
+def with_generators(request: Request, keys: Path, context: RunContext) -> Iterator[RunContext]:
+    """Yield the context with the load generators of the request, claimed for as long as this is entered.
+
+    StartError when one of them cannot be used.
+    """
+    if not request.remotes:
+        yield context
+        return
+    with Generators(request.remotes, keys, context.jmeter.path, context.guardian) as generators:
+        names = ", ".join(remote.name for remote in request.remotes)
+        context.log(f"{units.plural(len(request.remotes), 'generator')} ready: {names}")
+        yield replace(context, generators=generators)
+
+
+def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:
+    """Return the system of the request, not started yet; its logs go to `logs`."""
+    assert request.manifest is not None  # a plan without a system has a target
+    return Supervisor(
+        request.manifest,
+        request.settings,
+        build_dir=request.build,
+        log_dir=logs,
+        fixed_ports={"http": request.port} if request.port else {},
+        guardian=context.guardian,
+    )
+
+
+def start(system: Supervisor, logs: Path, request: Request, context: RunContext) -> None:
+    """Start the system; StartError when it does not come up, which names the folder of its logs."""
+    try:
+        system.prepare(context.log)
+        context.log(f"{system.manifest.title}: starting")
+        started_s = time.monotonic()
+        system.start()
+        context.log(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
+    except StartError as error:
+        raise _with_logs_kept(error, logs, request) from None
+
+
+def _with_logs_kept(error: StartError, logs: Path, request: Request) -> StartError:
+    """Return the error with the place where the logs of the failed start can be read; no secret stands in either."""
+    what, detail = masked(error.what, request.hidden), masked(error.detail, request.hidden)
+    if not logs.is_dir():
+        return StartError(what, error.todo, detail)
+    kept = request.build / "failed-start"
+    shutil.rmtree(kept, ignore_errors=True)
+    try:
+        shutil.copytree(logs, kept)
+    except OSError:  # build/ is somebody else's: what is known is the tail of the logs in `detail`
+        return StartError(what, "", detail)
+    mask_secrets(kept, request.hidden)
+    # Where the logs are now is gone when the harness ends.
+    told = error.todo.replace(str(logs), shown(kept))
+    todo = told if told != error.todo else f"{told}; its logs: {shown(kept)}".lstrip("; ")
+    return StartError(what, todo, detail)

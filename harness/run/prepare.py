@@ -1,0 +1,170 @@
+"""Prepares a run: its effective plan, JMeter's command made from the spec, and the record made from the command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from harness.base import git, toolchain
+from harness.base.secrecy import masked, masked_table
+from harness.base.units import MS_PER_S
+from harness.plan import spec as specs
+from harness.plan.load import load_record
+from harness.plan.plan import Plan, effective_jmx
+from harness.plan.properties import load_properties, target_properties
+from harness.plan.spec import RunSpec, Target
+from harness.run import machine
+from harness.run.connections import agent_option, allowed_connections
+from harness.run.context import RunContext
+from harness.run.directory import RunDirectory
+from harness.run.jmeter import free_udp_port
+from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
+from harness.run.record import FORMAT_VERSION, RUNNING, RunRecord
+from harness.run.remote.load import load_of_each
+from harness.system.supervisor import Supervisor
+
+# Read by the launcher of every Java from 9 on; it takes quotes, so that paths may have blanks.
+_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+_HEAP_NOT_READ_YET = "not known: the run did not come to its end"
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that is about to be driven: what it is, JMeter's command, and its record as it will be in run.json."""
+
+    spec: RunSpec
+    directory: RunDirectory
+    system: Supervisor | None
+    command: JMeterCommand
+    record: RunRecord
+
+
+def prepare(
+    spec: RunSpec,
+    directory: RunDirectory,
+    system: Supervisor | None,
+    context: RunContext,
+    start_facts: tuple[tuple[str, str], ...] = (),
+) -> PreparedRun:
+    """Return a run that is ready to be driven; its effective plan is in the directory then.
+
+    `start_facts` are lines of the set-up about how the system came to its state.
+    """
+    target = spec.target or specs.parse_target(system.target_url if system else "")
+    properties = _properties(spec, target, directory.name, is_embedded=system is not None)
+    shape, load, generators = spec.plan.shape_path, spec.load, context.generators
+    load_here = load_of_each(load, len(generators.remotes)) if generators else load
+    directory.add_plan(effective_jmx(shape, load_here), shape)
+    if generators:
+        allowed = allowed_connections(target, spec.plan.allow.hosts)
+        generators.begin(directory, shape, properties, load, tuple(spec.secrets), allowed)
+    command = _command(spec, target, properties, context)
+    record = _record(spec, directory, system, command, context)
+    record = replace(record, system_facts=record.system_facts + start_facts)
+    return PreparedRun(spec, directory, system, command, record)
+
+
+def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) -> dict[str, str]:
+    """Return what the plan reads with ${__P(…)}; secrets are not masked here."""
+    return {
+        **_plan_properties(spec.plan, is_embedded=is_embedded),
+        **target_properties(target),
+        **load_properties(spec.load),
+        "think_time_ms": str(round(spec.plan.load.think_time_s * MS_PER_S)),
+        "run_id": f"{name}-{uuid4().hex[:8]}",
+        "dump_dir": DUMP_DIR,
+    }
+
+
+def _plan_properties(plan: Plan, *, is_embedded: bool) -> Mapping[str, str]:
+    return {**plan.properties, **(plan.embedded_properties if is_embedded else {})}
+
+
+def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext) -> JMeterCommand:
+    """Return how JMeter is called for the spec: here, or as the controller of the load generators."""
+    generators, port = context.generators, free_udp_port()
+    remotes = generators.remotes if generators else ()
+    allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
+    settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+    if generators:
+        more = generators.controller_options(properties, spec.plan.shape_path)
+        arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
+    else:
+        arguments = jmeter_arguments(context.jmeter.path, settings, properties, port)
+    java_options = f"{os.environ.get(_JAVA_OPTIONS, '')} {agent_option(context.jmeter.agent, allowed)}".strip()
+    return JMeterCommand(
+        arguments=tuple(arguments),
+        environment={
+            **environment(spec.profile),
+            **toolchain.jmeter_environment(),
+            **spec.secrets,
+            **context.guardian.environment,
+            _JAVA_OPTIONS: java_options,
+        },
+        properties=properties,
+        stop_port=port,
+        stop_word=stop_word(spec.load),
+        allowed_connections=tuple(allowed),
+    )
+
+
+def _record(
+    spec: RunSpec,
+    directory: RunDirectory,
+    system: Supervisor | None,
+    command: JMeterCommand,
+    context: RunContext,
+) -> RunRecord:
+    """Return what run.json says of a run that begins; no secret is in it."""
+    plan, profile, generators = spec.plan, spec.profile, context.generators
+    checkout = git.facts(toolchain.ROOT)
+    return RunRecord(
+        format_version=FORMAT_VERSION,
+        name=directory.name,
+        plan=plan.name,
+        plan_title=plan.title,
+        profile=profile.name,
+        profile_title=profile.title,
+        command=spec.command,
+        state=RUNNING,
+        load=load_record(spec.load, plan.load.think_time_s),
+        goal=plan.goal,
+        once_labels=plan.once_labels,
+        plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),
+        note=masked(spec.note, spec.hidden),
+        target=spec.target.url if spec.target else None,
+        system=plan.system,
+        system_settings=masked_table(system.settings, (), spec.hidden) if system else {},
+        system_facts=(system.facts if system else ()) + profile.facts,
+        properties=_shown_properties(spec, command, is_embedded=system is not None),
+        generator_heap_mb=profile.generator_heap_mb,
+        versions=context.jmeter.versions(),
+        host=machine.host_facts(),
+        git_commit=checkout.commit,
+        git_changed=checkout.is_changed,
+        started_at=now(),
+        exception_logs=system.exception_logs if system else (),
+        heap_unknown=tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else (),
+        cloudwatch=profile.cloudwatch,
+        generators=generators.records(spec.load) if generators else (),
+        allowances=plan.allow.lines,
+    )
+
+
+def _shown_properties(spec: RunSpec, command: JMeterCommand, *, is_embedded: bool) -> dict[str, str]:
+    """Return the properties of the command with the plan's secrets masked."""
+    plan = spec.plan
+    own = _plan_properties(plan, is_embedded=is_embedded)
+    # What the system started here has of its own is no secret.
+    embedded = plan.embedded_properties if is_embedded else {}
+    secret = [name for name in plan.secret_properties if name not in embedded]
+    hidden = masked_table({name: command.properties[name] for name in own}, secret, spec.hidden)
+    return {**command.properties, **hidden}
+
+
+def now() -> str:
+    """Return the time of now in UTC, ISO 8601."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

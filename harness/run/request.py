@@ -1,0 +1,104 @@
+"""What a command asks for: plan, profile, and the target or the system to start; the same for all its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.base.secrecy import secret_values
+from harness.base.secrets import environment_secrets, find_secrets
+from harness.plan import spec as specs
+from harness.plan.allowed_targets import check_allowed, check_hosts
+from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.plan import Plan, load_plan
+from harness.plan.spec import Profile, RunSpec, Target
+from harness.run.remote.load import Remote, check_reach, parse_remotes
+from harness.system.manifest import load_configured
+from harness.system.system import Manifest, Settings
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a command line names: plan, profile, target, port and load generators, as texts."""
+
+    plan: str
+    profile: str
+    target: str | None = None
+    port: str | None = None
+    remotes: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What all runs of a command share: plan, profile, and the target or the system to start; port 0 is any.
+
+    `manifest` is None for a plan that has no system, and always a target. `hidden` are the values that nothing keeps,
+    those of the plan's `secrets` and others.
+    """
+
+    plan: Plan
+    profile: Profile
+    target: Target | None
+    port: int
+    manifest: Manifest | None
+    settings: Settings
+    build: Path
+    secrets: Mapping[str, str] = field(repr=False)
+    hidden: tuple[str, ...] = field(repr=False)
+    remotes: tuple[Remote, ...] = ()
+
+    def run_spec(self, load: ClosedLoad | OpenLoad, *, note: str, command: str, series: str | None = None) -> RunSpec:
+        """Return the spec of one run with this load; `command` repeats it."""
+        return RunSpec(
+            plan=self.plan,
+            profile=self.profile,
+            load=load,
+            target=self.target,
+            series=series,
+            note=note,
+            port=self.port,
+            command=command,
+            secrets=self.secrets,
+            hidden=self.hidden,
+        )
+
+
+def resolve_request(names: Names, home: Path, build: Path) -> Request:
+    """Return what the names mean in `home`; UsageError when one is unknown or they make no sense together."""
+    profile = specs.load_profile(home / "env", names.profile)
+    plan = load_plan(home / "plans", names.plan, profile.plan_changes.get(names.plan))
+    if names.target and names.port:
+        raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
+    is_target_only = names.target and not plan.system
+    check_hosts(plan.allow.hosts, plan.name, profile)
+    target = specs.parse_target(names.target) if names.target else None
+    if target:
+        check_allowed(target, profile)
+    remotes = parse_remotes(names.remotes) if names.remotes else ()
+    check_reach(remotes, target)
+    manifest, settings = (None, {}) if is_target_only else configured_system(home, plan, profile)
+    secrets = find_secrets(plan.secrets, {} if target else plan.embedded_secrets, home)
+    public = manifest.settings if manifest else {}
+    own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
+    return Request(
+        plan=plan,
+        profile=profile,
+        target=target,
+        port=specs.parse_port(names.port) if names.port else 0,
+        manifest=manifest,
+        settings=settings,
+        build=build,
+        secrets=secrets,
+        hidden=(*secrets.values(), *plan.hidden, *secret_values(own_settings), *environment_secrets()),
+        remotes=remotes,
+    )
+
+
+def configured_system(home: Path, plan: Plan, profile: Profile) -> tuple[Manifest, Settings]:
+    """Return the system that the plan starts, and its settings; UsageError for a plan that only drives targets."""
+    if not plan.system:
+        raise UsageError(f"PLAN={plan.name} has no system to start", "give TARGET=http://host:port of one that runs")
+    where = f"env/{profile.name}.toml"
+    return load_configured(home / "systems", plan.system, profile.system_settings, where, plan.embedded_settings)

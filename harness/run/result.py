@@ -1,0 +1,70 @@
+"""The small file that a run ends with: its directory, verdict, reasons and exit code, for whoever started it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError
+from harness.base.records import read
+from harness.run.directory import RunDirectory, json_text, read_json, write_whole
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended; `run` is plan and name, None when it left no run directory.
+
+    `exit_code` is None while the run goes on, and stays None when it is killed. `verdict` is None without a report;
+    `reasons` are then the error. `not_stored` is why the run is not in S3 though it was to be.
+    """
+
+    format_version: int = FORMAT_VERSION
+    run: str | None = None
+    verdict: str | None = None
+    reasons: tuple[str, ...] = ()
+    exit_code: int | None = None
+    not_stored: str = ""
+
+
+def read_end(path: Path) -> RunEnd | None:
+    """Return how a run ended; None when it wrote no result file."""
+    if not path.is_file():
+        return None
+    return read(RunEnd, read_json(path, FORMAT_VERSION, "a result"), str(path), "the result of a run")
+
+
+class ResultFile:
+    """Writes the result file of one run, also when an error ends it; without a path it writes nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._end = RunEnd()
+
+    def __enter__(self) -> ResultFile:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if isinstance(error, HarnessError):
+            self._write(replace(self._end, reasons=(str(error),), exit_code=error.exit_code))
+        elif isinstance(error, KeyboardInterrupt):
+            self._write(replace(self._end, reasons=("interrupted",), exit_code=EXIT_INTERRUPTED))
+        elif isinstance(error, Exception):
+            why = f"an error of the harness itself: {type(error).__name__}: {error}"
+            self._write(replace(self._end, reasons=(why,), exit_code=EXIT_BUG))
+
+    def begin(self, directory: RunDirectory) -> None:
+        """Write which run goes on."""
+        self._write(replace(self._end, run=f"{directory.plan}/{directory.name}"))
+
+    def end(self, verdict: str, reasons: tuple[str, ...], exit_code: int, not_stored: str = "") -> None:
+        """Write how the run ended."""
+        end = replace(self._end, verdict=verdict, reasons=reasons, exit_code=exit_code, not_stored=not_stored)
+        self._write(end)
+
+    def _write(self, end: RunEnd) -> None:
+        self._end = end
+        if self._path:
+            write_whole(self._path, json_text(asdict(end)))

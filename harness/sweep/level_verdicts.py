@@ -1,0 +1,64 @@
+"""Compare the runs of two sweeps level by level, and judge the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from harness.base.errors import UsageError
+from harness.compare.comparable import warnings_of
+from harness.compare.compare import compare
+from harness.compare.result import RunResult
+from harness.compare.sources import read_result
+from harness.plan.thresholds import Thresholds
+from harness.sweep.pairs import LevelVerdict, SweepComparison, compare_sweeps
+from harness.sweep.sources import FoundSweep
+from harness.sweep.text import users_text
+from harness.sweep.verdict import sweep_verdict
+
+
+def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> SweepComparison:
+    """Return the comparison of two sweeps with its verdict; UsageError when they have no level in common.
+
+    With `anyway` runs that are DOUBTFUL or differ in load are judged as well.
+    """
+    comparison = compare_sweeps(base.sweep, new.sweep)
+    if not {level.users for level in base.sweep.levels} & {level.users for level in new.sweep.levels}:
+        levels = " against ".join(users_text(level.users for level in one.sweep.levels) for one in (base, new))
+        raise UsageError(
+            f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})",
+            "compare sweeps over some of the same USERS",
+        )
+    old, young = _results(base), _results(new)
+    comparison = replace(
+        comparison,
+        verdicts=_verdicts(old, young, thresholds, anyway),
+        caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
+    )
+    verdict, reason = sweep_verdict(comparison, thresholds)
+    return replace(comparison, verdict=verdict, reason=reason)
+
+
+def _verdicts(
+    old: Mapping[int, Sequence[RunResult]],
+    young: Mapping[int, Sequence[RunResult]],
+    thresholds: Thresholds,
+    anyway: bool,
+) -> tuple[LevelVerdict, ...]:
+    """Return the verdict on the runs of each level that both sweeps have."""
+    found = []
+    for users in sorted(old.keys() & young.keys()):
+        comparison = compare(old[users], young[users], thresholds, anyway)
+        is_repeated = min(len(old[users]), len(young[users])) > 1
+        is_doubtful = not anyway and any(run.is_doubtful for run in (*old[users], *young[users]))
+        reason = "; ".join(comparison.reasons)
+        found.append(LevelVerdict(users, comparison.verdict, reason, is_repeated, is_doubtful))
+    return tuple(found)
+
+
+def _results(found: FoundSweep) -> dict[int, list[RunResult]]:
+    """Return the results of a sweep's runs by users, without the runs that could not be read."""
+    results: dict[int, list[RunResult]] = {}
+    for level in found.sweep.levels:
+        results[level.users] = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
+    return results

@@ -1,0 +1,86 @@
+"""The one list of metrics: what its entries say, and that one entry is enough for a new metric."""
+
+import json
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+
+from harness.base.errors import UsageError
+from harness.base.toolchain import ROOT
+from harness.metrics.metric import METRICS, Table, compared_metrics, goal_metrics, metric_of, parse_metric, percentiles
+
+# What p99.9 looks like in each part of the program, once it is in the list. All samples took 100, 101 or 102 ms.
+SHOWN = {
+    "table": "| median ms | 90 % ms | 99.9 % ms |",
+    "table CSV": ",p90_ms,p95_ms,p99_ms,p99.9_ms,",
+    "table JSON": '"99.9": 102',
+    "report": "99.9 % line 102 ms, goal 90 ms",
+    "schema": '"p99.9_ms": {"description": "The most that the 99.9 % line may be, ms"',
+    "run JSON": '"p99.9_ms": 90',
+    "comparison": "| 99.9 % ms | 102 | 112 | +9.80 |",
+    "comparison JSON": '"p99.9": 0.2',
+    "history": "the 99.9 % line",
+    "history CSV": ",p99_ms,p99.9_ms,error_ratio,metric,",
+    "history JSON": '"p99.9_ms": 102',
+    "sweep": "| 95 % ms | 99.9 % ms |",
+    "sweep CSV": ",p95_ms,p99.9_ms,",
+    "sweep JSON": '"p99.9_ms": 52',
+    "summary": "| 90 % ms | 99.9 % ms | errors % |",
+    "site index": "99.9 % ms",
+    "site comparison": "&#34;percentiles_ms&#34;, &#34;99.9&#34;",
+    "suite": "--p99.9=500 p99.9",
+    "nightly": "| TOTAL | 99.9 % ms | WARNED | 1000 | 500 |",
+    "nightly JSON": '"p99.9": 0.1',
+    "acceptances": "2026-11-20,tiny,,,,p99.9,x",
+    "goal of a plan": "'p99.9_ms': 700",
+    "goal of a run": "'p99.9_ms': 800",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """What each part of the program wrote with p99.9 in all tables."""
+    command = [sys.executable, "-m", "tests.support.added_metric", str(tmp_path_factory.mktemp("reports"))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("part", SHOWN)
+def test_one_entry_in_the_list_adds_a_metric_everywhere(outputs, part):
+    assert SHOWN[part] in outputs[part]
+
+
+def test_every_output_was_looked_at(outputs):
+    assert outputs.keys() == SHOWN.keys()
+
+
+def test_the_json_of_a_run_with_an_added_goal_keeps_to_the_schema(outputs):
+    jsonschema.Draft202012Validator(json.loads(outputs["schema"])).validate(json.loads(outputs["run JSON"]))
+
+
+def test_each_name_belongs_to_one_metric():
+    names = [name for metric in METRICS for name in {metric.key, metric.name, metric.id, *metric.aliases}]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", ["p90", "90", "p90_ms"])
+def test_a_metric_is_found_by_every_spelling_that_files_may_have(name):
+    assert metric_of(name) == parse_metric(name, "--metric") == metric_of("p90")
+
+
+@pytest.mark.parametrize("name", ["p91", "p99.9"])
+def test_a_metric_that_runs_are_not_compared_by_is_refused(name):
+    with pytest.raises(UsageError, match=f"--metric {name}: no such metric"):
+        parse_metric(name, "--metric")
+
+
+def test_what_is_compared_and_what_can_be_a_goal():
+    assert [metric.name for metric in compared_metrics()] == [
+        "average", "p50", "p75", "p90", "p95", "p99", "throughput", "errors",
+    ]  # fmt: skip
+    assert [metric.key for metric in goal_metrics()] == ["average_ms", "p90_ms", "error_ratio"]
+    assert percentiles(Table.DEFAULT) == ("50", "90")
+    assert percentiles() == ("50", "75", "90", "95", "99", "99.9")

@@ -1,0 +1,53 @@
+"""The table of verbs: every entry can be called, and a verb imports only what it needs."""
+
+import argparse
+import importlib
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from harness import cli
+from tests.support.paths import ROOT
+
+COMMANDS = {**cli.VERBS, **cli.SCRIPTS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_has_options_and_a_description(name):
+    module = importlib.import_module(COMMANDS[name].module)
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(verb=name)
+    module.add_arguments(parser)
+    assert parser.description
+    assert callable(module.run)
+
+
+def test_every_python_script_is_in_the_table():
+    python = {f"scripts/{path.name}" for path in (ROOT / "scripts").iterdir() if "harness.entry" in path.read_text()}
+    assert python == set(cli.SCRIPTS)
+
+
+def test_every_console_script_is_a_program_of_the_table():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    programs = {f"scripts/{name.removeprefix('harness-')}" for name in scripts if name != "harness"}
+    assert "harness" in scripts
+    assert programs < set(cli.SCRIPTS)
+
+
+def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
+    code = "import sys; from harness.cli import main; main(['table', sys.argv[1], '--format', 'csv'])\n"
+    code += "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    samples = tmp_path / "samples.jtl"
+    samples.write_text("timeStamp,elapsed,label,success\n1700000000000,5,Buy,true\n")
+    done = subprocess.run([sys.executable, "-c", code, samples], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert loaded & {"harness", "pandas", "numpy", "scipy", "boto3", "jinja2", "rich", "markdown_it"} == {"harness"}
+
+
+def test_the_version_is_that_of_the_project(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == "load-test-harness 1.0.0\n"

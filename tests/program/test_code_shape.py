@@ -1,0 +1,32 @@
+"""Functions stay short, and take few parameters: read from the source of harness/ and bench/."""
+
+import ast
+
+from tests.support.paths import ROOT
+
+LINES_MOST = 60
+PARAMETERS_MOST = 6
+# What is longer, or takes more; the list only gets shorter.
+OFFENDERS = {
+    "harness/report/summary.py: summarise",
+    "harness/report/verdict.py: judge",
+    "harness/sweep/charts.py: sweep_pictures",
+}
+
+
+def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    given = function.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return [one.arg for one in named if one and one.arg not in ("self", "cls")]
+
+
+def test_no_function_is_long_or_takes_many_parameters():
+    found = set()
+    for path in [*(ROOT / "harness").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno
+                is_long = node.end_lineno - node.lineno + 1 > LINES_MOST
+                if is_long or len(parameters_of(node)) > PARAMETERS_MOST:
+                    found.add(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
+    assert found == OFFENDERS

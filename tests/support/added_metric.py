@@ -1,0 +1,133 @@
+"""Add p99.9 to every table by one entry in the list of metrics, then use the program; print what it wrote as JSON.
+
+A program of its own, because modules build their columns from the list when they are imported.
+"""
+
+import contextlib
+import io
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from harness.metrics import metric
+
+ADDED = metric.percentile("99.9", metric.Table, threshold=0.10, samples_least=100, is_goal=True)
+
+
+def add_entry() -> None:
+    """Put the entry in the place of the one that only the wide table shows."""
+    metric.METRICS = tuple(ADDED if one.key == ADDED.key else one for one in metric.METRICS)
+
+
+def printed(*arguments: str) -> str:
+    """Return what ./aggregate.py prints."""
+    from harness.cli import main
+
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        main(list(arguments))
+    return out.getvalue()
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """Return what each part of the program says, by the name of the part."""
+    return {**_of_runs(folder), **_of_several_runs(folder), **_of_nights(folder), **_of_goals()}
+
+
+def _of_runs(folder: Path) -> dict[str, str]:
+    from harness.plan.goal import Goal
+    from harness.report.schema.generate import schema_text
+    from tests.support.report_folder import add_run
+
+    goal = Goal(**{ADDED.key: 90.0, "error_ratio": 0.01})
+    days = [f"2026-01-{day:02}T00:00:00Z" for day in range(1, 4)]
+    for number, started_at in enumerate(days, start=1):
+        add_run(folder, f"tiny/run-07_{number}", started_at=started_at, goal=goal, elapsed_ms=90 + 10 * number)
+        add_run(folder, f"tiny/run-08_{number}", users=number, elapsed_ms=50 * number, seconds=60)
+    one = folder / "tiny" / "run-07_1"
+    table = [
+        printed("table", str(one / "samples.jtl"), *more) for more in ((), ("--format", "csv"), ("--format", "json"))
+    ]
+    return {
+        "table": table[0],
+        "table CSV": table[1],
+        "table JSON": table[2],
+        "report": one.with_suffix(".md").read_text(),
+        "schema": schema_text(),
+        "run JSON": one.with_suffix(".json").read_text(),
+    }
+
+
+def _of_several_runs(folder: Path) -> dict[str, str]:
+    from harness.history.files import read_catalogue
+    from harness.history.summary import overview
+    from harness.site.pages import Site
+
+    catalogue = read_catalogue(folder)
+    runs = [str(folder / "tiny" / f"run-07_{number}") for number in (1, 2)]
+    sweep = ("sweep", "tiny/run-08_*", "--reports", str(folder), f"--{ADDED.name}", "120", "--format")
+    history = ("history", str(folder), "--plan", "tiny", "--metric", ADDED.name)
+    site = Site(catalogue, frozenset())
+    return {
+        "comparison": printed("compare", *runs, "--threshold", f"{ADDED.name}=20%"),
+        "comparison JSON": printed("compare", *runs, "--threshold", f"{ADDED.name}=20%", "--format", "json"),
+        "history": printed(*history),
+        "history CSV": printed(*history, "--format", "csv"),
+        "history JSON": printed(*history, "--format", "json"),
+        "sweep": printed(*sweep, "markdown"),
+        "sweep CSV": printed(*sweep, "csv"),
+        "sweep JSON": printed(*sweep, "json"),
+        "summary": overview(catalogue, ""),
+        "site index": site.index("").html,
+        "site comparison": site.compare().html,
+    }
+
+
+def _of_nights(folder: Path) -> dict[str, str]:
+    from harness.history.acceptance import acceptances_csv, parse_acceptances
+    from harness.nightly.outcome import nightly_result
+    from harness.nightly.render import nightly_page
+    from harness.nightly.suite import load_suite
+    from tests.support.nights import ended, entries, night
+
+    path = folder / "suite.toml"
+    lines = (
+        "format_version = 1",
+        'budget = "1h"',
+        f'gate = {{ metrics = ["{ADDED.name}"] }}',
+        "[[run]]",
+        'plan = "tiny"',
+        "users = 2",
+        f'goal = {{ "{ADDED.name}" = 500 }}',
+        f'thresholds = {{ "{ADDED.name}" = 0.2 }}',
+    )
+    path.write_text("\n".join(lines))
+    suite = load_suite(path)
+    runs = []
+    for one in entries(*[100.0] * 9, 200.0):
+        assert one.result and one.result.total
+        times = {**one.result.total.percentiles_ms, "99.9": 5 * (one.result.total.average_ms or 0)}
+        total = replace(one.result.total, percentiles_ms=times)
+        runs.append(replace(one, result=replace(one.result, total=total)))
+    record = night(ended(), metrics=tuple(metric.id for metric in suite.metrics))
+    accepted = parse_acceptances("since,plan,users,env,label,metric,reason\n2026-11-20,tiny,,,,99.9,x\n", "x")
+    return {
+        "suite": " ".join((*suite.runs[0].arguments, *suite.runs[0].thresholds)),
+        "nightly": nightly_page(nightly_result(record, runs, ()), {}, "x"),
+        "nightly JSON": json.dumps(record.to_json()),
+        "acceptances": acceptances_csv(accepted),
+    }
+
+
+def _of_goals() -> dict[str, str]:
+    from harness.plan.goal import resolve_goal
+    from harness.plan.plan import _goal
+
+    plans = _goal({ADDED.key: 700}, "plans/tiny.toml [goal]")
+    given = resolve_goal({ADDED.name: "800"}, plans)
+    return {"goal of a plan": str(plans.to_json()), "goal of a run": str(given.to_json())}
+
+
+if __name__ == "__main__":
+    add_entry()
+    json.dump(outputs(Path(sys.argv[1])), sys.stdout)

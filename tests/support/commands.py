@@ -1,0 +1,30 @@
+"""Commands as a part of this process: much quicker than in a process of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from unittest import mock
+
+from harness import entry
+
+
+def command(program: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Return the exit code of aggregate.py or scripts/NAME, and what it writes to streams that are no terminals."""
+    out, err = io.StringIO(newline=""), io.StringIO(newline="")
+    argv = [program, *map(str, arguments)]
+    with (
+        mock.patch.dict(os.environ, environment),
+        mock.patch.object(sys, "argv", argv),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            entry.start(program)
+        except SystemExit as ended:
+            code = ended.code
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())

@@ -1,0 +1,43 @@
+"""Processes that a test started: wait for what they do, and find those that are left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+def wait_for(condition, seconds: float = 20.0):
+    """Return the condition's value once it is true; the test fails when it never is."""
+    deadline_s = time.monotonic() + seconds
+    while time.monotonic() < deadline_s:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def becomes(read: Callable[[], Any], expected: object, seconds: float = 10.0) -> None:
+    """Fail unless `read()` is equal to `expected` within some seconds: for a page or a file that follows an action."""
+    deadline_s = time.monotonic() + seconds
+    while (found := read()) != expected and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert found == expected
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """The processes that run in `folder` or have it in their command, ours left out."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            text = " ".join([process.cwd(), *process.cmdline()])
+        except (psutil.Error, OSError):
+            continue
+        if str(folder) in text and process.pid != os.getpid():
+            found.append(process)
+    return found

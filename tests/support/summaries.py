@@ -1,0 +1,16 @@
+"""Summaries of samples, with everything that does not matter filled in."""
+
+from __future__ import annotations
+
+from harness.jtl.csv import Dropped
+from harness.report.summary import Observed, summarise
+from tests.support.factories import tally_of
+
+
+def summary_of(samples, run=None, usage=(), dropped=None, **options):
+    tally = tally_of(samples, run.once_labels if run else ())
+    return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, Observed(usages=tuple(usage)), **options)
+
+
+def warnings_of(*arguments, **options):
+    return {warning.code: warning.text for warning in summary_of(*arguments, **options).caveats}

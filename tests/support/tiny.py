@@ -1,0 +1,158 @@
+"""A home with one tiny plan, the commands that run it, and what a run of it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.report.verdict import DOUBTFUL, VALID
+from harness.report.warnings import WarningCode
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.processes import wait_for
+
+TINY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
+  <hashTree>
+    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Tiny"/>
+    <hashTree>
+      <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
+        <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
+        <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
+        <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
+        <boolProp name="ThreadGroup.scheduler">true</boolProp>
+      </ThreadGroup>
+      <hashTree/>
+    </hashTree>
+  </hashTree>
+</jmeterTestPlan>
+"""
+TINY_PLAN = """format_version = 1
+title = "A tiny plan"
+shape = "tiny.jmx"
+system = "tiny"
+[load]
+users = 2
+ramp_per_user_s = 0.0
+duration_s = 2
+[goal]
+p90_ms = 1000
+error_ratio = 0.01
+"""
+TINY_PROFILE = """format_version = 1
+title = "Test machine"
+[generator]
+overrun_s = 1
+[reports]
+min_free_mb = 1
+"""
+TINY_SYSTEM = """format_version = 1
+title = "A file server"
+target = "http://127.0.0.1:{{ ports.http }}"
+[ports]
+http = 0
+[[process]]
+name = "web"
+command = ["{{ settings.python }}", "-m", "http.server", "{{ ports.http }}", "--bind", "127.0.0.1"]
+ready = { url = "http://127.0.0.1:{{ ports.http }}/", deadline_s = 20 }
+[settings]
+python = "python3"
+"""
+# A plan of one sampler that asks no server: with the plug-in of a real JMeter.
+DUMMY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
+  <hashTree>
+    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Dummy">
+      <boolProp name="TestPlan.tearDown_on_shutdown">true</boolProp>
+    </TestPlan>
+    <hashTree>
+      <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="Users">
+        <stringProp name="ThreadGroup.num_threads">${__P(users,1)}</stringProp>
+        <stringProp name="ThreadGroup.ramp_time">${__P(ramp_s,0)}</stringProp>
+        <boolProp name="ThreadGroup.scheduler">true</boolProp>
+        <stringProp name="ThreadGroup.duration">${__P(duration_s,2)}</stringProp>
+        <elementProp name="ThreadGroup.main_controller" elementType="LoopController" guiclass="LoopControlPanel"
+            testclass="LoopController">
+          <stringProp name="LoopController.loops">-1</stringProp>
+        </elementProp>
+      </ThreadGroup>
+      <hashTree>
+        <kg.apc.jmeter.samplers.DummySampler guiclass="kg.apc.jmeter.samplers.DummySamplerGui"
+            testclass="kg.apc.jmeter.samplers.DummySampler" testname="Pay">
+          <boolProp name="WAITING">true</boolProp>
+          <boolProp name="SUCCESFULL">true</boolProp>
+          <stringProp name="RESPONSE_CODE">201</stringProp>
+          <stringProp name="RESPONSE_MESSAGE">Created, &quot;quoted&quot;</stringProp>
+          <stringProp name="RESPONSE_DATA">${__P(scheme,)}${__P(host,)}${__P(port,)}${__P(base_path,)}</stringProp>
+          <stringProp name="RESPONSE_TIME">50</stringProp>
+          <stringProp name="LATENCY">40</stringProp>
+          <stringProp name="CONNECT">1</stringProp>
+        </kg.apc.jmeter.samplers.DummySampler>
+        <hashTree/>
+      </hashTree>
+    </hashTree>
+  </hashTree>
+</jmeterTestPlan>
+"""
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# What a run of some seconds may be DOUBTFUL for, on a machine that other tests share.
+REASONS_OF_SHORT_RUNS = frozenset(
+    code.brief
+    for code in (
+        WarningCode.NOT_STEADY,
+        WarningCode.TOO_FEW_SAMPLES,
+        WarningCode.OTHER_CPU,
+        WarningCode.GENERATOR_CPU,
+        WarningCode.STALL,
+    )
+)
+
+
+def check_short_run(verdict: Mapping[str, Any]) -> None:
+    """Fail unless the verdict of a run's JSON is VALID, or DOUBTFUL for no more than being short on a busy machine."""
+    assert verdict["state"] in (VALID, DOUBTFUL), verdict
+    assert set(verdict["reasons"]) <= REASONS_OF_SHORT_RUNS
+
+
+def arguments_of_run(home: Path, tmp_path: Path, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a run of the tiny plan."""
+    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    return ["--plan", "tiny", *places, *arguments]
+
+
+def start_front_door(
+    script: str, arguments: Sequence[str], tmp_path: Path, mode: str, environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    """Start a front door with the fake JMeter and a TMPDIR of its own; both streams come as one text."""
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "scripts" / script), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **variables, **environment},
+        start_new_session=True,
+    )
+
+
+def run_json(reports: Path, name: str = "run-01_1") -> dict:
+    return json.loads((reports / "tiny" / name / "run.json").read_text())
+
+
+def report(reports: Path, name: str = "run-01_1") -> str:
+    return (reports / "tiny" / f"{name}.md").read_text()
+
+
+def samples_under_way(tmp_path: Path, rows: int = 3, seconds: float = 20.0) -> Path:
+    """Return the JTL of the run that goes on, once it holds more than `rows` rows."""
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > rows, seconds)
+    return samples
