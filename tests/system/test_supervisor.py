@@ -239,7 +239,7 @@ def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_inpu
         thread.join()
     prepare()
     assert journal.read_text() == "prepared\n"
-    assert sum("tool, once" in line for line in said) == 1
+    assert sum("tool, one-time preparation" in line for line in said) == 1
     source.write_text("two")
     prepare()
     assert journal.read_text() == "prepared\nprepared\n"
