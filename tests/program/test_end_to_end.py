@@ -25,7 +25,7 @@ def codes_of(summary: dict, label: str) -> dict[str, int]:
 
 
 def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
-    text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=20")
+    text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=40")
     directory = tmp_path / "killbill-stripe" / "run-01_1"
     summary = json.loads(directory.with_suffix(".json").read_text())
     check_short_run(summary["verdict"])
