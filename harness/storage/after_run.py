@@ -26,14 +26,14 @@ def place_to_keep(url: str | None, profile: Profile) -> Place | None:
 
 @dataclass(frozen=True)
 class Kept:
-    """The exit code of a run after its push, and why it is not in S3; empty when it is."""
+    """The exit code of a run after its push, and the reason when it is not in S3, else an empty text."""
 
     exit_code: int
     problem: str = ""
 
 
 def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
-    """Push a run with its report. Its exit code stays or, if that is 0 and the push failed, is the push's.
+    """Push a run with its report. Return its exit code or, if that is 0 and the push failed, the push's code.
 
     A failed push loses nothing: a message gives the command to repeat it.
     """

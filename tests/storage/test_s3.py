@@ -323,7 +323,7 @@ def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
     asked = "--plan tiny --env local --since 2026-01-01 --last 5"
     assert main(["ls", "s3://kept/load", *asked.split()]) == 0
-    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in capsys.readouterr().out
+    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | complete |" in capsys.readouterr().out
     profile = tmp_path / "home" / "env" / "local.toml"
     profile.parent.mkdir(parents=True)
     profile.write_text('format_version = 1\n[storage]\ns3 = "s3://kept/load"\n')
