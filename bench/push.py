@@ -1,4 +1,4 @@
-"""`scripts/bench push`: how long a JTL takes to S3, packed and checked, beside a plain copy to the same server."""
+"""`scripts/bench push`: compares the push of a JTL file to S3 with a plain copy to the same server."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _ROWS = "10000000"
 _AIM_RATIO = 0.6
 _START_S = 30.0
 _BUCKET = "bench"
-# moto takes any; without them boto3 would look for the machine's own.
+# moto accepts any keys; without these, boto3 would use those of the machine.
 _KEYS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--rows", default=_ROWS, metavar="N", help=f"rows of the JTL ({_ROWS}: 1.3 GB)")
     parser.add_argument("--repeat", default="3", metavar="N", help="pushes and copies (3)")
-    parser.add_argument("--s3", metavar="s3://…", help="a place in S3 to measure with, instead of moto's server here")
-    parser.add_argument("--endpoint-url", metavar="URL", help="the server of that place, unless it is that of AWS")
+    parser.add_argument("--s3", metavar="s3://…", help="an S3 address to use instead of a local moto server")
+    parser.add_argument("--endpoint-url", metavar="URL", help="the S3 server of that address, unless it is AWS")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 when the aim is not met."""
+    """Print the tables; return 0, or 1 when the aim is missed."""
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     row_count = parse_whole_number(options.rows, "--rows", 1, 100_000_000)
-    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _say)
+    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
     if options.s3:
         seconds, sent_bytes = _measure(open_place(options.s3, options.endpoint_url), file.path, repeat)
     else:
@@ -70,7 +70,7 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
-    """Return the seconds of copies and pushes in turn, and how many bytes a push sent; each push is what was pushed."""
+    """Return the seconds of alternating copies and pushes, and the bytes sent by a push; the first push is verified."""
     from boto3.exceptions import S3UploadFailedError
 
     seconds: dict[str, list[float]] = {"plain copy: upload_file of boto3": [], "push: summed, packed, checked": []}
@@ -79,13 +79,13 @@ def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[floa
     sent_bytes = 0
     with aws_errors(place.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number in range(repeat):
-            _say(f"{path.name}: round {number + 1} of {repeat}")
+            _log(f"{path.name}: round {number + 1} of {repeat}")
 
             def copy() -> None:
                 try:
                     place.client.upload_file(str(path), copied["Bucket"], copied["Key"])
                 except S3UploadFailedError as error:
-                    raise ServiceError(str(error), "measure when the machine has less to do") from None
+                    raise ServiceError(str(error), "measure on an idle machine") from None
 
             def push() -> None:
                 nonlocal sent_bytes
@@ -113,9 +113,11 @@ def _timed(act: Callable[[], None]) -> float:
 
 @contextmanager
 def _moto() -> Iterator[str]:
-    """Give the address of moto's server on this machine, with an empty bucket; it is ended at the end."""
+    """Yield the address of a local moto server with an empty bucket; it is stopped at the end."""
     if importlib.util.find_spec("moto") is None:
-        raise UsageError("moto, the server to push to, is not in .venv", "scripts/setup --tests, or give --s3 s3://…")
+        raise UsageError(
+            "moto, the S3 server of this benchmark, is not in .venv", "scripts/setup --tests, or give --s3 s3://…"
+        )
     os.environ.update(_KEYS)
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", LOOPBACK, "-p", str(port)]
@@ -137,8 +139,8 @@ def _make_bucket(client: Any, process: subprocess.Popen[bytes]) -> None:
             return
         except ServiceError:
             time.sleep(0.2)
-    raise StartError("moto's server did not come up", "try python -m moto.server")
+    raise StartError("moto's server did not start", "try python -m moto.server")
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

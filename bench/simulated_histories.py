@@ -1,9 +1,9 @@
-"""Simulated histories of which it is known what happened in them: how often the gate is wrong, and what it sees.
+"""Simulates histories with known changes: measures false alarms and power of the nightly gate.
 
-A night's value is 100 ms times a factor whose logarithm has the standard deviation of the coefficient of variation:
-normal, or Student's t with 4 degrees of freedom, scaled to the same deviation, whose outliers are many. Neighbouring
-nights may resemble each other: each logarithm is rho times the one before and a new one (AR(1)). Each night is judged
-by what was known then, change points among it.
+The value of a nightly run is 100 ms times a factor. The logarithm of the factor has the coefficient of variation as its
+standard deviation, and is normal, or Student's t with 4 degrees of freedom and the same deviation, which has many
+outliers. Neighbouring runs may be correlated: each logarithm is rho times the one before plus a new one (AR(1)). Each
+run is judged with the knowledge of its day, including its change points.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from harness.history.trend import IMPROVED, NIGHTS_LEAST, NIGHTS_MOST, REGRESSED
 from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 
-NIGHTS = 60
-# Those that are judged while there are fewer than 20 before them.
-LEARNING_NIGHTS = NIGHTS_MOST - NIGHTS_LEAST
+RUN_COUNT = 60
+# The judged runs with fewer than 20 runs before them.
+LEARNING_RUNS = NIGHTS_MOST - NIGHTS_LEAST
 _BASE_MS = 100.0
 _TAIL_FREEDOM = 4
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How far nights are apart: coefficient of variation, normal or heavy-tailed, and rho of neighbours."""
+    """The noise between runs: coefficient of variation, normal or heavy-tailed, and the correlation of neighbours."""
 
     cv: float
     is_heavy: bool = False
@@ -36,12 +36,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class Alarms:
-    """Shares of the nights judged of series in which nothing happened; `of_learning` is that of the first 14 that fail.
+    """Shares of the judged runs of histories without a change; `of_learning` is the share of failed early runs.
 
-    `in_series` is the share of series in which any night failed.
+    `in_series` is the share of histories with a failed run.
     """
 
-    nights: int
+    run_count: int
     warned: float
     failed: float
     improved: float
@@ -51,15 +51,15 @@ class Alarms:
 
 @dataclass(frozen=True)
 class Found:
-    """Shares of series with a change for the worse: warned of in its first night, failed in its second or fifth."""
+    """Shares of histories with a regression: warned in its first run, failed by its second or fifth run."""
 
-    first_night: float
-    second_night: float
-    fifth_night: float
+    by_first: float
+    by_second: float
+    by_fifth: float
 
 
 def history(random: np.random.Generator, noise: Noise, count: int) -> list[float]:
-    """Return the values (ms) of as many nights."""
+    """Return the values (ms) of a number of runs."""
     if noise.is_heavy:
         new = random.standard_t(_TAIL_FREEDOM, count) / math.sqrt(_TAIL_FREEDOM / (_TAIL_FREEDOM - 2))
     else:
@@ -70,37 +70,37 @@ def history(random: np.random.Generator, noise: Noise, count: int) -> list[float
     return [_BASE_MS * math.exp(noise.cv * log) for log in logs]
 
 
-def night_states(values: list[float], first: int) -> Iterator[str]:
-    """Yield the state of each night from `first` on, as it was judged in that night."""
+def states(values: list[float], first: int) -> Iterator[str]:
+    """Yield the state of each run from `first`, as judged on its day."""
     gauge = Gauge(AVERAGE, Thresholds().of(AVERAGE))
-    for place in range(first, len(values)):
-        known = values[: place + 1]
+    for index in range(first, len(values)):
+        known = values[: index + 1]
         yield standings(known, gauge, changes_of(known, gauge))[-1].state
 
 
 def alarms(random: np.random.Generator, noise: Noise, series: int) -> Alarms:
-    """Return how often a night of a series in which nothing happened is called something."""
-    states = [list(night_states(history(random, noise, NIGHTS), NIGHTS_LEAST)) for _ in range(series)]
-    nights = series * (NIGHTS - NIGHTS_LEAST)
+    """Return the rates of false alarms in histories without a change."""
+    judged = [list(states(history(random, noise, RUN_COUNT), NIGHTS_LEAST)) for _ in range(series)]
+    run_count = series * (RUN_COUNT - NIGHTS_LEAST)
     return Alarms(
-        nights=nights,
-        warned=sum(one.count(WARNED) for one in states) / nights,
-        failed=sum(one.count(REGRESSED) for one in states) / nights,
-        improved=sum(one.count(IMPROVED) for one in states) / nights,
-        of_learning=sum(one[:LEARNING_NIGHTS].count(REGRESSED) for one in states) / (series * LEARNING_NIGHTS),
-        in_series=sum(REGRESSED in one for one in states) / series,
+        run_count=run_count,
+        warned=sum(one.count(WARNED) for one in judged) / run_count,
+        failed=sum(one.count(REGRESSED) for one in judged) / run_count,
+        improved=sum(one.count(IMPROVED) for one in judged) / run_count,
+        of_learning=sum(one[:LEARNING_RUNS].count(REGRESSED) for one in judged) / (series * LEARNING_RUNS),
+        in_series=sum(REGRESSED in one for one in judged) / series,
     )
 
 
-def found(random: np.random.Generator, noise: Noise, shift_ratio: float, nights_before: int, series: int) -> Found:
-    """Return how often a change for the worse is seen that so many nights precede."""
-    states = []
+def found(random: np.random.Generator, noise: Noise, shift_ratio: float, runs_before: int, series: int) -> Found:
+    """Return how often a regression after this number of runs is detected."""
+    judged = []
     for _ in range(series):
-        values = history(random, noise, nights_before + 5)
-        values[nights_before:] = [value * (1 + shift_ratio) for value in values[nights_before:]]
-        states.append(list(night_states(values, nights_before)))
+        values = history(random, noise, runs_before + 5)
+        values[runs_before:] = [value * (1 + shift_ratio) for value in values[runs_before:]]
+        judged.append(list(states(values, runs_before)))
     return Found(
-        first_night=sum(one[0] in (WARNED, REGRESSED) for one in states) / series,
-        second_night=sum(one[1] == REGRESSED for one in states) / series,
-        fifth_night=sum(one[4] == REGRESSED for one in states) / series,
+        by_first=sum(one[0] in (WARNED, REGRESSED) for one in judged) / series,
+        by_second=sum(one[1] == REGRESSED for one in judged) / series,
+        by_fifth=sum(one[4] == REGRESSED for one in judged) / series,
     )
