@@ -26,7 +26,7 @@ from harness.base.units import mb_text, parse_whole_number
 from harness.jtl.csv import SAMPLES_NAME
 from harness.report.tables import table
 from harness.storage.download import download
-from harness.storage.s3 import Place, open_place, stored_file
+from harness.storage.s3 import Storage, open_storage, stored_file
 from harness.storage.upload import upload
 
 _SEED = 1
@@ -52,10 +52,10 @@ def bench(options: argparse.Namespace) -> int:
     row_count = parse_whole_number(options.rows, "--rows", 1, 100_000_000)
     file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
     if options.s3:
-        seconds, sent_bytes = _measure(open_place(options.s3, options.endpoint_url), file.path, repeat)
+        seconds, sent_bytes = _measure(open_storage(options.s3, options.endpoint_url), file.path, repeat)
     else:
         with _moto() as address:
-            seconds, sent_bytes = _measure(open_place(f"s3://{_BUCKET}", address), file.path, repeat)
+            seconds, sent_bytes = _measure(open_storage(f"s3://{_BUCKET}", address), file.path, repeat)
     rows = [
         [what, seconds_text(values_s), mb_text(file.size_bytes / statistics.median(values_s)), mb_text(sent)]
         for (what, values_s), sent in zip(seconds.items(), (file.size_bytes, sent_bytes), strict=True)
@@ -69,27 +69,27 @@ def bench(options: argparse.Namespace) -> int:
     return EXIT_OK if aim.is_met else EXIT_REGRESSED
 
 
-def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
+def _measure(storage: Storage, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
     """Return the seconds of alternating copies and pushes, and the bytes sent by a push; the first push is verified."""
     from boto3.exceptions import S3UploadFailedError
 
     seconds: dict[str, list[float]] = {"plain copy: upload_file of boto3": [], "push: summed, packed, checked": []}
     copies, pushes = seconds.values()
-    copied, pushed = place.target("bench/copy"), place.target(f"bench/{SAMPLES_NAME}.zst")
+    copied, pushed = storage.target("bench/copy"), storage.target(f"bench/{SAMPLES_NAME}.zst")
     sent_bytes = 0
-    with aws_errors(place.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
+    with aws_errors(storage.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number in range(repeat):
             _log(f"{path.name}: round {number + 1} of {repeat}")
 
             def copy() -> None:
                 try:
-                    place.client.upload_file(str(path), copied["Bucket"], copied["Key"])
+                    storage.client.upload_file(str(path), copied["Bucket"], copied["Key"])
                 except S3UploadFailedError as error:
                     raise ServiceError(str(error), "measure on an idle machine") from None
 
             def push() -> None:
                 nonlocal sent_bytes
-                sent_bytes = upload(place.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
+                sent_bytes = upload(storage.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
 
             for act, times_s in (
                 ((copy, copies), (push, pushes)) if number % 2 == 0 else ((push, pushes), (copy, copies))
@@ -97,11 +97,11 @@ def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[floa
                 times_s.append(_timed(act))
             if number == 0:
                 again = Path(folder) / SAMPLES_NAME
-                url = place.url(f"bench/{SAMPLES_NAME}.zst")
-                download(place.client, url, stored_file(path, SAMPLES_NAME), again, lambda _: None)
+                url = storage.url(f"bench/{SAMPLES_NAME}.zst")
+                download(storage.client, url, stored_file(path, SAMPLES_NAME), again, lambda _: None)
                 again.unlink()
             for target in (copied, pushed):
-                place.client.delete_object(**target)
+                storage.client.delete_object(**target)
     return seconds, sent_bytes
 
 
@@ -124,7 +124,7 @@ def _moto() -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             address = f"http://{LOOPBACK}:{port}"
-            _make_bucket(open_place(f"s3://{_BUCKET}", address).client, process)
+            _make_bucket(open_storage(f"s3://{_BUCKET}", address).client, process)
             yield address
         finally:
             process.kill()

@@ -11,17 +11,17 @@ from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
-from harness.storage.s3 import Place, check_writable, open_place, push
+from harness.storage.s3 import Storage, check_writable, open_storage, push
 
 
-def place_to_keep(url: str | None, profile: Profile) -> Place | None:
+def storage_for_run(url: str | None, profile: Profile) -> Storage | None:
     """Return the S3 location for a run, after a check of write access; None when no upload was requested."""
     url = url or profile.storage.get("s3")
     if url is None:
         return None
-    place = open_place(url, profile.storage.get("endpoint_url"))
-    check_writable(place)
-    return place
+    storage = open_storage(url, profile.storage.get("endpoint_url"))
+    check_writable(storage)
+    return storage
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Kept:
     problem: str = ""
 
 
-def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
+def keep(directory: RunDirectory, storage: Storage, code: int, say: Callable[[str], None]) -> Kept:
     """Push a run with its report. Return its exit code or, if that is 0 and the push failed, the push's code.
 
     A failed push loses nothing: a message gives the command to repeat it.
@@ -42,7 +42,7 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
         problem = "interrupted, therefore not pushed"
     else:
         try:
-            push(directory, place, say)
+            push(directory, storage, say)
             return Kept(code)
         except KeyboardInterrupt:
             problem = "the push was interrupted"
@@ -51,14 +51,14 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
             problem = f"not pushed: {error}"
             failed = EXIT_INVALID
     say(problem)
-    say(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
+    say(f"the run is complete on this machine; to push it: {push_command(directory, storage)}")
     return Kept(code or failed, problem)
 
 
-def push_command(directory: RunDirectory, place: Place) -> str:
+def push_command(directory: RunDirectory, storage: Storage) -> str:
     """Return the command that pushes a run."""
     reports = directory.path.parent.parent
-    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", place.location.url]
-    words += ["--endpoint-url", place.endpoint_url] if place.endpoint_url else []
+    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", storage.location.url]
+    words += ["--endpoint-url", storage.endpoint_url] if storage.endpoint_url else []
     words += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
     return shlex.join(words)

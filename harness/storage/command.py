@@ -20,7 +20,7 @@ from harness.report.tables import table
 from harness.run.directory import RunDirectory
 from harness.storage.arguments import add_endpoint, endpoint_of
 from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
-from harness.storage.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
+from harness.storage.s3 import DifferentError, Storage, open_storage, pull_runs, push, runs_there
 
 PUSH, PULL, LS = "push", "pull", "ls"
 ALL = "all"
@@ -75,17 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Upload, download or list runs and return the exit code."""
     try:
-        place, names = _place_and_names(options)
+        storage, names = _storage_and_names(options)
         if options.verb == PUSH:
-            return _push(options, place, names)
+            return _push(options, storage, names)
         wanted = _wanted(options, names)
-        return _list(place, wanted) if options.verb == LS else _pull(options, place, wanted)
+        return _list(storage, wanted) if options.verb == LS else _pull(options, storage, wanted)
     except KeyboardInterrupt:
         print("aggregate.py: interrupted; finished files are kept, repeat the command to resume", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
-def _place_and_names(options: argparse.Namespace) -> tuple[Place, tuple[str, ...]]:
+def _storage_and_names(options: argparse.Namespace) -> tuple[Storage, tuple[str, ...]]:
     """Return the storage and the names of runs; they may be given in any order."""
     urls = [word for word in options.words if word.startswith(SCHEME)]
     names = tuple(word for word in options.words if not word.startswith(SCHEME))
@@ -99,7 +99,7 @@ def _place_and_names(options: argparse.Namespace) -> tuple[Place, tuple[str, ...
     if url is None:
         what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no S3 address is given"
         raise UsageError(what, "give s3://bucket/prefix, or --env of a profile with [storage]")
-    return open_place(url, endpoint_of(options) or settings.get("endpoint_url")), names
+    return open_storage(url, endpoint_of(options) or settings.get("endpoint_url")), names
 
 
 def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
@@ -112,14 +112,14 @@ def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
     )
 
 
-def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> int:
+def _push(options: argparse.Namespace, storage: Storage, names: Sequence[str]) -> int:
     if not names:
         raise UsageError("no run is named", "name runs such as killbill-stripe/run-07_1 or 'run-07_*', or all")
     code = EXIT_OK
     paths = _all_runs(options.reports) if ALL in names else find_paths(names, options.reports)
     for directory in map(RunDirectory, paths):
         try:
-            push(directory, place, print, options.replace)
+            push(directory, storage, print, options.replace)
         except (DifferentError, ManifestError) as error:
             print(f"aggregate.py: {error}", file=sys.stderr)
             code = EXIT_USAGE
@@ -141,9 +141,9 @@ def _all_runs(reports: Path) -> list[Path]:
     return found
 
 
-def _pull(options: argparse.Namespace, place: Place, wanted: Wanted) -> int:
-    runs = wanted.of(runs_there(place, wanted.plan))
-    pulled = pull_runs(place, options.reports, print, runs, options.figures_only)
+def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(storage, wanted.plan))
+    pulled = pull_runs(storage, options.reports, print, runs, options.figures_only)
     for run in pulled.incomplete:
         print(f"{run}: left out: its push was interrupted and not repeated", file=sys.stderr)
     for reason in (*pulled.refused, *pulled.damaged):
@@ -158,14 +158,14 @@ def _pull(options: argparse.Namespace, place: Place, wanted: Wanted) -> int:
     return EXIT_USAGE if is_missing else EXIT_OK
 
 
-def _list(place: Place, wanted: Wanted) -> int:
-    runs = wanted.of(runs_there(place, wanted.plan))
+def _list(storage: Storage, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(storage, wanted.plan))
     if runs:
         columns = ("run", "profile", "date", "run_id", "state", "files", "MB")
         print(table(columns, map(_row, runs), text_columns=5))
         print()
     size_bytes = sum(run.size_bytes for run in runs)
-    print(f"{place.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
+    print(f"{storage.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
     return EXIT_OK
 
 

@@ -106,7 +106,7 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     client.complete_multipart_upload(**target, UploadId=upload_id, MultipartUpload={"Parts": done})
     stored_bytes = client.head_object(**target)["ContentLength"]
     if stored_bytes != size_bytes:
-        raise _damaged(target, f"{stored_bytes:,} bytes in place of {size_bytes:,}")
+        raise _damaged(target, f"{stored_bytes:,} bytes instead of {size_bytes:,}")
     return sent_bytes
 
 
