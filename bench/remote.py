@@ -47,7 +47,7 @@ def bench(options: argparse.Namespace) -> int:
             lost_count += abs(wanted - found)
             rate = rate_text(result.total.rate_per_s if result.total else None)
             rows.append([str(count or "none: JMeter alone"), str(wanted), str(found), str(wanted - found), rate])
-    print(table(("generators", "samples asked for", "in the JTL", "lost (aim: 0)", "req/s"), rows))
+    print(table(("generators", "requested samples", "in the JTL", "lost (aim: 0)", "req/s"), rows))
     return EXIT_REGRESSED if lost_count else EXIT_OK
 
 

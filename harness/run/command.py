@@ -44,7 +44,7 @@ from harness.run.prepare import prepare
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
-from harness.storage.after_run import Kept, keep, storage_for_run
+from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 from harness.system.jfr import write_heap
 
 _EPILOG = """\
@@ -144,7 +144,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             metrics_after(f"{directory.plan}/{directory.name}", [directory], context.log)
         context.log(closing_text(summary, shown(directory.report)))
         code = summary.verdict.exit_code_if(sure=options.sure)
-        kept = keep(directory, kept_in, code, context.log) if kept_in else Kept(code)
+        kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
         return kept.exit_code
 

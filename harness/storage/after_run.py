@@ -25,14 +25,14 @@ def storage_for_run(url: str | None, profile: Profile) -> Storage | None:
 
 
 @dataclass(frozen=True)
-class Kept:
+class PushOutcome:
     """The exit code of a run after its push, and the reason when it is not in S3, else an empty text."""
 
     exit_code: int
     problem: str = ""
 
 
-def keep(directory: RunDirectory, storage: Storage, code: int, say: Callable[[str], None]) -> Kept:
+def push_after_run(directory: RunDirectory, storage: Storage, code: int, log: Callable[[str], None]) -> PushOutcome:
     """Push a run with its report. Return its exit code or, if that is 0 and the push failed, the push's code.
 
     A failed push loses nothing: a message gives the command to repeat it.
@@ -42,17 +42,17 @@ def keep(directory: RunDirectory, storage: Storage, code: int, say: Callable[[st
         problem = "interrupted, therefore not pushed"
     else:
         try:
-            push(directory, storage, say)
-            return Kept(code)
+            push(directory, storage, log)
+            return PushOutcome(code)
         except KeyboardInterrupt:
             problem = "the push was interrupted"
             failed = EXIT_INTERRUPTED
         except HarnessError as error:
             problem = f"not pushed: {error}"
             failed = EXIT_INVALID
-    say(problem)
-    say(f"the run is complete on this machine; to push it: {push_command(directory, storage)}")
-    return Kept(code or failed, problem)
+    log(problem)
+    log(f"the run is complete on this machine; to push it: {push_command(directory, storage)}")
+    return PushOutcome(code or failed, problem)
 
 
 def push_command(directory: RunDirectory, storage: Storage) -> str:

@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         wanted = _wanted(options, names)
         return _list(storage, wanted) if options.verb == LS else _pull(options, storage, wanted)
     except KeyboardInterrupt:
-        print("aggregate.py: interrupted; finished files are kept, repeat the command to resume", file=sys.stderr)
+        print("aggregate.py: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 

@@ -20,7 +20,7 @@ from harness.cli import main
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from harness.run.record import RUNNING
-from harness.storage.after_run import keep, push_command
+from harness.storage.after_run import push_after_run, push_command
 from harness.storage.s3 import DifferentError, Storage, check_writable, open_storage, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR, Proxy
 from tests.support.moto_server import ENVIRONMENT, moto_server
@@ -450,7 +450,7 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
 @pytest.mark.parametrize("code", [1, EXIT_INVALID])
 def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(storage, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
-    assert keep(a_run(tmp_path), storage, code, said).exit_code == code
+    assert push_after_run(a_run(tmp_path), storage, code, said).exit_code == code
 
 
 def test_the_command_that_is_printed_is_one_for_a_shell(storage, tmp_path, monkeypatch):
@@ -467,7 +467,7 @@ def test_a_run_without_samples_is_pushed_with_a_message(storage, tmp_path, capsy
 
 
 def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(storage, tmp_path, capsys):
-    assert keep(a_run(tmp_path), storage, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
+    assert push_after_run(a_run(tmp_path), storage, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
     assert runs_there(storage) == ()
     assert (
         "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out
