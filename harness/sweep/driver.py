@@ -162,7 +162,7 @@ class MostUsers:
 class SweepKind:
     """The differences between a sweep and a capacity search.
 
-    RESUME excludes the options in `settings`. `after_report` is called with the folder of reports and `on_message`.
+    RESUME excludes the options in `settings`. `after_report` receives the folder of reports and a message callback.
     """
 
     settings: Sequence[str]
@@ -366,9 +366,7 @@ def _resumed(files: SweepFiles, context: RunContext) -> SweepRecord:
         context.log(f"{record.id}: already finished; its report is written again")
         return record
     measured = units.plural(len(record.runs), "run")
-    context.log(
-        f"{record.id}: resumed after {measured}, because its settings are the same (NEW=1 starts another sweep)"
-    )
+    context.log(f"{record.id}: resumed after {measured} (NEW=1 starts another sweep)")
     commit = git.facts(toolchain.ROOT).commit
     if commit != record.git_commit:
         context.log(f"{record.id}: started at commit {(record.git_commit or '?')[:10]}, now at {(commit or '?')[:10]}")
