@@ -38,7 +38,7 @@ def test_a_csv_may_hold_several_sweeps_and_repeats():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no line of figures"),
+        ("", "site.csv: is empty"),
         ("rate_per_s\n5\n", "site.csv:1: the column users is missing"),
         ("users,rate_per\n1,2\n", "site.csv:1: no such column: rate_per; did you mean rate_per_s"),
         ("# x\nusers,rate_per_s\n1\n", "site.csv:3: 1 cells for 2 columns"),

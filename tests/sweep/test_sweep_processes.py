@@ -52,7 +52,7 @@ def test_runs_that_do_not_follow_each_other_or_do_not_count_are_left_out(left_ou
 def test_a_process_that_grows_from_run_to_run_is_a_suspect():
     # As in tests/sweep/test_growth.py: 9.6 MB a run, from 5.95 to 13.25.
     section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130)))))
-    assert section.verdict.startswith("Leak suspect: shop. A JVM's memory also rises until")
+    assert section.verdict.startswith("Leak suspect: shop. A JVM's memory also grows until")
     assert section.table.splitlines()[2] == "| shop | 4 | 115 | 100 | 130 | 9.60 | 5.95 to 13.25 | yes |"
 
 
