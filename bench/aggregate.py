@@ -1,4 +1,4 @@
-"""`scripts/bench aggregate`: our reader and what a user could pick instead, side by side on generated files."""
+"""`scripts/bench aggregate`: compares our reader with alternative readers on generated files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from harness.run.jmeter import JMeterHome
 _SEED = 1
 _ROWS_MOST = 100_000_000
 _SMALL_REPEAT = 7
-# A machine of which others use more than this share, before anything is started, is not quiet.
+# The machine is not quiet when other processes use more than this share of its CPU.
 _QUIET_RATIO = 0.05
-_LOOK_S = 1.0
+_CPU_SAMPLE_S = 1.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--rows", default="1000000,10000000", metavar="N,…", help="sizes (1000000,10000000)")
     parser.add_argument("--repeat", default="3", metavar="N", help="timed passes of each reader (3)")
     names = ",".join(one.name for one in CONTENDERS if one.name != OURS)
@@ -42,19 +42,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print a table per file and the aims; return 0, or 1 when one of the aims is not met."""
+    """Print a table per file and the aims; return 0, or 1 when an aim is missed."""
     sizes = [parse_whole_number(text, "--rows", 1, _ROWS_MOST) for text in options.rows.split(",")]
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     chosen = _chosen([name for name in options.without.split(",") if name])
     ours = [one for one in chosen if one.name == OURS]
     results: list[Result] = []
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _say):
+    with lock(toolchain.BUILD / "bench.lock", "the bench", _log):
         tools = _tools(chosen)
-        busy_ratio = psutil.cpu_percent(_LOOK_S) / 100
+        busy_ratio = psutil.cpu_percent(_CPU_SAMPLE_S) / 100
         if busy_ratio > _QUIET_RATIO:
-            print(f"Not a quiet machine: others used {percent_text(busy_ratio, 0)} % of its CPU before this began.\n")
+            print(f"Not a quiet machine: other processes used {percent_text(busy_ratio, 0)} % of its CPU.\n")
         for row_count in dict.fromkeys((SMALL_ROWS, *sizes)):
-            file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _say)
+            file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
             contenders = chosen if row_count in sizes else ours
             found = side_by_side(contenders, tools, file, _SMALL_REPEAT if row_count == SMALL_ROWS else repeat)
             print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n\n{results_table(found)}\n", flush=True)
@@ -73,7 +73,7 @@ def _chosen(without: Sequence[str]) -> list[Contender]:
 
 
 def _tools(chosen: Sequence[Contender]) -> Tools:
-    """Return where everything is, built first where a reader that was chosen needs it."""
+    """Return the programs of the chosen readers, built if necessary."""
     names = {one.name for one in chosen}
     python = Path(sys.executable)
     bench_python = toolchain.ensure_bench_venv() if names & IN_BENCH_VENV else python
@@ -83,18 +83,18 @@ def _tools(chosen: Sequence[Contender]) -> Tools:
 
 
 def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:
-    """Return the results of the readers, in their order.
+    """Return the results of the readers, in order.
 
-    First each has a pass that is not timed: it warms up, and its memory is watched. Then each pass goes through all
-    of them, so that noise hits all alike, and each pass begins with another one. The figures are checked every time.
+    Each reader starts with a pass for warm-up and memory that is not timed. The timed passes alternate between all
+    readers, so that noise affects all alike, and each pass starts with another reader. All results are checked.
     """
     fit = [one for one in contenders if one.most_rows is None or file.row_count <= one.most_rows]
     results = {one.name: Result(one, file.row_count, (), None) for one in fit}
     with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         guardian.remove_at_end(Path(folder))
         for number in range(repeat + 1):
-            place = number % len(fit)
-            for one in (*fit[place:], *fit[:place]):
+            first = number % len(fit)
+            for one in (*fit[first:], *fit[:first]):
                 before = results[one.name]
                 if not before.problem:
                     results[one.name] = _pass(before, tools, file, Path(folder), guardian, is_first=number == 0)
@@ -102,12 +102,12 @@ def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile,
 
 
 def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian: Guardian, *, is_first: bool) -> Result:
-    """Return the result with one more pass in it."""
+    """Return the result with one more pass."""
     contender = before.contender
     work = folder / contender.name
     work.mkdir()
     what = "warm-up and memory" if is_first else f"pass {len(before.passes) + 1}"
-    _say(f"{file.row_count:,} rows, {contender.title}, {what}: ", end="")
+    _log(f"{file.row_count:,} rows, {contender.title}, {what}: ", end="")
     command = contender.command(tools, file.path, work)
     measured = measure(command, work, guardian.environment, watch_memory=is_first)
     version, problem = before.version, ""
@@ -120,7 +120,7 @@ def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian:
             version = contender.version(tools, output)
             problem = wrong(contender.differences(output, file.truth))
         except (OSError, ValueError, KeyError) as error:
-            problem = f"FAILED: its output cannot be understood ({error})"
+            problem = f"FAILED: its output cannot be read ({error})"
     shutil.rmtree(work)
     print(f"{measured.wall_s:.2f} s{problem and f', {problem}'}", file=sys.stderr, flush=True)
     after = replace(before, problem=problem, version=version)
@@ -129,5 +129,5 @@ def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian:
     return replace(after, passes=(*before.passes, Pass(measured.wall_s, measured.cpu_s)))
 
 
-def _say(text: str, end: str = "\n") -> None:
+def _log(text: str, end: str = "\n") -> None:
     print(f"bench: {text}", file=sys.stderr, end=end, flush=True)

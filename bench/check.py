@@ -1,6 +1,6 @@
-"""Says where a reader's output differs from what is true of the file; nothing is a match.
+"""Compares a reader's output with the true contents of the file; no differences means a match.
 
-Every reader is held to all that it prints, so that none is fast by losing rows.
+All printed values are checked, so that no reader is fast because it loses rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bench.truth import LabelTruth, Truth
 from harness.base import units
 
 TOTAL = "TOTAL"
-# As JMeter's dashboard calls the row of all samples.
+# The name of the row of all samples in JMeter's dashboard.
 _DASHBOARD_TOTAL = "Total"
 _DASHBOARD_KEYS: Mapping[str, Callable[[LabelTruth], float]] = {
     "sampleCount": lambda truth: truth.sample_count,
@@ -44,7 +44,7 @@ def counts_differ(output: str, truth: Truth) -> list[str]:
 def table_differs(output: str, truth: Truth) -> list[str]:
     """Return the differences of the first Markdown table of `aggregate.py table`, cell by cell as text.
 
-    Columns that the truth knows nothing of are passed over.
+    Other columns are ignored.
     """
     table = output[output.find("| label") :].split("\n\n")[0]
     lines = [line[2:-2].split(" | ") for line in table.splitlines() if line.startswith("| ")]
@@ -69,7 +69,7 @@ def table_differs(output: str, truth: Truth) -> list[str]:
 def dashboard_differs(output: str, truth: Truth) -> list[str]:
     """Return the differences of the statistics.json that `jmeter -g` writes.
 
-    Its percentiles are left out: they are of the last 20,000 samples alone and so differ from the exact ones.
+    Its percentiles are ignored: they cover only the last 20,000 samples, and therefore differ from the exact ones.
     """
     found = json.loads(output)
     expected = {label.label: label for label in (*truth.labels, truth.total(_DASHBOARD_TOTAL))}
@@ -82,8 +82,8 @@ def dashboard_differs(output: str, truth: Truth) -> list[str]:
 
 
 def _cell(column: str, truth: LabelTruth) -> str | None:
-    """Return what must stand in this column; None for one that the truth does not know."""
-    passed_s = (truth.last_ms - truth.first_ms) / units.MS_PER_S
+    """Return the right text of this column; None for an unknown column."""
+    span_s = (truth.last_ms - truth.first_ms) / units.MS_PER_S
     percentile = _PERCENTILE.fullmatch(column)
     if percentile:
         return units.ms_text(truth.quantile_ms(float(percentile[1]) / 100))
@@ -95,9 +95,9 @@ def _cell(column: str, truth: LabelTruth) -> str | None:
         "max ms": lambda: units.ms_text(max(truth.counts)),
         "errors %": lambda: units.percent_text(truth.error_count / truth.sample_count),
         "errors": lambda: str(truth.error_count),
-        "req/s": lambda: units.rate_text(truth.sample_count / passed_s),
-        "KB/s received": lambda: units.kb_text(truth.received_bytes / passed_s),
-        "KB/s sent": lambda: units.kb_text(truth.sent_bytes / passed_s),
+        "req/s": lambda: units.rate_text(truth.sample_count / span_s),
+        "KB/s received": lambda: units.kb_text(truth.received_bytes / span_s),
+        "KB/s sent": lambda: units.kb_text(truth.sent_bytes / span_s),
     }
     return cells[column]() if column in cells else None
 
@@ -108,7 +108,7 @@ def _labels_differ(found: Mapping[str, object], expected: set[str]) -> list[str]
 
 
 def _difference(what: str, found: float, right: float) -> str:
-    """Return what was found, what is right and by how much it is off; nothing when it is right."""
+    """Return a text with the wrong value, the right one and the difference; an empty text for a right value."""
     if found == right:
         return ""
     sign = "+" if found > right else "-"

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         folders = options.reports or [toolchain.ROOT / "reports", toolchain.ROOT / "reports" / "nightly"]
         lines = [(name, otava.line_of(values)) for name, values in otava.histories(_SEED)]
         lines += [found for folder in folders if folder.is_dir() for found in _measured(folder)]
-        answers = _ask(python, [line for _, line in lines])
+        answers = _otava_answers(python, [line for _, line in lines])
     rows, verdicts = [], []
     for (name, line), answer in zip(lines, answers, strict=True):
         values = [point.value or 0.0 for point in line.valid]
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measured(reports: Path) -> Iterator[tuple[str, Line]]:
-    """Yield what was really measured: the averages of each plan, line by line."""
+    """Yield the measured averages of each plan, line by line."""
     entries = read_catalogue(reports).entries
     for plan in sorted({entry.plan for entry in entries}):
         for number, line in enumerate(history(runs_of(entries, plan), plan, TOTAL, AVERAGE).lines, start=1):
@@ -72,7 +72,7 @@ def _measured(reports: Path) -> Iterator[tuple[str, Line]]:
                 yield f"{reports.name}/{plan}, line {number}", line
 
 
-def _ask(python: Path, lines: Sequence[Line]) -> list[list[Answer]]:
+def _otava_answers(python: Path, lines: Sequence[Line]) -> list[list[Answer]]:
     """Return the change points that Otava finds in each line."""
     with tempfile.TemporaryDirectory(prefix="otava-") as name:
         folder = Path(name)
@@ -86,14 +86,14 @@ def _ask(python: Path, lines: Sequence[Line]) -> list[list[Answer]]:
         command = [str(python.with_name("otava")), "analyze", "--config-file", str(config), "--output", "json"]
         command += ["--since", "2000-01-01", "-P", str(P_MOST), "-M", str(LEAST_RATIO), "--window", str(WINDOW), *files]
         run_or_fail(Launch("Apache Otava", command, folder, {}, log))
-        told = log.read_text(encoding="utf-8")
+        output = log.read_text(encoding="utf-8")
     by_name: dict[str, list[Answer]] = {}
-    for text in told.splitlines():
-        if text.startswith("{"):  # beside what it logs
+    for text in output.splitlines():
+        if text.startswith("{"):  # the other lines are its log
             by_name |= {test: [_answer(group) for group in groups] for test, groups in json.loads(text).items()}
     missing = [name for name in files if name not in by_name]
     if missing:
-        raise StartError(f"Apache Otava says nothing of {', '.join(missing)}", "see what it says", told)
+        raise StartError(f"Apache Otava has no result for {', '.join(missing)}", "see its output", output)
     return [by_name[name] for name in files]
 
 

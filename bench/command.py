@@ -34,9 +34,9 @@ examples:
 
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
-# Too long for the run of all parts: every plan ten times.
+# Parts that are too slow to run with all others.
 _BY_NAME = ("verdicts",)
-# In the order in which all of them run.
+# The parts in the order in which they run.
 _PARTS = {
     "run": (bench_run, "a run: time until ready, time until the first sample, CPU"),
     "aggregate": (bench_aggregate, "the aggregator next to other readers"),

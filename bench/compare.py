@@ -1,4 +1,4 @@
-"""`scripts/bench compare`: how often a comparison is wrong on simulated runs, what it sees, and how long one takes."""
+"""`scripts/bench compare`: measures false alarms and power of comparisons on simulated runs, and their duration."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ _ROWS = 1_000_000
 _UTILISATIONS = (0.5, 0.8, 0.9)
 _GROUP_SIZES = (5, 8, 10)
 _RUN_NOISE_CV = 0.03
-# Noise of runs, change, and the power that others found for 5, 8 and 10 runs a side.
+# Noise between runs, change, and the published power for 5, 8 and 10 runs per side.
 _POWER = ((0.03, 0.05, (0.52, 0.85, 0.91)), (0.05, 0.10, (0.69, 0.95, 0.98)))
-# Those were simulated, too, and are given in whole points.
-_POWER_GIVEN_WITHIN = 0.02
-_SHIFTS_SEEN = (0.10, 0.20)
+# The published values are simulated, too, and rounded to whole points.
+_POWER_TOLERANCE = 0.02
+_SHIFTS = (0.10, 0.20)
 _ALARMS_MOST = 0.05
 _NAIVE_LEAST = 0.30
 _COMPARE_END_S = 1.0
-# No error can occur in the simulated runs.
+# Simulated runs have no errors.
 _METRICS = compared_metrics()[:-1]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--repetitions", default="1000", metavar="N", help="simulated comparisons per figure (1000)")
     parser.add_argument("--repeat", default="5", metavar="N", help="timed compares of two runs of 1M samples (5)")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 when one of the aims is not met."""
+    """Print the tables; return 0, or 1 when an aim is missed."""
     repetitions = parse_whole_number(options.repetitions, "--repetitions", 100, 1_000_000)
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     random = numpy.random.default_rng(_SEED)
@@ -64,12 +64,12 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
-    """Print how often runs of the same queue are called different, and yield what is wanted of it."""
+    """Print the rates of false alarms for runs of the same queue, and yield the aims."""
     rows: list[list[str]] = []
     naive: list[float] = []
     groups: list[float] = []
     for utilisation in _UTILISATIONS:
-        _say(f"nothing changed, utilisation {utilisation}")
+        _log(f"nothing changed, utilisation {utilisation}")
         load = _percent(utilisation, 0)
         naive.append(simulation.per_request_rate(random, utilisation, repetitions))
         rows.append(["requests", load, "0", *[""] * compared_metrics().index(metric_of("p50")), _percent(naive[-1])])
@@ -84,7 +84,7 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
     heads = ("observations", "utilisation %", "CV of runs %", *(metric.short_title for metric in _METRICS), "REGRESSED")
     print(f"**Nothing changed: % of {repetitions:,} comparisons with p < 0.05, and of verdicts REGRESSED**\n")
     print(table(heads, rows), end="\n\n", flush=True)
-    # By chance alone some of so many rates lie above what they are rates of.
+    # Some of the measured rates exceed the true rate by chance.
     chance = 3 * math.sqrt(_ALARMS_MOST * (1 - _ALARMS_MOST) / repetitions)
     yield Aim(
         "requests as observations: least rate of false alarms, %",
@@ -107,15 +107,15 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
 
 
 def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
-    """Print how often groups of runs show a change of their average, and yield what is wanted of it."""
+    """Print how often groups of runs detect a change of their average, and yield the aims."""
     rows: list[list[str]] = []
     differences: list[float] = []
     for noise_cv, shift_ratio, expected in _POWER:
-        _say(f"changed by {_percent(shift_ratio, 0)} %")
+        _log(f"changed by {_percent(shift_ratio, 0)} %")
         for runs, power in zip(_GROUP_SIZES, expected, strict=True):
             found = simulation.group_rates(random, noise_cv, shift_ratio, runs, repetitions)
             differences.append(abs(found.below_alpha[AVERAGE] - power))
-            seen = [simulation.group_rates(random, noise_cv, shift, runs, repetitions) for shift in _SHIFTS_SEEN]
+            seen = [simulation.group_rates(random, noise_cv, shift, runs, repetitions) for shift in _SHIFTS]
             rows.append(
                 [
                     _percent(noise_cv, 0),
@@ -127,10 +127,10 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
                 ]
             )
     heads = ("CV of runs %", "runs a side", "change %", "p < 0.05", "expected")
-    verdicts = (f"REGRESSED at {_percent(shift, 0)} %" for shift in _SHIFTS_SEEN)
+    verdicts = (f"REGRESSED at {_percent(shift, 0)} %" for shift in _SHIFTS)
     print(f"**Changed: % of {repetitions:,} comparisons that see it**\n")
     print(table((*heads, *verdicts), rows), end="\n\n", flush=True)
-    chance = 3 * 0.5 / math.sqrt(repetitions) + _POWER_GIVEN_WITHIN
+    chance = 3 * 0.5 / math.sqrt(repetitions) + _POWER_TOLERANCE
     yield Aim(
         "power: greatest distance from what is expected, points",
         _percent(max(differences)),
@@ -140,11 +140,11 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
 
 
 def _time(repeat: int) -> Iterator[Aim]:
-    """Yield the seconds that a whole compare of the JSON of two runs of 1M samples takes."""
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _say), tempfile.TemporaryDirectory(prefix="bench-") as name:
+    """Yield the duration of a comparison of two runs of 1M samples from their JSON."""
+    with lock(toolchain.BUILD / "bench.lock", "the bench", _log), tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, _ROWS, _say)
-        _say(f"counting {file.path.name}")
+        file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, _ROWS, _log)
+        _log(f"counting {file.path.name}")
         summary = summary_of_jtls(resolve([str(file.path)]), Counting(window=STEADY_WINDOW, with_batches=True))
         for run in ("run-01_1", "run-01_2"):
             (folder / f"{run}.json").write_text(json.dumps(replace(summary, source=run).to_json()), encoding="utf-8")
@@ -173,5 +173,5 @@ def _percent(ratio: float, decimals: int = 1) -> str:
     return percent_text(ratio, decimals)
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The readers that are measured: ours and what a user could pick instead, each a whole process."""
+"""Defines the measured readers: ours and alternative ones, each run as a whole process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 @dataclass(frozen=True)
 class Tools:
-    """Where the programs are: the checkout, .venv's Python, that with the other readers, JMeter's home and version."""
+    """The programs: the checkout, Python of .venv and of the other readers, JMeter's home and version."""
 
     root: Path
     python: Path
@@ -27,10 +27,10 @@ class Tools:
 
 @dataclass(frozen=True)
 class Contender:
-    """One reader: `command(tools, file, folder)` is run in an empty folder, and `output` is read there.
+    """A reader: `command(tools, file, folder)` runs in an empty folder and writes `output` there.
 
-    `differences` says what is wrong with that output, `version(tools, output)` which version wrote it. Of more than
-    `most_rows` rows nothing is asked.
+    `differences` returns the errors in that output, `version(tools, output)` the reader's version. Files with more than
+    `most_rows` rows are skipped.
     """
 
     name: str
@@ -76,8 +76,8 @@ CONTENDERS = (
         dashboard_differs,
         lambda tools, _output: tools.jmeter_version,
         output="dashboard/statistics.json",
-        most_rows=1_000_000,  # a run of 10M rows would take five minutes and more heap than its start script gives
+        most_rows=1_000_000,  # 10M rows would take five minutes, and more heap than its start script sets
     ),
 )
-# Those that need build/bench-venv.
+# The readers that need build/bench-venv.
 IN_BENCH_VENV = {POLARS, "duckdb"}

@@ -1,4 +1,4 @@
-"""`scripts/bench gate`: how often the nightly's gate cries wolf on simulated histories, and what it sees."""
+"""`scripts/bench gate`: measures false alarms and power of the nightly gate on simulated histories."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy
 
-from bench import simulated_nights as simulation
+from bench import simulated_histories as simulation
 from bench.results import Aim
-from bench.simulated_nights import Noise
+from bench.simulated_histories import Noise
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.units import parse_whole_number, percent_text
@@ -20,25 +20,25 @@ from harness.report.tables import table
 _SEED = 1
 _CVS = (0.01, 0.03, 0.05)
 _RHO = 0.2
-# What the aims are about; the other noises are printed as well.
+# The noise of the aims; results for other noises are only printed.
 _CV_OF_AIMS = 0.03
 _SHIFTS = (0.10, 0.20)
 _SHIFT_OF_AIM = 0.20
-_NIGHTS_BEFORE = (6, 10, 20, 40)
-_NIGHTS_OF_AIM = (20, 40)
+_RUNS_BEFORE = (6, 10, 20, 40)
+_RUNS_OF_AIM = (20, 40)
 _FAILED_MOST = 0.001
 _FOUND_LEAST = 0.95
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--series", default="200", metavar="N", help="simulated histories per figure (200)")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 when one of the aims is not met."""
+    """Print the tables; return 0, or 1 when an aim is missed."""
     series = parse_whole_number(options.series, "--series", 20, 100_000)
-    aims = [*_false_alarms(series), *_seen(series)]
+    aims = [*_false_alarms(series), *_regressions(series)]
     print(aims_table(aims, "the gate"))
     return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
 
@@ -52,27 +52,27 @@ def _noises(cv: float) -> Iterator[tuple[str, Noise]]:
 
 
 def _false_alarms(series: int) -> Iterator[Aim]:
-    """Print how often a night in which nothing happened is called something, and yield what is wanted of it."""
+    """Print the rates of false alarms in histories without a change, and yield the aims."""
     rows: list[list[str]] = []
     failed: list[float] = []
     learning: list[float] = []
-    nights = 0
+    run_count = 0
     for cv in _CVS:
         for name, noise in _noises(cv):
-            _say(f"nothing changed, CV {percent_text(cv, 0)} %, {name}")
-            # Each with the same random numbers: what differs is the noise.
+            _log(f"nothing changed, CV {percent_text(cv, 0)} %, {name}")
+            # All noises use the same random numbers.
             found = simulation.alarms(numpy.random.default_rng(_SEED), noise, series)
-            nights = found.nights
+            run_count = found.run_count
             shares = (found.warned, found.improved, found.failed, found.of_learning, found.in_series)
             rows.append([name, percent_text(cv, 0), *(percent_text(share, 3) for share in shares)])
             if cv == _CV_OF_AIMS:
                 failed.append(found.failed)
                 learning.append(found.of_learning)
-    heads = ("noise", "CV %", "WARNED", "IMPROVED", "REGRESSED", "REGRESSED up to night 20", "series with one")
-    after = f"nights {NIGHTS_LEAST + 1} to {simulation.NIGHTS} of {series:,} series"
-    print(f"**Nothing changed: % of the {nights:,} nights judged ({after})**\n")
+    heads = ("noise", "CV %", "WARNED", "IMPROVED", "REGRESSED", "REGRESSED up to run 20", "series with one")
+    after = f"runs {NIGHTS_LEAST + 1} to {simulation.RUN_COUNT} of {series:,} series"
+    print(f"**Nothing changed: % of the {run_count:,} judged runs ({after})**\n")
     print(table(heads, rows), end="\n\n", flush=True)
-    for what, rates in (("all nights judged", failed), ("those up to night 20", learning)):
+    for what, rates in (("all judged runs", failed), ("runs up to 20", learning)):
         yield Aim(
             f"CV {percent_text(_CV_OF_AIMS, 0)} %, {what}: greatest of {len(rates)} rates of false failures, %",
             percent_text(max(rates), 3),
@@ -81,33 +81,31 @@ def _false_alarms(series: int) -> Iterator[Aim]:
         )
 
 
-def _seen(series: int) -> Iterator[Aim]:
-    """Print how often a change for the worse is found, and yield what is wanted of it."""
+def _regressions(series: int) -> Iterator[Aim]:
+    """Print how often a regression is detected, and yield the aims."""
     rows: list[list[str]] = []
-    seen: list[float] = []
-    for before in _NIGHTS_BEFORE:
+    detected: list[float] = []
+    for before in _RUNS_BEFORE:
         for name, noise in _noises(_CV_OF_AIMS):
-            _say(f"changed after {before} nights, {name}")
+            _log(f"changed after {before} runs, {name}")
             cells = []
             for shift in _SHIFTS:
                 found = simulation.found(numpy.random.default_rng(_SEED), noise, shift, before, series)
-                cells += [
-                    percent_text(share, 1) for share in (found.first_night, found.second_night, found.fifth_night)
-                ]
-                if shift == _SHIFT_OF_AIM and before in _NIGHTS_OF_AIM:
-                    seen.append(found.second_night)
+                cells += [percent_text(share, 1) for share in (found.by_first, found.by_second, found.by_fifth)]
+                if shift == _SHIFT_OF_AIM and before in _RUNS_OF_AIM:
+                    detected.append(found.by_second)
             rows.append([name, str(before), *cells])
-    ends = ("WARNED at once", "REGRESSED by night 2", "by night 5")
-    heads = ("noise", "nights before", *(f"+{percent_text(shift, 0)} %: {end}" for shift in _SHIFTS for end in ends))
-    print(f"**Changed for the worse, CV {percent_text(_CV_OF_AIMS, 0)} %: % of {series:,} series**\n")
+    ends = ("WARNED at once", "REGRESSED by run 2", "by run 5")
+    heads = ("noise", "runs before", *(f"+{percent_text(shift, 0)} %: {end}" for shift in _SHIFTS for end in ends))
+    print(f"**Regression, CV {percent_text(_CV_OF_AIMS, 0)} %: % of {series:,} series**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     yield Aim(
-        f"+20 % after 20 or 40 nights, CV {percent_text(_CV_OF_AIMS, 0)} %: least of {len(seen)} found by night 2, %",
-        percent_text(min(seen), 1),
+        f"+20 % after 20 or 40 runs, CV {percent_text(_CV_OF_AIMS, 0)} %: least of {len(detected)} found by run 2, %",
+        percent_text(min(detected), 1),
         f"≥ {percent_text(_FOUND_LEAST, 0)}",
-        min(seen) >= _FOUND_LEAST,
+        min(detected) >= _FOUND_LEAST,
     )
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"bench: {text}", file=sys.stderr, flush=True)

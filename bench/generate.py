@@ -1,7 +1,7 @@
-"""Makes up a JTL as JMeter writes it, the same bytes for the same seed and rows, and counts what is true of it.
+"""Generates a JTL file like JMeter's, with the same bytes for the same seed and rows, and counts its true contents.
 
-The rows are what makes a reader's life hard: labels with commas, failure messages with commas, doubled quotes and
-newlines, response codes that are no numbers, rows in order of their end and not of their time stamp.
+The rows are difficult for a reader: labels with commas, failure messages with commas, doubled quotes and newlines,
+response codes that are not numbers, rows in order of their end instead of their time stamp.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bench.truth import LabelTruth, Truth
 
-# JMeter's default columns. Written out here and not taken from our reader, which is checked against this file.
+# JMeter's default columns. Not imported from our reader, which is checked against this file.
 HEADER = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
     "sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect\n"
@@ -33,7 +33,7 @@ class _Label(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """How a sample ended, as JMeter writes it: each text as it stands in the row, with the quotes it needs."""
+    """The outcome of a sample as in JMeter's rows, with the necessary quotes."""
 
     code: str
     message: str
@@ -70,7 +70,7 @@ _ERROR_RATIO = 0.01
 _TIMEOUT_MS = 30_000
 _ELAPSED_END_MS = 32_768
 _RATE_PER_S = 2_000
-# All users run after this share of the time; as many as Little's law asks for at that rate.
+# All users run after this share of the time; their number follows from Little's law at that rate.
 _RAMP_RATIO = 0.1
 _USERS = 345
 _CONNECT_RATIO = 0.05
@@ -81,7 +81,7 @@ _Numbers = NDArray[np.int64]
 
 
 class GeneratedJtl:
-    """A made-up JTL of `row_count` rows: `blocks` gives its bytes, and then `truth` knows what is in them."""
+    """A generated JTL file of `row_count` rows: `blocks` yields its bytes, then `truth` returns its true contents."""
 
     def __init__(self, seed: int, row_count: int) -> None:
         self._seed = seed
@@ -89,7 +89,7 @@ class GeneratedJtl:
         self._counts = np.zeros(len(_LABELS) * _ELAPSED_END_MS, dtype=np.int64)
         self._errors, self._received, self._sent, self._last_ms = np.zeros((4, len(_LABELS)), dtype=np.int64)
         self._first_ms = np.full(len(_LABELS), np.iinfo(np.int64).max)
-        # A whole outcome is put together once; a row then is one look-up and its numbers.
+        # The text of each outcome is built once; a row is then one look-up and its numbers.
         self._heads = [
             f"{_quoted(label.name)},{outcome.code},{outcome.message},Shop visitors 1-"
             for label in _LABELS
@@ -105,20 +105,20 @@ class GeneratedJtl:
             yield self._block(first, min(first + _ROWS_PER_BLOCK, self._row_count))
 
     def truth(self) -> Truth:
-        """Return the true figures of what `blocks` has yielded."""
+        """Return the true contents of the bytes that `blocks` has yielded."""
         truths = []
-        for place, (label, counts) in enumerate(zip(_LABELS, self._counts.reshape(len(_LABELS), -1), strict=True)):
+        for index, (label, counts) in enumerate(zip(_LABELS, self._counts.reshape(len(_LABELS), -1), strict=True)):
             values_ms = np.flatnonzero(counts)
             if len(values_ms):
                 truths.append(
                     LabelTruth(
                         label=label.name,
                         counts=dict(zip(values_ms.tolist(), counts[values_ms].tolist(), strict=True)),
-                        error_count=int(self._errors[place]),
-                        received_bytes=int(self._received[place]),
-                        sent_bytes=int(self._sent[place]),
-                        first_ms=int(self._first_ms[place]),
-                        last_ms=int(self._last_ms[place]),
+                        error_count=int(self._errors[index]),
+                        received_bytes=int(self._received[index]),
+                        sent_bytes=int(self._sent[index]),
+                        first_ms=int(self._first_ms[index]),
+                        last_ms=int(self._last_ms[index]),
                     )
                 )
         return Truth(tuple(truths))
@@ -134,7 +134,7 @@ class GeneratedJtl:
         elapsed_ms = _whole(median_ms * np.exp(sigma * random.standard_normal(count))).clip(1, _TIMEOUT_MS - 1)
         timed_out = outcome == _OUTCOMES.index(_TIMED_OUT)
         elapsed_ms = np.where(timed_out, _TIMEOUT_MS + random.integers(0, 20, count), elapsed_ms)
-        elapsed_ms = np.minimum(elapsed_ms, end_ms - _STARTED_MS)  # nothing started before the run did
+        elapsed_ms = np.minimum(elapsed_ms, end_ms - _STARTED_MS)  # no sample starts before the run
         connect_ms = np.where(random.random(count) < _CONNECT_RATIO, random.integers(1, 9, count), 0)
         latency_ms = _whole(elapsed_ms * (0.8 + 0.2 * random.random(count)))
         size = np.array([label.received_bytes for label in _LABELS])[label]
@@ -162,17 +162,17 @@ class GeneratedJtl:
             )
         ).encode()
 
-    def _time(self, place: NDArray[np.float64]) -> tuple[_Numbers, _Numbers]:
-        """Return when the rows of these places end, in ms, and how many users run then.
+    def _time(self, row: NDArray[np.float64]) -> tuple[_Numbers, _Numbers]:
+        """Return the ends of these rows (ms), and the users at these times.
 
-        With the users the rate grows evenly during the ramp of R seconds: after t of them, rate * t² / 2R rows are
-        written, and rate * R / 2 at its end.
+        Users and rate grow linearly during the ramp of R seconds: after t seconds, rate * t² / 2R rows are written,
+        at its end rate * R / 2.
         """
         ramp_s = _RAMP_RATIO * self._row_count / _RATE_PER_S
         at_s = np.where(
-            place < _RATE_PER_S * ramp_s / 2,
-            np.sqrt(2 * ramp_s * place / _RATE_PER_S),
-            ramp_s / 2 + place / _RATE_PER_S,
+            row < _RATE_PER_S * ramp_s / 2,
+            np.sqrt(2 * ramp_s * row / _RATE_PER_S),
+            ramp_s / 2 + row / _RATE_PER_S,
         )
         users = np.ceil(_USERS * np.minimum(1, at_s / ramp_s)).astype(np.int64).clip(1)
         return _STARTED_MS + 1 + (at_s * 1000).astype(np.int64), users

@@ -1,7 +1,7 @@
-"""Measures a whole process: wall seconds, CPU seconds, and in a run of its own the memory of it and its children.
+"""Measures a whole process: wall time, CPU time, and in a separate run the memory of it and its children.
 
-Memory is watched in a run that is not timed: to add up what a process of 800 MB has mapped takes the kernel
-milliseconds, in which that process may wait.
+Memory is watched in a run that is not timed, because reading the memory of a process of 800 MB takes milliseconds in
+which the process may wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HIGH_WATER = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Measured:
-    """One process from its start to its end; `peak_bytes` is None in a run whose memory was not watched."""
+    """The resources of a process; `peak_bytes` is None when its memory was not watched."""
 
     exit_code: int
     wall_s: float
@@ -40,9 +40,9 @@ class Measured:
 def measure(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], *, watch_memory: bool = False
 ) -> Measured:
-    """Return what a command took, run in `folder`, where its output is left in OUT_NAME and ERR_NAME.
+    """Run a command in `folder`, with its output in OUT_NAME and ERR_NAME there, and return its resources.
 
-    It is ended with its whole group when we are interrupted. UsageError when its program is not there.
+    An interruption stops it with its process group. UsageError when its program is missing.
     """
     peak_bytes: int | None = None
     with (folder / OUT_NAME).open("wb") as out, (folder / ERR_NAME).open("wb") as err:
@@ -58,7 +58,7 @@ def measure(
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"{command[0]} does not run ({error.strerror})", "install it or put it there") from None
+            raise UsageError(f"{command[0]} does not run ({error.strerror})", "install it") from None
     try:
         if watch_memory:
             peak_bytes = _watch(process.pid)
@@ -66,17 +66,16 @@ def measure(
         wall_s = time.monotonic() - started_s
         process.returncode = os.waitstatus_to_exitcode(status)
     finally:
-        child.stop(process, _STOP_S)  # nothing to do for one that has ended
+        child.stop(process, _STOP_S)  # does nothing when it has ended
     return Measured(process.returncode, wall_s, usage.ru_utime + usage.ru_stime, peak_bytes)
 
 
 def _watch(pid: int) -> int:
-    """Return the peak memory in bytes of a process and its descendants, when it has ended.
+    """Return the peak memory in bytes of a process and its descendants, after it has ended.
 
-    That is the greatest sum, over all of them at one moment, of the proportional set size: a page that several share
-    is counted once. What comes and goes between two looks is missed, so the kernel's own high-water mark of each
-    process counts too, where it is greater. (`ru_maxrss` would not do: it begins with the size of the process that
-    started this one, ours.)
+    This is the greatest sum of their proportional set sizes, which count shared pages once. Peaks between two
+    measurements are missed, so the kernel's high-water mark of each process counts, too, if it is greater. (`ru_maxrss`
+    is unsuitable: it starts with the size of the parent process.)
     """
     peak_bytes = 0
     process = psutil.Process(pid)

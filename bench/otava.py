@@ -1,8 +1,8 @@
-"""Histories that Apache Otava and we look at, and what Otava's answer is expected to be.
+"""Defines the histories for the comparison with Apache Otava, and the expected results.
 
-Otava 0.8.0 has a slip: when its merge takes a change point out, it computes the sizes of that place's new neighbour and
-of the one behind it anew, and not that of the one before, whose stretch has become longer as well. Where the two differ
-for that reason the answer must be exactly that of our points merged with the slip.
+Otava 0.8.0 has a defect: when its merge removes a change point, it recomputes the sizes of the two change points after
+it, but not of the one before it, whose interval has changed, too. If the results differ for this reason, Otava's result
+must be exactly ours with this defect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Answer:
-    """A change point as Otava prints it: the place, and the means of the values before and after."""
+    """A change point in Otava's output: its index, and the means of the values before and after."""
 
     index: int
     before: float
@@ -48,26 +48,26 @@ class Answer:
 
 
 def histories(seed: int) -> Iterator[tuple[str, list[float]]]:
-    """Yield named histories (ms), the same ones for a seed."""
+    """Yield named histories (ms); a seed always gives the same ones."""
     random = np.random.default_rng(seed)
 
     def noisy(*levels: tuple[float, int], cv: float = 0.03) -> list[float]:
         return [float(level * (1 + cv * random.standard_normal())) for level, count in levels for _ in range(count)]
 
-    yield "60 nights, nothing changed", noisy((100, 60))
-    yield "+20 % after 40 nights", noisy((100, 40), (120, 20))
-    yield "+20 % two nights ago", noisy((100, 40), (120, 2))
+    yield "60 runs, nothing changed", noisy((100, 60))
+    yield "+20 % after 40 runs", noisy((100, 40), (120, 20))
+    yield "+20 % two runs ago", noisy((100, 40), (120, 2))
     yield "+20 % and back", noisy((100, 25), (120, 10), (100, 25))
     yield "+6 % at CV 1 %", noisy((100, 30), (106, 30), cv=0.01)
     yield "three steps of +8 %", noisy((100, 20), (108, 20), (116.6, 20), (126, 20))
-    yield "ten nights", noisy((100, 6), (130, 4))
+    yield "ten runs", noisy((100, 6), (130, 4))
     yield "whole ms about 9", [float(round(value)) for value in noisy((9, 30), (11, 30), cv=0.05)]
     yield "no noise at all", [100.0] * 20 + [107.0] * 20
     yield "a year, five changes", noisy((100, 80), (112, 60), (95, 70), (105, 50), (130, 60), (110, 45))
     outliers = noisy((100, 60))
     outliers[17] = outliers[41] = 180.0
     yield "two outliers", outliers
-    yield "slow drift", [value * (1 + place / 300) for place, value in enumerate(noisy((100, 90)))]
+    yield "slow drift", [value * (1 + index / 300) for index, value in enumerate(noisy((100, 90)))]
     for number in range(1, _RANDOM_COUNT + 1):
         count = int(random.integers(5, 150))
         tail = random.standard_t(3, count)
@@ -76,7 +76,7 @@ def histories(seed: int) -> Iterator[tuple[str, list[float]]]:
 
 
 def line_of(values: Sequence[float]) -> Line:
-    """Return the history as a line with a run a day, so that it is exported as every history is."""
+    """Return the history as a line with one run per day, for the usual export."""
     load = LoadRecord(CLOSED, 10, None, 1.0, 60.0, None, 0.0)
     points = [
         Point(
@@ -97,7 +97,7 @@ def line_of(values: Sequence[float]) -> Line:
 
 
 def otava_config(files: Mapping[str, str]) -> str:
-    """Return the configuration (YAML) of a test for each file, by name."""
+    """Return Otava's configuration (YAML) with a test for each file, by name."""
     lines = ["tests:"]
     for name, path in files.items():
         lines += [
@@ -112,13 +112,13 @@ def otava_config(files: Mapping[str, str]) -> str:
 
 
 def verdict(values: Sequence[float], answers: Sequence[Answer]) -> str:
-    """Return whether Otava's answers are ours, ours with its slip, or others."""
-    if _are(change_points(values), answers):
+    """Return whether Otava's results are ours, ours with its defect, or others."""
+    if _are_equal(change_points(values), answers):
         return SAME
-    return SLIP if _are(_with_the_slip(values), answers) else OTHER
+    return SLIP if _are_equal(_with_defect(values), answers) else OTHER
 
 
-def _are(changes: Sequence[ChangePoint], answers: Sequence[Answer]) -> bool:
+def _are_equal(changes: Sequence[ChangePoint], answers: Sequence[Answer]) -> bool:
     return [change.index for change in changes] == [answer.index for answer in answers] and all(
         abs(ours - theirs) <= _ROUNDING
         for change, answer in zip(changes, answers, strict=True)
@@ -126,7 +126,7 @@ def _are(changes: Sequence[ChangePoint], answers: Sequence[Answer]) -> bool:
     )
 
 
-def _with_the_slip(values: Sequence[float]) -> list[ChangePoint]:
+def _with_defect(values: Sequence[float]) -> list[ChangePoint]:
     series = np.asarray(values, dtype=float)
     found = [change_at(series, *ends) for ends in stretches(sorted(weak_places(series)), len(series))]
     while found:
@@ -135,10 +135,10 @@ def _with_the_slip(values: Sequence[float]) -> list[ChangePoint]:
             weakest = min(found, key=magnitude)
             if magnitude(weakest) > LEAST_RATIO:
                 break
-        place = found.index(weakest)
-        del found[place]
+        index = found.index(weakest)
+        del found[index]
         ends = stretches([change.index for change in found], len(series))
-        for after in (place, place + 1):
+        for after in (index, index + 1):
             if after < len(found):
                 found[after] = change_at(series, *ends[after])
     return found

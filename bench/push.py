@@ -1,4 +1,4 @@
-"""`scripts/bench push`: how long a JTL takes to S3, packed and checked, beside a plain copy to the same server."""
+"""`scripts/bench push`: compares the push of a JTL file to S3 with a plain copy to the same server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harness.base.units import mb_text, parse_whole_number
 from harness.jtl.csv import SAMPLES_NAME
 from harness.report.tables import table
 from harness.storage.download import download
-from harness.storage.s3 import Place, open_place, stored_file
+from harness.storage.s3 import Storage, open_storage, stored_file
 from harness.storage.upload import upload
 
 _SEED = 1
@@ -34,28 +34,28 @@ _ROWS = "10000000"
 _AIM_RATIO = 0.6
 _START_S = 30.0
 _BUCKET = "bench"
-# moto takes any; without them boto3 would look for the machine's own.
+# moto accepts any keys; without these, boto3 would use those of the machine.
 _KEYS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--rows", default=_ROWS, metavar="N", help=f"rows of the JTL ({_ROWS}: 1.3 GB)")
     parser.add_argument("--repeat", default="3", metavar="N", help="pushes and copies (3)")
-    parser.add_argument("--s3", metavar="s3://…", help="a place in S3 to measure with, instead of moto's server here")
-    parser.add_argument("--endpoint-url", metavar="URL", help="the server of that place, unless it is that of AWS")
+    parser.add_argument("--s3", metavar="s3://…", help="an S3 address to use instead of a local moto server")
+    parser.add_argument("--endpoint-url", metavar="URL", help="the S3 server of that address, unless it is AWS")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 when the aim is not met."""
+    """Print the tables; return 0, or 1 when the aim is missed."""
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     row_count = parse_whole_number(options.rows, "--rows", 1, 100_000_000)
-    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _say)
+    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
     if options.s3:
-        seconds, sent_bytes = _measure(open_place(options.s3, options.endpoint_url), file.path, repeat)
+        seconds, sent_bytes = _measure(open_storage(options.s3, options.endpoint_url), file.path, repeat)
     else:
         with _moto() as address:
-            seconds, sent_bytes = _measure(open_place(f"s3://{_BUCKET}", address), file.path, repeat)
+            seconds, sent_bytes = _measure(open_storage(f"s3://{_BUCKET}", address), file.path, repeat)
     rows = [
         [what, seconds_text(values_s), mb_text(file.size_bytes / statistics.median(values_s)), mb_text(sent)]
         for (what, values_s), sent in zip(seconds.items(), (file.size_bytes, sent_bytes), strict=True)
@@ -69,27 +69,27 @@ def bench(options: argparse.Namespace) -> int:
     return EXIT_OK if aim.is_met else EXIT_REGRESSED
 
 
-def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
-    """Return the seconds of copies and pushes in turn, and how many bytes a push sent; each push is what was pushed."""
+def _measure(storage: Storage, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
+    """Return the seconds of alternating copies and pushes, and the bytes sent by a push; the first push is verified."""
     from boto3.exceptions import S3UploadFailedError
 
     seconds: dict[str, list[float]] = {"plain copy: upload_file of boto3": [], "push: summed, packed, checked": []}
     copies, pushes = seconds.values()
-    copied, pushed = place.target("bench/copy"), place.target(f"bench/{SAMPLES_NAME}.zst")
+    copied, pushed = storage.target("bench/copy"), storage.target(f"bench/{SAMPLES_NAME}.zst")
     sent_bytes = 0
-    with aws_errors(place.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
+    with aws_errors(storage.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number in range(repeat):
-            _say(f"{path.name}: round {number + 1} of {repeat}")
+            _log(f"{path.name}: round {number + 1} of {repeat}")
 
             def copy() -> None:
                 try:
-                    place.client.upload_file(str(path), copied["Bucket"], copied["Key"])
+                    storage.client.upload_file(str(path), copied["Bucket"], copied["Key"])
                 except S3UploadFailedError as error:
-                    raise ServiceError(str(error), "measure when the machine has less to do") from None
+                    raise ServiceError(str(error), "measure on an idle machine") from None
 
             def push() -> None:
                 nonlocal sent_bytes
-                sent_bytes = upload(place.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
+                sent_bytes = upload(storage.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
 
             for act, times_s in (
                 ((copy, copies), (push, pushes)) if number % 2 == 0 else ((push, pushes), (copy, copies))
@@ -97,11 +97,11 @@ def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[floa
                 times_s.append(_timed(act))
             if number == 0:
                 again = Path(folder) / SAMPLES_NAME
-                url = place.url(f"bench/{SAMPLES_NAME}.zst")
-                download(place.client, url, stored_file(path, SAMPLES_NAME), again, lambda _: None)
+                url = storage.url(f"bench/{SAMPLES_NAME}.zst")
+                download(storage.client, url, stored_file(path, SAMPLES_NAME), again, lambda _: None)
                 again.unlink()
             for target in (copied, pushed):
-                place.client.delete_object(**target)
+                storage.client.delete_object(**target)
     return seconds, sent_bytes
 
 
@@ -113,16 +113,18 @@ def _timed(act: Callable[[], None]) -> float:
 
 @contextmanager
 def _moto() -> Iterator[str]:
-    """Give the address of moto's server on this machine, with an empty bucket; it is ended at the end."""
+    """Yield the address of a local moto server with an empty bucket; it is stopped at the end."""
     if importlib.util.find_spec("moto") is None:
-        raise UsageError("moto, the server to push to, is not in .venv", "scripts/setup --tests, or give --s3 s3://…")
+        raise UsageError(
+            "moto, the S3 server of this benchmark, is not in .venv", "scripts/setup --tests, or give --s3 s3://…"
+        )
     os.environ.update(_KEYS)
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", LOOPBACK, "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             address = f"http://{LOOPBACK}:{port}"
-            _make_bucket(open_place(f"s3://{_BUCKET}", address).client, process)
+            _make_bucket(open_storage(f"s3://{_BUCKET}", address).client, process)
             yield address
         finally:
             process.kill()
@@ -137,8 +139,8 @@ def _make_bucket(client: Any, process: subprocess.Popen[bytes]) -> None:
             return
         except ServiceError:
             time.sleep(0.2)
-    raise StartError("moto's server did not come up", "try python -m moto.server")
+    raise StartError("moto's server did not start", "try python -m moto.server")
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

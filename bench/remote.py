@@ -1,4 +1,4 @@
-"""`scripts/bench generators`: two generators beside one on the same machine: rates, and whether a sample is lost."""
+"""`scripts/bench generators`: compares one and two load generators on one machine: rates and lost samples."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SCRIPTS = toolchain.ROOT / "scripts"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
-    parser.add_argument("--users", type=int, default=50, help="users of each run, in all (50)")
+    """Add the options of this part of the benchmark."""
+    parser.add_argument("--users", type=int, default=50, help="users of each run in total (50)")
     parser.add_argument("--loops", type=int, default=2000, help="requests of each user (2000)")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print a Markdown table, a row per number of generators; return 1 when a sample is lost.
+    """Print a Markdown table, one row per number of load generators; return 1 when a sample is lost.
 
     StartError when a run fails.
     """
@@ -47,7 +47,7 @@ def bench(options: argparse.Namespace) -> int:
             lost_count += abs(wanted - found)
             rate = rate_text(result.total.rate_per_s if result.total else None)
             rows.append([str(count or "none: JMeter alone"), str(wanted), str(found), str(wanted - found), rate])
-    print(table(("generators", "samples asked for", "in the JTL", "lost (aim: 0)", "req/s"), rows))
+    print(table(("generators", "requested samples", "in the JTL", "lost (aim: 0)", "req/s"), rows))
     return EXIT_REGRESSED if lost_count else EXIT_OK
 
 
@@ -57,20 +57,20 @@ def _run(options: argparse.Namespace, reports: Path, target: str, generators: li
     command += ["--remotes", ",".join(generators)] if generators else []
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     if code not in (EXIT_OK, EXIT_REGRESSED):
-        raise StartError(f"{' '.join(command)} ended with code {code}", "see what it printed")
+        raise StartError(f"{' '.join(command)} ended with code {code}", "see its output")
     newest = max((reports / _PLAN).glob("run-*.json"), key=lambda path: path.stat().st_mtime)
     return read_result(newest)
 
 
 @contextmanager
 def _generator(keys: Path) -> Iterator[str]:
-    """Yield the address of a generator on this machine, up for as long as this is entered."""
+    """Yield the address of a load generator on this machine; it is stopped at the end."""
     port = free_port()
     command = [sys.executable, str(_SCRIPTS / "generator"), "--port", str(port), "--keys", str(keys)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             if not any(" listens at " in line for line in process.stdout or ()):
-                raise StartError("a generator did not come up", "see what it printed")
+                raise StartError("a load generator did not start", "see its output")
             yield f"{LOOPBACK}:{port}"
         finally:
             process.terminate()

@@ -1,4 +1,4 @@
-"""What was measured of a reader, and the ratios and aims that are made of it."""
+"""Stores the measurements of readers, and computes ratios and aims from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SMALL_END_S = 0.4
 
 @dataclass(frozen=True)
 class Pass:
-    """One timed run of a whole process, CPU time with that of its own children."""
+    """A timed run of a whole process; CPU time includes its children."""
 
     wall_s: float
     cpu_s: float
@@ -28,7 +28,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Result:
-    """A reader on a file: its timed passes, its peak memory, and what was wrong with its output or its end ("")."""
+    """The measurements of a reader on a file; `problem` is an error in its output or exit, else an empty text."""
 
     contender: Contender
     row_count: int
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def wall_s(self) -> float | None:
-        """The median seconds of the whole process; None when the figures are not right: such a time says nothing."""
+        """The median seconds of the whole process; None for a reader with wrong results."""
         return None if self.problem or not self.passes else statistics.median(one.wall_s for one in self.passes)
 
     @property
@@ -50,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Aim:
-    """A figure beside what is wanted of it; a figure that could not be had is not met."""
+    """An aim and its measured value; an unknown value misses the aim."""
 
     what: str
     measured: str
@@ -59,7 +59,7 @@ class Aim:
 
 
 def wrong(differences: Sequence[str]) -> str:
-    """Return what to print of wrong figures: WRONG with the first difference; nothing when there is none."""
+    """Return the text for wrong results: WRONG with the first difference; an empty text without any."""
     if not differences:
         return ""
     more = f"; {len(differences) - 1} more" if len(differences) > 1 else ""
@@ -79,7 +79,7 @@ def find(results: Iterable[Result], name: str, row_count: int) -> Result | None:
 
 
 def aims(results: Sequence[Result]) -> list[Aim]:
-    """Return the aims of which something was measured; a reader or a size that was left out has none."""
+    """Return the aims of the measured readers and sizes."""
     found = []
     for ours in (one for one in results if one.contender.name == OURS):
         rows, size = ours.row_count, f"{ours.row_count:,} rows"

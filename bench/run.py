@@ -1,4 +1,4 @@
-"""`scripts/bench run`: how long a run takes to get going, cold and warm, and what the harness itself costs."""
+"""`scripts/bench run`: measures the start of a run, cold and warm, and the CPU of the harness."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Timing:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--plan", default="killbill-stripe", help="the plan to run (killbill-stripe)")
     parser.add_argument("--repeat", type=int, default=3, help="runs per figure (3)")
     parser.add_argument("--cold", action="store_true", help="also from a fresh clone with empty caches (minutes)")
@@ -58,11 +58,13 @@ def bench(options: argparse.Namespace) -> int:
         rows.append(["warm: to ready", _figures([run.ready_s for run in warm if run.ready_s is not None]), "≤ 25"])
         rows.append(["warm: to the first sample", _figures([run.first_sample_s for run in warm]), "≤ 25"])
         with StartedSystem(options.plan, folder) as target:
-            there = [
+            with_target = [
                 _time_run([*command, *_SHORT_RUN, "--target", target], folder / "reports", options.plan)
                 for _ in range(options.repeat)
             ]
-            rows.append(["with TARGET: to the first sample", _figures([run.first_sample_s for run in there]), "≤ 4"])
+            rows.append(
+                ["with TARGET: to the first sample", _figures([run.first_sample_s for run in with_target]), "≤ 4"]
+            )
             busy = _time_run([*command, *_CPU_RUN, "--target", target], folder / "reports", options.plan)
         rows.append(["the harness's own CPU, % of one core", percent_text(busy.harness_cores), "≤ 3"])
     print(table(("seconds of a whole command", "median (range)", "aim"), rows))
@@ -70,7 +72,7 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
-    """Return the timing of one run: ready as the harness says it, the first sample as JMeter stamps it."""
+    """Return the timing of one run: ready by the harness's message, the first sample by its time stamp."""
     start_s = time.time()
     ready_s = _ready_s([*command, "--reports", str(reports)])
     run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
@@ -83,7 +85,7 @@ def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
 def _ready_s(
     command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> float | None:
-    """Run the command to its end; return the seconds until it said `ready after`, None when it never did."""
+    """Run the command; return the seconds until its message `ready after`, None without this message."""
     start_s, ready_s = time.monotonic(), None
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -91,22 +93,22 @@ def _ready_s(
                 if ": ready after" in line:
                     ready_s = time.monotonic() - start_s
         except KeyboardInterrupt:
-            process.terminate()  # as Ctrl-C of the terminal has told it already; TERM and HUP came to us alone
+            process.terminate()  # the terminal sends Ctrl-C to the child, too, but TERM and HUP reach only this process
             raise
     if process.returncode:
-        raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see what it printed")
+        raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see its output")
     return ready_s
 
 
 def _set_up_s() -> float:
-    """Return the seconds of a `make setup` that finds everything in place."""
+    """Return the seconds of a `make setup` when everything is installed."""
     start_s = time.monotonic()
     subprocess.run(["make", "-C", str(toolchain.ROOT), "setup"], check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - start_s
 
 
 def _cold_ready_s(folder: Path, plan: str) -> float:
-    """Return the seconds from `make run` in a fresh clone, with nothing in any cache, until the system is ready."""
+    """Return the seconds from `make run` in a fresh clone with empty caches until the system is ready."""
     clone, home = folder / "clone", folder / "home"
     home.mkdir()
     subprocess.run(["git", "clone", "--quiet", str(toolchain.ROOT), str(clone)], check=True)
@@ -118,13 +120,13 @@ def _cold_ready_s(folder: Path, plan: str) -> float:
     }
     ready_s = _ready_s(["make", "run", f"PLAN={plan}", "USERS=1", "LOOPS=1"], clone, environment)
     if ready_s is None:
-        raise StartError("make run in a fresh clone never said that it was ready", "see what it printed")
+        raise StartError("make run in a fresh clone printed no message that the system is ready", "see its output")
     shutil.rmtree(clone)
     return ready_s
 
 
 class StartedSystem:
-    """The plan's system, up for as long as this is entered; entering gives its address."""
+    """Starts the plan's system and returns its address; stops it at the end of the block."""
 
     def __init__(self, plan: str, folder: Path) -> None:
         command = [
@@ -145,7 +147,7 @@ class StartedSystem:
         except KeyboardInterrupt:
             self.__exit__()
             raise
-        raise StartError("the system did not come up", "see what it printed")
+        raise StartError("the system did not start", "see its output")
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()

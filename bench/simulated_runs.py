@@ -1,7 +1,7 @@
-"""Simulated runs of which it is known whether anything changed: how often a comparison is wrong, and how much it sees.
+"""Simulates runs with known changes: measures false alarms and power of comparisons.
 
-Requests of one run resemble their neighbours, as response times of a queue do: M/M/1 by Lindley's recursion, which
-starts in its steady state. Runs differ from each other by a factor of their own: noise that no single run shows.
+Neighbouring requests are correlated like response times of a queue: M/M/1 by Lindley's recursion, started in its steady
+state. Each run has its own random factor: noise that a single run does not show.
 
 Source: D. V. Lindley, "The theory of queues with a single server", Proc. Cambridge Phil. Soc. 48(2), 1952.
 """
@@ -26,13 +26,13 @@ from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
 
 SAMPLE_COUNT = 5_000
-# Mean service time: long beside the clock's step of 1 ms.
+# Mean service time: long compared with the clock resolution of 1 ms.
 SERVICE_MS = 100.0
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Shares of repetitions: p-values of a metric below alpha, and the verdicts on the whole."""
+    """Shares of repetitions: p-values of a metric below alpha, and verdicts."""
 
     repetitions: int
     below_alpha: dict[Metric, float]
@@ -42,11 +42,11 @@ class Rates:
 
 
 def response_times(random: np.random.Generator, utilisation: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return 5,000 successive response times (whole ms) of an M/M/1 queue, and when each ended (ms)."""
+    """Return 5,000 successive response times (whole ms) of an M/M/1 queue, and their ends (ms)."""
     between_ms = random.exponential(SERVICE_MS / utilisation, SAMPLE_COUNT)
     service_ms = random.exponential(SERVICE_MS, SAMPLE_COUNT)
     first_ms = random.exponential(SERVICE_MS / (1 - utilisation)) if random.random() < utilisation else 0.0
-    # Waiting grows by service and shrinks by the time between arrivals, but never below 0: the walk less its minimum.
+    # Waiting grows by service and shrinks by the time between arrivals, but not below 0: the walk minus its minimum.
     walk = np.concatenate(([0.0], np.cumsum(service_ms[:-1] - between_ms[1:])))
     waiting_ms = np.maximum(first_ms + walk, walk - np.minimum.accumulate(walk))
     elapsed_ms = waiting_ms + service_ms
@@ -54,11 +54,11 @@ def response_times(random: np.random.Generator, utilisation: float) -> tuple[NDA
 
 
 def per_request_p_value(base: NDArray[np.int64], new: NDArray[np.int64]) -> float:
-    """Return the p-value of Mann and Whitney over single requests, as if they were independent: they are not."""
-    _, places, counts = np.unique(np.concatenate([base, new]), return_inverse=True, return_counts=True)
+    """Return the p-value of Mann and Whitney over single requests; it wrongly assumes that they are independent."""
+    _, ranks, counts = np.unique(np.concatenate([base, new]), return_inverse=True, return_counts=True)
     midranks = np.cumsum(counts) - (counts - 1) / 2
     size, total = len(new), len(base) + len(new)
-    distance = abs(midranks[places[len(base) :]].sum() - size * (total + 1) / 2)
+    distance = abs(midranks[ranks[len(base) :]].sum() - size * (total + 1) / 2)
     ties = float((counts.astype(float) ** 3 - counts).sum()) / (total * (total - 1))
     deviation = math.sqrt(size * len(base) / 12 * (total + 1 - ties))
     return math.erfc(distance / deviation / math.sqrt(2))
@@ -67,7 +67,7 @@ def per_request_p_value(base: NDArray[np.int64], new: NDArray[np.int64]) -> floa
 def queue_run(
     random: np.random.Generator, utilisation: float, noise_cv: float, name: str, with_batches: bool
 ) -> RunResult:
-    """Return a run of the queue; all its times have the same factor, log-normal with that CV."""
+    """Return a run of the queue; all its times are multiplied by one log-normal factor with this CV."""
     elapsed_ms, ended_ms = response_times(random, utilisation)
     elapsed_ms = np.rint(elapsed_ms * _factor(random, noise_cv)).astype(np.int64)
     span_ms = float(np.ptp(ended_ms)) + 1
@@ -82,9 +82,9 @@ def queue_run(
 
 
 def noisy_run(random: np.random.Generator, noise_cv: float, shift_ratio: float, name: str) -> RunResult:
-    """Return a run of which all that is known is its average: normal about 100 ms, or about that much more.
+    """Return a run with only an average: normal around 100 ms plus the shift.
 
-    The deviation is that of the baseline on both sides: the case for which the power of the test is tabulated.
+    The deviation is that of the baseline on both sides, as in published tables of the power.
     """
     average_ms = SERVICE_MS * (1 + shift_ratio + random.normal(0.0, noise_cv))
     total = LabelResult(
@@ -103,7 +103,7 @@ def noisy_run(random: np.random.Generator, noise_cv: float, shift_ratio: float, 
 
 
 def repeated(repetitions: int, one: Callable[[int], Comparison]) -> Rates:
-    """Return the rates over comparisons, each made by its number."""
+    """Return the rates over comparisons; `one` makes the comparison with a number."""
     comparisons = [one(number) for number in range(repetitions)]
     alpha = Thresholds().alpha
     below: dict[Metric, int] = {}
@@ -123,14 +123,14 @@ def repeated(repetitions: int, one: Callable[[int], Comparison]) -> Rates:
 
 
 def per_request_rate(random: np.random.Generator, utilisation: float, repetitions: int) -> float:
-    """Return the share of pairs of the same queue that a test over requests calls different."""
+    """Return the share of pairs of the same queue that a test over requests finds different."""
     alpha = Thresholds().alpha
     pairs = ([response_times(random, utilisation)[0] for _ in range(2)] for _ in range(repetitions))
     return sum(per_request_p_value(base, new) < alpha for base, new in pairs) / repetitions
 
 
 def queue_rates(random: np.random.Generator, utilisation: float, noise_cv: float, runs: int, repetitions: int) -> Rates:
-    """Return the rates where nothing changed: groups of so many runs of the same queue (1: by their batches)."""
+    """Return the rates without a change: groups of runs of the same queue (1: compared by batches)."""
 
     def one(_: int) -> Comparison:
         names = [f"{side}{number}" for side in "AB" for number in range(runs)]
@@ -141,7 +141,7 @@ def queue_rates(random: np.random.Generator, utilisation: float, noise_cv: float
 
 
 def group_rates(random: np.random.Generator, noise_cv: float, shift_ratio: float, runs: int, repetitions: int) -> Rates:
-    """Return the rates where the contender is slower by that ratio, in groups of so many runs."""
+    """Return the rates with a contender that is slower by this ratio, for groups of runs."""
 
     def one(_: int) -> Comparison:
         base = [noisy_run(random, noise_cv, 0.0, f"A{number}") for number in range(runs)]

@@ -1,8 +1,8 @@
-"""Simulated sweeps of which the truth is known: closed queues whose throughput never falls, and the law with a peak.
+"""Simulates sweeps of known systems: closed queues whose throughput never falls, and the scalability law with a peak.
 
-A closed queue has users that think, then wait at one station of one or several servers. Its throughput is exact: the
-product form that mean value analysis computes as well, here directly, because the recursion for several servers loses
-its digits. Each level is one run; its throughput is the true one × (1 + CV × a normal deviate).
+Users of a closed queue think, then wait at one station with one or several servers. The exact throughput is computed
+directly from the product form of mean value analysis, because the recursion for several servers is numerically
+unstable. Each level is one run; its throughput is the true one × (1 + CV × a normal deviate).
 
 M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing networks", J. ACM 27(2), 1980.
 """
@@ -26,7 +26,7 @@ SEVEN = (1, 5, 10, 25, 50, 100, 200)
 
 @dataclass(frozen=True)
 class Queue:
-    """Users who think for `think_s` on average, and a station of servers that serve for `service_s` on average."""
+    """A closed queue: mean think time, mean service time, and number of servers."""
 
     service_s: float
     think_s: float
@@ -37,7 +37,7 @@ class Queue:
         return [self._rate_per_s(users) for users in range(1, most + 1)]
 
     def _rate_per_s(self, users: int) -> float:
-        """Return the throughput of so many users: servers busy on average ÷ time of service."""
+        """Return the throughput (per s): mean number of busy servers ÷ service time."""
         if not self.think_s:
             return min(users, self.server_count) / self.service_s
         counts = np.arange(users + 1)
@@ -49,7 +49,7 @@ class Queue:
 
     @property
     def saturation_users(self) -> float:
-        """N*: the greatest throughput × the time of a round without waiting."""
+        """N*: the greatest throughput × the time of an iteration without waiting."""
         return self.server_count / self.service_s * (self.service_s + self.think_s)
 
 
@@ -91,8 +91,10 @@ LAWS: Mapping[str, Law] = {
 
 @dataclass(frozen=True)
 class Claims:
-    """Shares of sweeps in which something is reported: a peak; its interval holds the truth (of those with one); a
-    cliff as more than chance; a fall at one level that may be chance; N*; its interval holds the truth (of those)."""
+    """Shares of sweeps with a reported peak, a certain cliff, a possible cliff, and N*.
+
+    `peak_held` and `knee_held` are the shares of intervals that contain the true value, of those reported.
+    """
 
     peak: float
     peak_held: float | None
@@ -103,7 +105,7 @@ class Claims:
 
 
 def of_queue(queue: Queue, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
-    """Return what is reported of sweeps over a queue, whose throughput never falls."""
+    """Return the findings of sweeps of a queue, whose throughput never falls."""
     rates = queue.rates_per_s(max(users))
     return _claims(
         _analyses([rates[level - 1] for level in users], users, cv, sweeps, seed), None, queue.saturation_users
@@ -111,7 +113,7 @@ def of_queue(queue: Queue, users: Sequence[int], cv: float, sweeps: int, seed: i
 
 
 def of_law(law: Law, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
-    """Return what is reported of sweeps over a system that follows the law."""
+    """Return the findings of sweeps of a system that follows the law."""
     rates = [law.rate_per_s(level) for level in users]
     return _claims(_analyses(rates, users, cv, sweeps, seed), law.peak_users, None)
 
@@ -119,7 +121,7 @@ def of_law(law: Law, users: Sequence[int], cv: float, sweeps: int, seed: int) ->
 def simulated(
     rates: Sequence[float], users: Sequence[int], cv: float, random: np.random.Generator
 ) -> tuple[Level, ...]:
-    """Return the levels of one sweep, a run each."""
+    """Return the levels of one sweep, one run each."""
     noisy = np.array(rates) * (1 + cv * random.standard_normal(len(rates)))
     return levels_of(
         (level, LevelRun("run", Figures(rate_per_s=float(rate)))) for level, rate in zip(users, noisy, strict=True)
@@ -147,7 +149,7 @@ def _claims(found: Sequence[SweepAnalysis], peak_users: float | None, knee_users
 
 
 def _held(found: Sequence[usl.Estimate], true: float | None) -> float | None:
-    """Return the share of intervals that hold the true value; None without any, or where there is no true value."""
+    """Return the share of intervals that contain the true value; None without intervals or without a true value."""
     if true is None or not found:
         return None
     return sum(one.low is not None and one.high is not None and one.low <= true <= one.high for one in found) / len(

@@ -1,4 +1,4 @@
-"""Simulates the seconds of closed runs of which it is known whether they are steady."""
+"""Simulates the seconds of closed-model runs that are known to be steady or not."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from harness.metrics.window import SecondFigures, WindowSpec, find_window
 
 USERS = 20
 _USUAL_MS = 500.0
-# Response times per second vary by so much: with it the check before this one found what the findings say of it.
+# Coefficient of variation of the response time per second.
 _VARIATION = 0.12
 _STALL_RATIO = 0.2
 _STALL_BEGIN_RATIO = 0.5
 _MS_PER_S = 1000
 
-# The response time in a second, as a multiple of the usual one; None: the system stands still.
+# The response time in a second as a multiple of the usual one; None during a stall.
 Shape = Callable[[int, int], float | None]
 
 
@@ -49,9 +49,9 @@ SHAPES: Mapping[str, Shape] = {
 
 
 def run(rng: numpy.random.Generator, shape: Shape, length_s: int, memory: float) -> list[SecondFigures]:
-    """Return the seconds of a run whose response times remember the second before (AR(1)).
+    """Return the seconds of a run with autocorrelated response times (AR(1)).
 
-    The samples that end in a second are Poisson distributed around users ÷ response time; those that a stall held up
+    The number of samples per second is Poisson distributed with mean users ÷ response time. Samples delayed by a stall
     end in the first second after it.
     """
     seconds: list[SecondFigures] = []
@@ -74,5 +74,5 @@ def run(rng: numpy.random.Generator, shape: Shape, length_s: int, memory: float)
 
 
 def is_found(seconds: list[SecondFigures]) -> bool:
-    """Return whether the run is called not steady, or one that stood still."""
+    """Return whether the run is found not steady or has a gap."""
     return not find_window(WindowSpec("steady"), seconds, USERS).is_steady or bool(find_gaps(seconds))

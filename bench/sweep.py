@@ -1,4 +1,4 @@
-"""`scripts/bench sweep`: what simulated sweeps claim, of queues that never fall and of the law with a peak."""
+"""`scripts/bench sweep`: measures the findings of simulated sweeps, without and with a peak."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.report.tables import table
 
 _SEED = 1
 _CVS = (0.03, 0.05)
-# What the aims are about; the other noises are printed as well.
+# The noise of the aims; results for other noises are only printed.
 _CV_OF_AIMS = 0.03
 _FALSE_MOST = 0.01
 _FOUND_LEAST = 0.9
@@ -23,12 +23,12 @@ _LEVELS = (THIRTEEN, SEVEN)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--sweeps", default="200", metavar="N", help="simulated sweeps per row (200)")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 when one of the aims is not met."""
+    """Print the tables; return 0, or 1 when an aim is missed."""
     sweeps = parse_whole_number(options.sweeps, "--sweeps", 20, 100_000)
     aims = [*_queues(sweeps), *_laws(sweeps)]
     print(aims_table(aims, "the findings"))
@@ -36,13 +36,13 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _queues(sweeps: int) -> list[Aim]:
-    """Print what is claimed of queues whose throughput never falls, and return what is wanted of it."""
+    """Print the findings for queues whose throughput never falls, and return the aims."""
     rows: list[list[str]] = []
     of_aims: list[Claims] = []
     for cv in _CVS:
         for name, queue in QUEUES.items():
             for users in _LEVELS:
-                _say(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
+                _log(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
                 found = of_queue(queue, users, cv, sweeps, _SEED)
                 of_aims += [found] if cv == _CV_OF_AIMS else []
                 shares = (found.peak, found.cliff, found.possible_cliff, found.knee, found.knee_held)
@@ -58,13 +58,13 @@ def _queues(sweeps: int) -> list[Aim]:
 
 
 def _laws(sweeps: int) -> list[Aim]:
-    """Print what is claimed of systems that follow the law and have a peak, and return what is wanted of it."""
+    """Print the findings for systems that follow the law and have a peak, and return the aims."""
     rows: list[list[str]] = []
     of_aims: list[Claims] = []
     for cv in _CVS:
         for name, law in LAWS.items():
             for users in _LEVELS:
-                _say(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
+                _log(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
                 found = of_law(law, users, cv, sweeps, _SEED)
                 of_aims += [found] if cv == _CV_OF_AIMS else []
                 rows.append(
@@ -95,5 +95,5 @@ def _percent(share: float | None) -> str:
     return "" if share is None else percent_text(share, 1)
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"bench: {text}", file=sys.stderr, flush=True)

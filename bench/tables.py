@@ -1,4 +1,4 @@
-"""The bench's Markdown: a table of the readers for each file, and the aims."""
+"""Renders the Markdown tables of readers and of aims."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def results_table(results: Sequence[Result]) -> str:
-    """Return the table of the readers of one file; the ratios are of the seconds."""
+    """Return the table of readers of one file; the ratios compare seconds."""
     rows = []
     for one in results:
         ours, polars = (find(results, name, one.row_count) for name in (OURS, POLARS))
@@ -43,13 +43,13 @@ def results_table(results: Sequence[Result]) -> str:
 
 
 def aims_table(aims: Sequence[Aim], what: str = "aggregate.py on") -> str:
-    """Return the table of the aims, each met or NOT met; `what` is the head of their column."""
+    """Return the table of aims, each met or NOT met; `what` is the title of the first column."""
     rows = [[aim.what, cell(aim.measured), aim.wanted, "met" if aim.is_met else "NOT met"] for aim in aims]
     return table((what, "measured", "aim", ""), rows)
 
 
 def seconds_text(values_s: Sequence[float], decimals: int = 2) -> str:
-    """Return the median of the values and their range in seconds; nothing without values."""
+    """Return median and range of the values in seconds; an empty text without values."""
     if len(values_s) < 2:
         return "".join(f"{value_s:.{decimals}f}" for value_s in values_s)
     low, high = min(values_s), max(values_s)

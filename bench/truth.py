@@ -1,4 +1,4 @@
-"""What is true of a generated JTL, counted by its generator and by nobody's reader."""
+"""Stores the true contents of a generated JTL file, counted by its generator instead of a reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class LabelTruth:
-    """The true figures of one label: how many samples took each whole number of ms, sizes in bytes, times in ms."""
+    """The true values of one label: samples per elapsed time (ms), sizes in bytes, times in ms."""
 
     label: str
     counts: Mapping[int, int]
@@ -23,7 +23,7 @@ class LabelTruth:
 
     @property
     def sample_count(self) -> int:
-        """How many samples there are, failed ones included."""
+        """The number of samples, including failed ones."""
         return sum(self.counts.values())
 
     @property
@@ -34,7 +34,7 @@ class LabelTruth:
     def quantile_ms(self, ratio: float) -> int:
         """Return the value of rank max(1, floor(n * p + 0.5)), p in single precision: JMeter's Aggregate Report.
 
-        Written out here again: the figures of our reader are checked against it.
+        Not imported from our reader, which is checked against it.
         """
         single = struct.unpack("f", struct.pack("f", ratio))[0]
         rank = max(1, math.floor(self.sample_count * single + 0.5))
@@ -47,12 +47,12 @@ class LabelTruth:
 
 @dataclass(frozen=True)
 class Truth:
-    """The true figures of a whole file, a label after the other."""
+    """The true values of a file by label."""
 
     labels: tuple[LabelTruth, ...]
 
     def total(self, name: str) -> LabelTruth:
-        """Return the figures of all labels together, under that name."""
+        """Return the values of all labels together under this name."""
         counts: dict[int, int] = {}
         for truth in self.labels:
             for value_ms, count in truth.counts.items():
@@ -68,7 +68,7 @@ class Truth:
         )
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return plain data."""
+        """Return the values as JSON data."""
         return [vars(truth) for truth in self.labels]
 
     @classmethod

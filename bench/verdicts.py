@@ -1,6 +1,6 @@
-"""`scripts/bench verdicts`: runs each shipped plan several times at its defaults, and counts the verdicts.
+"""`scripts/bench verdicts`: runs each plan of the repository several times with its defaults, and counts verdicts.
 
-On an idle machine a good run is VALID: a DOUBTFUL one is a false alarm. Hours for all plans, so never part of all.
+On an idle machine a good run is VALID; a DOUBTFUL one is a false alarm. It takes hours and only runs by name.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _NO_VERDICT = Verdict("no verdict", (), (), ())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
-    parser.add_argument("--plans", help="plans, commas between (all that start a system here)")
+    """Add the options of this part of the benchmark."""
+    parser.add_argument("--plans", help="comma-separated plans (all that start a system here)")
     parser.add_argument("--repeat", type=int, default=10, help="runs of each plan (10)")
     parser.add_argument("--duration", help="length of each load (the plan's default)")
     parser.add_argument("--users", help="users of each run (the plan's default)")
@@ -37,11 +37,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(options: argparse.Namespace) -> int:
     """Print a Markdown table of the verdicts and one of the aims; return 1 when a plan has too many false alarms.
 
-    StartError when a run does not come to a verdict.
+    StartError when a run has no verdict.
     """
     verdicts: dict[str, list[Verdict]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        for _ in range(options.repeat):  # in rounds: a machine that is busy for a while disturbs all plans alike
+        for _ in range(options.repeat):  # in rounds: a busy machine affects all plans alike
             for plan in options.plans.split(",") if options.plans else embedded_plans():
                 verdicts.setdefault(plan, []).append(_run(options, plan, Path(name)))
     print(verdicts_table(verdicts))
@@ -51,14 +51,14 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def embedded_plans() -> tuple[str, ...]:
-    """Return the shipped plans that start a system here."""
+    """Return the plans of the repository that start a system here."""
     folder = toolchain.ROOT / "plans"
     names = sorted(path.stem for path in folder.glob("*.toml"))
     return tuple(name for name in names if load_plan(folder, name).system)
 
 
 def verdicts_table(verdicts: dict[str, list[Verdict]]) -> str:
-    """Return a row per plan: how often each verdict came, and the reasons of those that are not VALID."""
+    """Return a table with one row per plan: the number of each verdict, and the reasons of those that are not VALID."""
     rows = []
     for plan, found in verdicts.items():
         states = Counter(verdict.state for verdict in found)
@@ -83,7 +83,7 @@ def _count(verdicts: Iterable[Verdict]) -> int:
 
 
 def _run(options: argparse.Namespace, plan: str, reports: Path) -> Verdict:
-    """Return the verdict of one run; a line of it is printed."""
+    """Run the plan once, print the verdict on one line and return it."""
     command: Sequence[str] = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", plan]
     more = [("--duration", options.duration), ("--users", options.users), ("--reports", str(reports))]
     command = [*command, *(word for name, value in more if value for word in (name, value))]
@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace, plan: str, reports: Path) -> Verdict:
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt
     if code not in (EXIT_OK, EXIT_REGRESSED, EXIT_INVALID):
-        raise StartError(f"{' '.join(command)} ended with code {code}", "see what it printed")
+        raise StartError(f"{' '.join(command)} ended with code {code}", "see its output")
     newest = max((reports / plan).glob("run-*.json"), key=lambda path: path.stat().st_mtime)
     verdict = read_result(newest).verdict or _NO_VERDICT
     print(f"{plan}: {verdict.state} {'; '.join(verdict.reasons)}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`scripts/bench window`: how often a run is called not steady, on simulated runs of which it is known what happens."""
+"""`scripts/bench window`: measures false alarms and power of the steady-state check on simulated runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEMORIES = (0.3, 0.8)
 _FALSE_MOST = 0.03
 _PAUSES_MOST = 0.03
 _FOUND_LEAST = 1.0
-# Shapes of which the aims are.
+# The shapes of the aims.
 _STEADY, _PAUSES, _DYING, _STALL = (
     "steady",
     "pause of 1 s each 20 s",
@@ -31,19 +31,19 @@ _STEADY, _PAUSES, _DYING, _STALL = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this part of the bench can be told."""
+    """Add the options of this part of the benchmark."""
     parser.add_argument("--runs", default="200", metavar="N", help="simulated runs per figure (200)")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the table; return 0, or 1 when one of the aims is not met."""
+    """Print the table; return 0, or 1 when an aim is missed."""
     count = parse_whole_number(options.runs, "--runs", 20, 100_000)
     found = dict(_rates(count))
     names = list(dict.fromkeys(name for name, _, _ in found))
     cells = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]
     rows = [[name, *(percent_text(found[name, *cell], 1) for cell in cells)] for name in names]
     heads = ("what happens", *(f"{length_s} s, AR {memory}" for length_s, memory in cells))
-    print(f"**Called not steady, or with a stall: % of {count:,} simulated runs**\n")
+    print(f"**Found not steady or with a stall: % of {count:,} simulated runs**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     aims = list(_aims(found))
     print(aims_table(aims, "the window"))
@@ -55,7 +55,7 @@ def _rates(count: int) -> Iterator[tuple[tuple[str, int, float], float]]:
         for memory in _MEMORIES:
             for name, shape in simulation.SHAPES.items():
                 print(f"bench: {length_s} s, AR {memory}: {name}", file=sys.stderr, flush=True)
-                # Each with the same random numbers: what differs is the shape.
+                # All shapes use the same random numbers.
                 rng = numpy.random.default_rng(_SEED)
                 found = sum(simulation.is_found(simulation.run(rng, shape, length_s, memory)) for _ in range(count))
                 yield (name, length_s, memory), found / count

@@ -1,1 +1,1 @@
-"""The other readers, each a whole program of its own: it prints its version and how often each label took how long."""
+"""The other readers, each as a separate program that prints its version and the samples per label and elapsed time."""

@@ -6,7 +6,7 @@ import json
 import platform
 import sys
 
-with open(sys.argv[1], encoding="utf-8", newline="") as file:  # noqa: PTH123 - nothing is imported that is not needed
+with open(sys.argv[1], encoding="utf-8", newline="") as file:  # noqa: PTH123 - only necessary imports
     rows = csv.reader(file)
     header = next(rows)
     label, elapsed = header.index("label"), header.index("elapsed")

@@ -47,23 +47,23 @@ def run(options: argparse.Namespace) -> int:
 
     A run without CloudWatch metrics is reported, and the other runs are still fetched.
     """
-    asked = None
+    spec = None
     if options.env:
         profile = load_profile(options.home / "env", options.env)
-        asked = profile.cloudwatch
-        if asked is None:
+        spec = profile.cloudwatch
+        if spec is None:
             raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
     code = EXIT_OK
     runs, sweeps = _found(in_plan(options.run, options.plan), options.reports)
     for directory in runs:
         try:
-            add_cloudwatch(directory, print, asked)
+            add_cloudwatch(directory, print, spec)
             print(os.path.relpath(directory.report))
         except NothingToFetchError as error:
             code = error.exit_code
             print(f"aggregate.py: {error}", file=sys.stderr)
     for report in sweeps:
-        from harness.sweep.sources import write_sweep_report  # here, because only sweeps need SciPy
+        from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need SciPy
 
         write_sweep_report(report)
         print(os.path.relpath(report))
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], list[Path]]:
-    """Return the runs that names ask for, and the reports of the sweeps among the names."""
+    """Return the runs with these names, and the reports of the sweeps among the names."""
     runs: list[Path] = []
     sweeps: list[Path] = []
     for name in names:

@@ -161,10 +161,10 @@ def _metric(
         [values[start, statistic] for start in counted if (start, statistic) in values]
         for statistic in (AVERAGE, MINIMUM, MAXIMUM)
     )
-    last_known = max((place for place, start in enumerate(counted) if (start, AVERAGE) in values), default=-1)
-    course = [(start + span.period_s / 2 - origin_s, values.get((start, AVERAGE))) for start in span.starts_s]
+    last_known = max((index for index, start in enumerate(counted) if (start, AVERAGE) in values), default=-1)
+    series = [(start + span.period_s / 2 - origin_s, values.get((start, AVERAGE))) for start in span.starts_s]
     # A period whose middle is after the load would make the chart longer than the run's other charts.
-    seconds, shown = _thinned([(at, value) for at, value in course if 0 <= at <= run_s])
+    seconds, shown = _thinned([(at, value) for at, value in series if 0 <= at <= run_s])
     return CloudMetric(
         *key,
         period_count=len(counted),

@@ -27,7 +27,7 @@ PERIOD_S = 60
 _SHORT_PERIODS_S = (1, 5, 10, 30)
 _PERIOD_MAX_S = 3600
 # For data of this age (s), CloudWatch has no shorter period than this (s).
-_KEPT = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
+_RETENTION = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
 _PERCENT = 0.01
 _NAMES = {
     ECS: (re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
@@ -133,9 +133,9 @@ def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
     names = {ECS: services, **{kind: texts(table.get(kind, []), f"{where} {kind}") for kind in (RDS, EC2)}}
     resources = [Resource(kind, name) for kind, found in names.items() for name in found]
     for resource in resources:
-        form, words = _NAMES[resource.kind]
-        if not form.fullmatch(resource.name):
-            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {words}")
+        pattern, text = _NAMES[resource.kind]
+        if not pattern.fullmatch(resource.name):
+            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {text}")
         if resources.count(resource) > 1:
             raise UsageError(f"{where}: {resource.kind} {resource.name} occurs twice", "name each once")
     if not resources:
@@ -195,7 +195,7 @@ def _period_s(period_s: int, where: str) -> int:
 
 def period_kept_s(requested_s: int, age_s: float) -> int:
     """Return the shortest period (s), at least the requested one, that CloudWatch has for data of this age (s)."""
-    least_s = next((period_s for age_from_s, period_s in _KEPT if age_s > age_from_s), 1)
+    least_s = next((period_s for age_from_s, period_s in _RETENTION if age_s > age_from_s), 1)
     return requested_s if least_s == 1 else math.ceil(requested_s / least_s) * least_s
 
 
@@ -212,7 +212,7 @@ def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
         for metric in METRICS[resource.kind]
         for statistic in STATISTICS
     ]
-    return tuple(Query(f"q{place}", *parts) for place, parts in enumerate(wanted))
+    return tuple(Query(f"q{index}", *parts) for index, parts in enumerate(wanted))
 
 
 def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:

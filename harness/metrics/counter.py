@@ -23,7 +23,7 @@ from harness.metrics.batches import BatchCounts
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import LabelKey, SampleTally, Scope, cause_of, group_of
-from harness.metrics.timeline import Pulse, Source
+from harness.metrics.timeline import SecondSeries, Source
 
 # How much the plain reader reads at once where the program stopped.
 _READER_BYTES = 16 * 1024
@@ -290,13 +290,13 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
             tally.batch(entry, batch).histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         tally.add_code(labels[key >> 32], codes[key & _LOW], sample_count, error_count)
-    for pulse in (tally.requests, tally.transactions):
+    for second_series in (tally.requests, tally.transactions):
         for key, sample_count, error_count, elapsed_ms, users in zip(*frames.table(4), strict=True):
             second = key & _BELOW_GENERATOR
-            pulse.add_second(second, sample_count, error_count, elapsed_ms)
+            second_series.add_second(second, sample_count, error_count, elapsed_ms)
             if users >= 0:
-                pulse.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
-        pulse.merge(Pulse(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
+                second_series.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
+        second_series.merge(SecondSeries(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
     tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
     return tally
 

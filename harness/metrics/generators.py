@@ -75,7 +75,7 @@ def _figures(
 
 
 def _most_users(tally: SampleTally, source: Source) -> int | None:
-    return max(tally.pulse.users.get(source, {}).values(), default=None)
+    return max(tally.second_series.users.get(source, {}).values(), default=None)
 
 
 def _names(sources: Sequence[Source], file_names: Sequence[str]) -> dict[Source, str]:

@@ -23,7 +23,7 @@ from harness.metrics.figures import (
     LabelFigures,
     plus,
 )
-from harness.metrics.timeline import Pulse, Source
+from harness.metrics.timeline import SecondSeries, Source
 
 # Group, label, and whether it is a transaction.
 LabelKey = tuple[str, str, bool]
@@ -139,8 +139,8 @@ class SampleTally:
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
         self.codes: dict[tuple[str, str], list[int]] = {}
         self.kinds: dict[tuple[str, str, str], _Kind] = {}
-        self.requests = Pulse()
-        self.transactions = Pulse()
+        self.requests = SecondSeries()
+        self.transactions = SecondSeries()
         self.first_ms: int | None = None
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
         self.orders: dict[int, Order] = {}
@@ -178,8 +178,10 @@ class SampleTally:
             self.add_kind((sample.label, sample.code, cause), sample.error_count, first_ms, first_ms, example)
         self.note_start(sample.start_ms)
         if group in (LOAD, ONCE):
-            pulse = self.transactions if is_transaction else self.requests
-            pulse.add(end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, source)
+            second_series = self.transactions if is_transaction else self.requests
+            second_series.add(
+                end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, source
+            )
             if not is_transaction and not source.generator:
                 self.order(self.file).add(end_ms)
         return key
@@ -249,7 +251,7 @@ class SampleTally:
         self.transactions.merge(other.transactions)
 
     @property
-    def pulse(self) -> Pulse:
+    def second_series(self) -> SecondSeries:
         """Return the load second by second: its requests, or its transactions when there are no requests."""
         return self.requests if self.requests.seconds else self.transactions
 

@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 @dataclass
-class Pulse:
+class SecondSeries:
     """Counts per second of the samples' ends: exact, and mergeable across parts and files.
 
     `seconds` contains [samples, errors, sum of elapsed ms]; `users` the most active users by source and second;
@@ -99,7 +99,7 @@ class Pulse:
             buckets.setdefault(bucket // factor, Histogram()).merge(histogram.counts)
         self.bucket_s, self.buckets = bucket_s, buckets
 
-    def merge(self, other: Pulse) -> None:
+    def merge(self, other: SecondSeries) -> None:
         """Add the counts of another part of the samples."""
         for second, (sample_count, error_count, elapsed_sum_ms) in other.seconds.items():
             self.add_second(second, sample_count, error_count, elapsed_sum_ms)

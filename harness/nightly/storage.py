@@ -20,16 +20,16 @@ class NightStorage:
     """A place in S3; `problems` are what could not be fetched or pushed, in sentences."""
 
     def __init__(self, url: str, endpoint_url: str | None) -> None:
-        self._place = s3.open_place(url, endpoint_url)
+        self._storage = s3.open_storage(url, endpoint_url)
         self.problems: tuple[str, ...] = ()
 
     def fetch(self, reports: Path, loads: tuple[Load, ...]) -> None:
         """Fetch the figures of earlier nights; UsageError when nothing could be pushed there: better now than later."""
         since = (datetime.now(UTC) - timedelta(days=_HISTORY_DAYS)).date().isoformat()
         try:
-            s3.check_writable(self._place)
+            s3.check_writable(self._storage)
             for plan in dict.fromkeys(load.plan for load in loads):
-                pulled = s3.pull(self._place, reports, _say, plan=plan, since=since, figures_only=True)
+                pulled = s3.pull(self._storage, reports, _say, plan=plan, since=since, figures_only=True)
                 if pulled.refused:
                     self._note(f"not fetched, for other runs of the same names are here: {', '.join(pulled.refused)}")
                 for problem in pulled.damaged:
@@ -43,9 +43,9 @@ class NightStorage:
         if data is None or data["state"] != FINISHED:
             return
         try:
-            s3.push(directory, self._place, _say)
+            s3.push(directory, self._storage, _say)
         except HarnessError as error:
-            again = push_command(directory, self._place)
+            again = push_command(directory, self._storage)
             self._note(f"{directory.plan}/{directory.name} was not pushed: {error.what}; again: {again}")
 
     def _note(self, problem: str) -> None:

@@ -16,7 +16,7 @@ from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import GeneratorFigures, generator_figures
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
-from harness.metrics.timeline import Pulse, Timeline
+from harness.metrics.timeline import SecondSeries, Timeline
 from harness.metrics.window import Window, WindowSpec, find_window, parse_window
 from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
@@ -132,7 +132,7 @@ class RunSummary:
 
 def origin_of(tally: SampleTally) -> int | None:
     """Return the second (since 1970) in which the load began; None without samples of the load."""
-    span_ms, span_s = tally.span_ms(), tally.pulse.span_s
+    span_ms, span_s = tally.span_ms(), tally.second_series.span_s
     if span_ms is None:
         return None
     first_s = span_ms[0] // MS_PER_S
@@ -141,10 +141,10 @@ def origin_of(tally: SampleTally) -> int | None:
 
 def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
     """Return the window in which the load is counted; seconds count from the one in which it began."""
-    origin_s, span_s = origin_of(tally), tally.pulse.span_s
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if origin_s is None or span_s is None:
         return find_window(spec, ())
-    seconds = tally.pulse.by_second(origin_s, span_s[1])
+    seconds = tally.second_series.by_second(origin_s, span_s[1])
     if run is None:
         return find_window(spec, seconds)
     load = run.load
@@ -201,7 +201,7 @@ def summarise(
         dropped=dropped,
         window=window,
         warm_up_ms=_warm_up_ms(tally, window),
-        is_span_known=tally.span_ms() is None or tally.pulse.span_s is not None,
+        is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         generators=generators,
         longest_ms=whole.total.max_ms if whole else None,
         gaps=_gaps(tally),
@@ -222,7 +222,7 @@ def summarise(
             load.total if load else None,
             load.labels if load else (),
             warnings,
-            _peak_users(tally.pulse),
+            _peak_users(tally.second_series),
             false_time(evidence),
         ),
         window=window,
@@ -231,7 +231,7 @@ def summarise(
         codes=codes,
         errors=errors[:ERROR_KINDS_KEPT],
         error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_KEPT),
-        timeline=_timeline(tally.pulse) if with_timeline else None,
+        timeline=_timeline(tally.second_series) if with_timeline else None,
         littles_law=law,
         observed=observed,
         caveats=warnings,
@@ -245,17 +245,17 @@ def summarise(
 
 
 def _gaps(tally: SampleTally) -> tuple[Gap, ...]:
-    origin_s, span_s = origin_of(tally), tally.pulse.span_s
-    return () if origin_s is None or span_s is None else find_gaps(tally.pulse.by_second(origin_s, span_s[1]))
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    return () if origin_s is None or span_s is None else find_gaps(tally.second_series.by_second(origin_s, span_s[1]))
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
     origin_s, length_s = origin_of(tally), window.length_s // 3
-    if origin_s is None or tally.pulse.span_s is None or not length_s:
+    if origin_s is None or tally.second_series.span_s is None or not length_s:
         return None
     averages, rates = [], []
     for begin_s in (origin_s + window.from_s, origin_s + window.to_s - length_s):
-        seconds = tally.pulse.by_second(begin_s, begin_s + length_s - 1)
+        seconds = tally.second_series.by_second(begin_s, begin_s + length_s - 1)
         sample_count = sum(second.sample_count for second in seconds)
         averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None)
         rates.append(sample_count / length_s)
@@ -312,26 +312,26 @@ def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
     )
 
 
-def _peak_users(pulse: Pulse) -> int | None:
+def _peak_users(second_series: SecondSeries) -> int | None:
     """Return the most users that were active in a second; None when none were seen, or the span is beyond any run."""
-    span_s = pulse.span_s
+    span_s = second_series.span_s
     if span_s is None:
         return None
-    return max((users for users in pulse.active_users(*span_s) if users is not None), default=None)
+    return max((users for users in second_series.active_users(*span_s) if users is not None), default=None)
 
 
-def _timeline(pulse: Pulse) -> Timeline | None:
+def _timeline(second_series: SecondSeries) -> Timeline | None:
     """Return the timeline, of longer buckets where few samples end per second; None when the span is beyond any run."""
-    span_s = pulse.span_s
+    span_s = second_series.span_s
     if span_s is None:
         return None
     passed_s = span_s[1] - span_s[0] + 1
-    sample_count = sum(samples for samples, _, _ in pulse.seconds.values())
-    bucket_s = pulse.bucket_s
+    sample_count = sum(samples for samples, _, _ in second_series.seconds.values())
+    bucket_s = second_series.bucket_s
     while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
         bucket_s *= 2
-    wide = Pulse(bucket_s=bucket_s)
-    wide.merge(pulse)
+    wide = SecondSeries(bucket_s=bucket_s)
+    wide.merge(second_series)
     return wide.timeline()
 
 
@@ -342,7 +342,7 @@ def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | Non
         return None
     averages = []
     for from_s, to_s in ((window.from_s - window.warm_up_cut_s, window.from_s), (window.from_s, window.to_s)):
-        seconds = tally.pulse.by_second(origin_s + from_s, origin_s + to_s - 1)
+        seconds = tally.second_series.by_second(origin_s + from_s, origin_s + to_s - 1)
         sample_count = sum(second.sample_count for second in seconds)
         if not sample_count:
             return None
@@ -352,9 +352,9 @@ def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | Non
 
 def _law(tally: SampleTally, window: Window, run: RunRecord | None) -> LittlesLaw | None:
     span_ms = window_span_ms(tally, window)
-    if span_ms is None or tally.pulse.span_s is None:
+    if span_ms is None or tally.second_series.span_s is None:
         return None
     # The window ends before its second instant; the whole run with it, in a second that may be one of its own.
     last_ms = span_ms[1] if window.length_s == window.run_s else span_ms[1] - 1
-    seconds = tally.pulse.by_second(span_ms[0] // MS_PER_S, last_ms // MS_PER_S)
+    seconds = tally.second_series.by_second(span_ms[0] // MS_PER_S, last_ms // MS_PER_S)
     return littles_law(seconds, span_ms[1] - span_ms[0], run.load.think_time_s if run else 0.0)

@@ -22,7 +22,7 @@ from harness.metrics.batches import BATCH_COUNT, Batches
 from harness.metrics.figures import LOAD, ONCE
 from harness.metrics.shift import CONFIDENCE
 from harness.metrics.tally import group_of
-from harness.metrics.timeline import Pulse, Source
+from harness.metrics.timeline import SecondSeries, Source
 from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
 from harness.plan.load import ClosedLoad
 from harness.run.record import AutoEndRecord
@@ -41,7 +41,7 @@ class AutoEnd:
     def __init__(self, load: ClosedLoad, once_labels: Iterable[str] = ()) -> None:
         self._load = load
         self._once = frozenset(once_labels)
-        self._requests, self._transactions = Pulse(), Pulse()
+        self._requests, self._transactions = SecondSeries(), SecondSeries()
         self._first_s: int | None = None
         self._last_sample_s = self._next_look_s = 0.0
         self._satisfied_count = 0
@@ -56,11 +56,11 @@ class AutoEnd:
             start_s, second = sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S
             self._first_s = start_s if self._first_s is None else min(self._first_s, start_s)
             self._last_sample_s = now_s
-            pulse = self._transactions if sample.is_transaction else self._requests
+            second_series = self._transactions if sample.is_transaction else self._requests
             count = max(1, round(sample.sample_count * scale))
-            pulse.add_second(second, count, 0, count * sample.elapsed_ms // sample.sample_count)
+            second_series.add_second(second, count, 0, count * sample.elapsed_ms // sample.sample_count)
             if sample.all_threads is not None:
-                pulse.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
+                second_series.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
 
     def is_enough(self, now_s: float) -> bool:
         """Return whether the load may end now; True once two looks in a row were satisfied."""
@@ -77,11 +77,11 @@ class AutoEnd:
         return self._last
 
     def _look(self) -> bool:
-        pulse = self._requests if self._requests.seconds else self._transactions
-        span_s = pulse.span_s
+        second_series = self._requests if self._requests.seconds else self._transactions
+        span_s = second_series.span_s
         if span_s is None or self._first_s is None:
             return False
-        seconds = pulse.by_second(min(self._first_s, span_s[0]), span_s[1])
+        seconds = second_series.by_second(min(self._first_s, span_s[0]), span_s[1])
         load = self._load
         window = find_window(WindowSpec(STEADY), seconds, load.users, True, load.ramp_s, load.duration_s)
         if not window.is_steady:

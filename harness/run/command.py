@@ -44,7 +44,7 @@ from harness.run.prepare import prepare
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
-from harness.storage.after_run import Kept, keep, place_to_keep
+from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 from harness.system.jfr import write_heap
 
 _EPILOG = """\
@@ -124,7 +124,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)
-        kept_in = place_to_keep(options.s3, request.profile)
+        kept_in = storage_for_run(options.s3, request.profile)
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
@@ -144,7 +144,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             metrics_after(f"{directory.plan}/{directory.name}", [directory], context.log)
         context.log(closing_text(summary, shown(directory.report)))
         code = summary.verdict.exit_code_if(sure=options.sure)
-        kept = keep(directory, kept_in, code, context.log) if kept_in else Kept(code)
+        kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
         return kept.exit_code
 

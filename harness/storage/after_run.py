@@ -11,29 +11,29 @@ from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
-from harness.storage.s3 import Place, check_writable, open_place, push
+from harness.storage.s3 import Storage, check_writable, open_storage, push
 
 
-def place_to_keep(url: str | None, profile: Profile) -> Place | None:
+def storage_for_run(url: str | None, profile: Profile) -> Storage | None:
     """Return the S3 location for a run, after a check of write access; None when no upload was requested."""
     url = url or profile.storage.get("s3")
     if url is None:
         return None
-    place = open_place(url, profile.storage.get("endpoint_url"))
-    check_writable(place)
-    return place
+    storage = open_storage(url, profile.storage.get("endpoint_url"))
+    check_writable(storage)
+    return storage
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The exit code of a run after its push, and why it is not in S3; empty when it is."""
+class PushOutcome:
+    """The exit code of a run after its push, and the reason when it is not in S3, else an empty text."""
 
     exit_code: int
     problem: str = ""
 
 
-def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
-    """Push a run with its report. Its exit code stays or, if that is 0 and the push failed, is the push's.
+def push_after_run(directory: RunDirectory, storage: Storage, code: int, log: Callable[[str], None]) -> PushOutcome:
+    """Push a run with its report. Return its exit code or, if that is 0 and the push failed, the push's code.
 
     A failed push loses nothing: a message gives the command to repeat it.
     """
@@ -42,23 +42,23 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
         problem = "interrupted, therefore not pushed"
     else:
         try:
-            push(directory, place, say)
-            return Kept(code)
+            push(directory, storage, log)
+            return PushOutcome(code)
         except KeyboardInterrupt:
             problem = "the push was interrupted"
             failed = EXIT_INTERRUPTED
         except HarnessError as error:
             problem = f"not pushed: {error}"
             failed = EXIT_INVALID
-    say(problem)
-    say(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
-    return Kept(code or failed, problem)
+    log(problem)
+    log(f"the run is complete on this machine; to push it: {push_command(directory, storage)}")
+    return PushOutcome(code or failed, problem)
 
 
-def push_command(directory: RunDirectory, place: Place) -> str:
+def push_command(directory: RunDirectory, storage: Storage) -> str:
     """Return the command that pushes a run."""
     reports = directory.path.parent.parent
-    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", place.location.url]
-    words += ["--endpoint-url", place.endpoint_url] if place.endpoint_url else []
+    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", storage.location.url]
+    words += ["--endpoint-url", storage.endpoint_url] if storage.endpoint_url else []
     words += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
     return shlex.join(words)

@@ -16,6 +16,6 @@ def endpoint_of(options: argparse.Namespace) -> str | None:
     """Return the address of the S3 server, or None without one; UsageError when it is not a valid address."""
     if options.endpoint_url is None:
         return None
-    from harness.base.s3_address import parse_endpoint_url  # here, because `table` seldom needs it
+    from harness.base.s3_address import parse_endpoint_url  # imported late, because `table` seldom needs it
 
     return parse_endpoint_url(options.endpoint_url)

@@ -20,7 +20,7 @@ from harness.report.tables import table
 from harness.run.directory import RunDirectory
 from harness.storage.arguments import add_endpoint, endpoint_of
 from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
-from harness.storage.s3 import DifferentError, Place, open_place, pull_runs, push, runs_there
+from harness.storage.s3 import DifferentError, Storage, open_storage, pull_runs, push, runs_there
 
 PUSH, PULL, LS = "push", "pull", "ls"
 ALL = "all"
@@ -75,31 +75,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Upload, download or list runs and return the exit code."""
     try:
-        place, names = _place_and_names(options)
+        storage, names = _storage_and_names(options)
         if options.verb == PUSH:
-            return _push(options, place, names)
+            return _push(options, storage, names)
         wanted = _wanted(options, names)
-        return _list(place, wanted) if options.verb == LS else _pull(options, place, wanted)
+        return _list(storage, wanted) if options.verb == LS else _pull(options, storage, wanted)
     except KeyboardInterrupt:
-        print("aggregate.py: interrupted; what is there stays, and the same command goes on with it", file=sys.stderr)
+        print("aggregate.py: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
-def _place_and_names(options: argparse.Namespace) -> tuple[Place, tuple[str, ...]]:
-    """Return where to go, and the runs that are named; ./aggregate.py takes both in any order."""
+def _storage_and_names(options: argparse.Namespace) -> tuple[Storage, tuple[str, ...]]:
+    """Return the storage and the names of runs; they may be given in any order."""
     urls = [word for word in options.words if word.startswith(SCHEME)]
     names = tuple(word for word in options.words if not word.startswith(SCHEME))
     if len(urls) > 1:
-        raise UsageError(f"{' and '.join(urls)}: two places", "give one")
+        raise UsageError(f"{' and '.join(urls)}: two addresses", "give one")
     home: Path = options.home
     is_known = options.env is not None and (home / "env" / f"{options.env}.toml").is_file()
     profile = load_profile(home / "env", options.env) if options.env and (is_known or not urls) else None
-    kept = profile.storage if profile else {}
-    url = urls[0] if urls else kept.get("s3")
+    settings = profile.storage if profile else {}
+    url = urls[0] if urls else settings.get("s3")
     if url is None:
-        what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no place in S3 is given"
-        raise UsageError(what, "give s3://bucket/prefix, or --env of a profile whose [storage] says where")
-    return open_place(url, endpoint_of(options) or kept.get("endpoint_url")), names
+        what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no S3 address is given"
+        raise UsageError(what, "give s3://bucket/prefix, or --env of a profile with [storage]")
+    return open_storage(url, endpoint_of(options) or settings.get("endpoint_url")), names
 
 
 def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
@@ -112,14 +112,14 @@ def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:
     )
 
 
-def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> int:
+def _push(options: argparse.Namespace, storage: Storage, names: Sequence[str]) -> int:
     if not names:
-        raise UsageError("no run is named", "name some, such as killbill-stripe/run-07_1 or 'run-07_*', or all")
+        raise UsageError("no run is named", "name runs such as killbill-stripe/run-07_1 or 'run-07_*', or all")
     code = EXIT_OK
     paths = _all_runs(options.reports) if ALL in names else find_paths(names, options.reports)
     for directory in map(RunDirectory, paths):
         try:
-            push(directory, place, print, options.replace)
+            push(directory, storage, print, options.replace)
         except (DifferentError, ManifestError) as error:
             print(f"aggregate.py: {error}", file=sys.stderr)
             code = EXIT_USAGE
@@ -127,13 +127,13 @@ def _push(options: argparse.Namespace, place: Place, names: Sequence[str]) -> in
 
 
 def _all_runs(reports: Path) -> list[Path]:
-    """Return the runs that can be pushed and have a report; of others it is said that they are left out."""
+    """Return the runs that can be pushed and have a report; print the others with the reason."""
     found = []
     for entry in read_catalogue(reports).entries:
         path = reports / entry.plan / entry.name
         try:
             if entry.run is None or entry.result is None or not RunDirectory(path).run_json.is_file():
-                raise UsageError(entry.problem or "only its report is here")
+                raise UsageError(entry.problem or "only its report is on this machine")
             RunKey.of(entry.run)
             found.append(path)
         except UsageError as error:
@@ -141,35 +141,35 @@ def _all_runs(reports: Path) -> list[Path]:
     return found
 
 
-def _pull(options: argparse.Namespace, place: Place, wanted: Wanted) -> int:
-    runs = wanted.of(runs_there(place, wanted.plan))
-    pulled = pull_runs(place, options.reports, print, runs, options.figures_only)
+def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(storage, wanted.plan))
+    pulled = pull_runs(storage, options.reports, print, runs, options.figures_only)
     for run in pulled.incomplete:
-        print(f"{run}: left out: its push was broken off, and nobody repeated it", file=sys.stderr)
+        print(f"{run}: left out: its push was interrupted and not repeated", file=sys.stderr)
     for reason in (*pulled.refused, *pulled.damaged):
         print(f"aggregate.py: {reason}", file=sys.stderr)
     if pulled.runs:
         update_overview(options.reports, print)
     where = os.path.relpath(options.reports)
-    print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} there already")
+    print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} already present")
     if pulled.damaged:
         return EXIT_INVALID
-    is_lacking = bool(pulled.refused or (wanted.names and pulled.incomplete))
-    return EXIT_USAGE if is_lacking else EXIT_OK
+    is_missing = bool(pulled.refused or (wanted.names and pulled.incomplete))
+    return EXIT_USAGE if is_missing else EXIT_OK
 
 
-def _list(place: Place, wanted: Wanted) -> int:
-    runs = wanted.of(runs_there(place, wanted.plan))
+def _list(storage: Storage, wanted: Wanted) -> int:
+    runs = wanted.of(runs_there(storage, wanted.plan))
     if runs:
         columns = ("run", "profile", "date", "run_id", "state", "files", "MB")
         print(table(columns, map(_row, runs), text_columns=5))
         print()
     size_bytes = sum(run.size_bytes for run in runs)
-    print(f"{place.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
+    print(f"{storage.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
     return EXIT_OK
 
 
 def _row(run: StoredRun) -> tuple[str, ...]:
     key = run.key
-    state = "whole" if run.is_whole else "broken off"
+    state = "complete" if run.is_whole else "incomplete"
     return key.id, key.profile, key.date, key.run_id, state, str(run.file_count), units.mb_text(run.size_bytes, 1)

@@ -30,7 +30,7 @@ def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[
     try:
         raw = ObjectStream(client, parse_location(url))
     except NoObjectError:
-        raise DamagedError(f"{url}: is not there any more", "--figures-only may do without it") from None
+        raise DamagedError(f"{url}: no longer exists", "--figures-only may not need it") from None
     with io.BufferedReader(raw, CHUNK_BYTES) as stored, draft.open("wb") as out:
         for data in _unpacked(stored, url) if file.is_packed else chunks(stored):
             size_bytes += len(data)

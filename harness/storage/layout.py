@@ -113,7 +113,7 @@ def is_evidence(name: str) -> bool:
     return name in _EVIDENCE or samples_number(name) is not None
 
 
-def kept_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:
+def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:
     """Return which files of a run's directory are uploaded: those needed to regenerate the report, and its charts.
 
     The others are not needed: JMeter's log, the effective plan, data files, logs that the report does not use.

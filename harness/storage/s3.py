@@ -31,12 +31,12 @@ from harness.storage.layout import (
     StoredFile,
     StoredRun,
     Wanted,
-    kept_names,
+    stored_names,
     stored_runs,
 )
 from harness.storage.upload import upload
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 _PROBE = ".write-check"
 
 
@@ -45,7 +45,7 @@ class DifferentError(UsageError):
 
 
 @dataclass(frozen=True)
-class Place:
+class Storage:
     """Where runs are stored: an S3 address, the server's address unless it is AWS, and the client."""
 
     location: Location
@@ -84,70 +84,70 @@ class Pulled:
     damaged: tuple[str, ...]
 
 
-def open_place(url: str, endpoint_url: str | None = None) -> Place:
+def open_storage(url: str, endpoint_url: str | None = None) -> Storage:
     """Return the storage at s3://bucket/prefix without a request. UsageError for another address."""
     location = parse_location(url)
     endpoint_url = parse_endpoint_url(endpoint_url) if endpoint_url else None
-    return Place(location, endpoint_url, client("s3", endpoint_url))
+    return Storage(location, endpoint_url, client("s3", endpoint_url))
 
 
-def check_writable(place: Place) -> None:
+def check_writable(storage: Storage) -> None:
     """Raise a one-line error unless runs can be pushed; nothing is left behind."""
-    with aws_errors(place.location.url):
-        target = place.target(_PROBE)
-        place.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
-        place.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
+    with aws_errors(storage.location.url):
+        target = storage.target(_PROBE)
+        storage.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
+        storage.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
         # Starting and aborting an upload checks the permissions of a push and leaves no object; deleting one would need
         # more.
-        begun = place.client.create_multipart_upload(**target)
-        place.client.abort_multipart_upload(**target, UploadId=begun["UploadId"])
+        begun = storage.client.create_multipart_upload(**target)
+        storage.client.abort_multipart_upload(**target, UploadId=begun["UploadId"])
 
 
-def runs_there(place: Place, plan: str | None = None) -> tuple[StoredRun, ...]:
+def runs_there(storage: Storage, plan: str | None = None) -> tuple[StoredRun, ...]:
     """Return the stored runs, complete or not, oldest first."""
-    below = place.location.key("runs/" + (f"plan={plan}/" if plan else ""))
-    own = len(place.location.key(""))
-    with aws_errors(place.location.url):
-        pages = place.client.get_paginator("list_objects_v2").paginate(Bucket=place.location.bucket, Prefix=below)
+    below = storage.location.key("runs/" + (f"plan={plan}/" if plan else ""))
+    own = len(storage.location.key(""))
+    with aws_errors(storage.location.url):
+        pages = storage.client.get_paginator("list_objects_v2").paginate(Bucket=storage.location.bucket, Prefix=below)
         return stored_runs({found["Key"][own:]: found["Size"] for page in pages for found in page.get("Contents", ())})
 
 
-def push(directory: RunDirectory, place: Place, say: Say, replace: bool = False) -> Pushed:
+def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = False) -> Pushed:
     """Push a run that has its report; resume an interrupted push; do nothing when it is already stored.
 
     With `replace`, a regenerated report replaces the stored one; measurements are never replaced. UsageError for a run
     that cannot be pushed, missing permissions or bucket; ServiceError when the server fails.
     """
     local = _manifest_of(directory)
-    url = place.url(local.key.folder)
+    url = storage.url(local.key.folder)
     with aws_errors(url):
-        stored = _read_manifest(place, local.key)
+        stored = _read_manifest(storage, local.key)
         missing = local.files if stored is None else _missing(local, stored, url, replace)
         if not missing:
-            say(f"{local.key.id}: already stored: {url}")
+            log(f"{local.key.id}: already stored: {url}")
             return Pushed(local.key.id, url, (), 0)
-        sent_bytes = _send(directory, place, local.key, missing)
+        sent_bytes = _send(directory, storage, local.key, missing)
         manifest = stored.with_files(local.files) if stored else local
         text = json_text(manifest.to_json()).encode()
-        place.client.put_object(**place.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
+        storage.client.put_object(**storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
-    say(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
+    log(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
     return Pushed(local.key.id, url, tuple(file.name for file in missing), sent_bytes)
 
 
 def pull(
-    place: Place,
+    storage: Storage,
     reports: Path,
-    say: Say,
+    log: Log,
     plan: str | None = None,
     since: str | None = None,
     figures_only: bool = True,
 ) -> Pulled:
     """Download stored runs of a plan, optionally since a date such as 2026-11-01, into the folder of reports."""
-    return pull_runs(place, reports, say, Wanted(plan=plan, since=since).of(runs_there(place, plan)), figures_only)
+    return pull_runs(storage, reports, log, Wanted(plan=plan, since=since).of(runs_there(storage, plan)), figures_only)
 
 
-def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun], figures_only: bool) -> Pulled:
+def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[StoredRun], figures_only: bool) -> Pulled:
     """Download stored runs into the folder of reports; each file is verified before it gets its name.
 
     `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
@@ -162,18 +162,18 @@ def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun]
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
             incomplete.append(run.key.id)
-        elif other := _other_run(directory, run.key, place):
+        elif other := _other_run(directory, run.key, storage):
             refused.append(other)
         elif _has_all(directory, figures_only):
             there.append(run.key.id)
         else:
             try:
-                is_new = _fetch(directory, place, run.key, figures_only)
+                is_new = _fetch(directory, storage, run.key, figures_only)
             except (DamagedError, ManifestError) as error:
                 damaged.append(str(error))
                 continue
             if is_new:
-                say(f"{run.key.id}: pulled")
+                log(f"{run.key.id}: pulled")
             (runs if is_new else there).append(run.key.id)
     return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused), tuple(damaged))
 
@@ -209,7 +209,7 @@ def _manifest_of(directory: RunDirectory) -> Manifest:
     if not (directory.summary_json.is_file() and directory.report.is_file()):
         raise UsageError(f"{run.id}: has no report yet", f"create it first: ./aggregate.py report {run.id}")
     found = (path.relative_to(directory.path).as_posix() for path in directory.path.rglob("*") if path.is_file())
-    names = (*kept_names(found, run.exception_logs), SUMMARY_FILE, REPORT_FILE)
+    names = (*stored_names(found, run.exception_logs), SUMMARY_FILE, REPORT_FILE)
     return Manifest(key, tuple(stored_file(_path(directory, name), name) for name in names))
 
 
@@ -225,14 +225,16 @@ def _missing(local: Manifest, stored: Manifest, url: str, replace: bool) -> tupl
     return missing
 
 
-def _send(directory: RunDirectory, place: Place, key: RunKey, files: Sequence[StoredFile]) -> int:
+def _send(directory: RunDirectory, storage: Storage, key: RunKey, files: Sequence[StoredFile]) -> int:
     """Upload these files of a run; return the number of bytes sent."""
     total_bytes = sum(file.size_bytes for file in files)
     read_bytes = sent_bytes = 0
     with ReadingProgress(total_bytes, key.id, verb="pushing") as progress:
         for file in files:
-            target = place.target(f"{key.folder}/{file.stored_as}")
-            sent_bytes += upload(place.client, target, _path(directory, file.name), file, _after(progress, read_bytes))
+            target = storage.target(f"{key.folder}/{file.stored_as}")
+            sent_bytes += upload(
+                storage.client, target, _path(directory, file.name), file, _after(progress, read_bytes)
+            )
             read_bytes += file.size_bytes
     return sent_bytes
 
@@ -242,16 +244,16 @@ def _after(progress: ReadingProgress, before_bytes: int) -> Callable[[int], None
     return lambda so_far_bytes: progress.update(before_bytes + so_far_bytes)
 
 
-def _read_manifest(place: Place, key: RunKey) -> Manifest | None:
+def _read_manifest(storage: Storage, key: RunKey) -> Manifest | None:
     path = f"{key.folder}/{MANIFEST_NAME}"
     try:
-        answer = place.client.get_object(**place.target(path))
-    except place.client.exceptions.NoSuchKey:
+        answer = storage.client.get_object(**storage.target(path))
+    except storage.client.exceptions.NoSuchKey:
         return None
-    return Manifest.from_text(answer["Body"].read(), key, place.url(path))
+    return Manifest.from_text(answer["Body"].read(), key, storage.url(path))
 
 
-def _other_run(directory: RunDirectory, key: RunKey, place: Place) -> str:
+def _other_run(directory: RunDirectory, key: RunKey, storage: Storage) -> str:
     """Return a message when another local run has the name of a pushed run, else an empty text."""
     if not (directory.path.exists() or directory.summary_json.exists() or directory.report.exists()):
         return ""
@@ -259,7 +261,7 @@ def _other_run(directory: RunDirectory, key: RunKey, place: Place) -> str:
     if run_id == key.run_id:
         return ""
     here = f"{directory.path} is {run_id}" if run_id else f"{directory.path} has no run.json with its run_id"
-    return f"{place.url(key.folder)} is not the local run ({here}); pull it into another folder: --reports other"
+    return f"{storage.url(key.folder)} is not the local run ({here}); pull it into another folder: --reports other"
 
 
 def _run_id(directory: RunDirectory) -> str | None:
@@ -273,10 +275,10 @@ def _run_id(directory: RunDirectory) -> str | None:
         return None
 
 
-def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: bool) -> bool:
+def _fetch(directory: RunDirectory, storage: Storage, key: RunKey, figures_only: bool) -> bool:
     """Download the missing files of a run, and move them into its directory once verified; return whether any were."""
-    with aws_errors(place.url(key.folder)):
-        manifest = _read_manifest(place, key)
+    with aws_errors(storage.url(key.folder)):
+        manifest = _read_manifest(storage, key)
     files = () if manifest is None else manifest.files
     wanted = [file for file in files if not figures_only or file.name in FIGURES]
     missing = [file for file in wanted if not _path(directory, file.name).is_file()]
@@ -288,10 +290,10 @@ def _fetch(directory: RunDirectory, place: Place, key: RunKey, figures_only: boo
         done_bytes = 0
         with ReadingProgress(sum(file.size_bytes for file in missing), key.id, verb="pulling") as progress:
             for file in missing:
-                url = place.url(f"{key.folder}/{file.stored_as}")
+                url = storage.url(f"{key.folder}/{file.stored_as}")
                 path = _path(stage, file.name)
                 path.parent.mkdir(exist_ok=True)
-                download(place.client, url, file, path, _after(progress, done_bytes))
+                download(storage.client, url, file, path, _after(progress, done_bytes))
                 done_bytes += file.size_bytes
         _move_into_run(stage, directory, [file.name for file in missing])
         shutil.rmtree(stage.path.parent)

@@ -22,7 +22,7 @@ from harness.storage.layout import StoredFile
 _PART_BYTES = 8 * BYTES_PER_MB
 _PARTS_MAX = 10_000
 _AT_ONCE = 4
-# One thread at one level makes the same bytes of the same file, so that the parts which are up already can be told.
+# One thread at one level always produces the same bytes, so that parts that are already uploaded are recognized.
 # A higher level takes twice as long and gains nothing: KillBill's JTL shrinks to 1/7.0 by level 1, to 1/6.3 by level 3.
 _LEVEL = 1
 # Metadata of the object: the checksum of the local file before compression.
@@ -67,22 +67,22 @@ def _packed(stream: IO[bytes]) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def _parts(chunks: Iterator[bytes], part_bytes: int, look: Callable[[], None]) -> Iterator[bytes]:
+def _parts(chunks: Iterator[bytes], part_bytes: int, on_chunk: Callable[[], None]) -> Iterator[bytes]:
     """Yield the data of the chunks in parts of equal length; the last one is shorter."""
-    held = bytearray()
+    pending = bytearray()
     for chunk in chunks:
-        held += chunk
-        look()
-        while len(held) >= part_bytes:
-            yield bytes(held[:part_bytes])
-            del held[:part_bytes]
-    if held:
-        yield bytes(held)
+        pending += chunk
+        on_chunk()
+        while len(pending) >= part_bytes:
+            yield bytes(pending[:part_bytes])
+            del pending[:part_bytes]
+    if pending:
+        yield bytes(pending)
 
 
 def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts: Iterator[bytes]) -> int:
     """Upload an object in parts and return the bytes sent; parts that are already uploaded are not sent again."""
-    upload_id, there = _unfinished(client, target)
+    upload_id, uploaded = _unfinished(client, target)
     if upload_id is None:
         started = client.create_multipart_upload(**target, ChecksumAlgorithm="SHA256", Metadata=metadata)
         upload_id = started["UploadId"]
@@ -93,8 +93,8 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     with ThreadPoolExecutor(_AT_ONCE) as pool, _announced_wait():
         for number, data in enumerate(parts, 1):
             size_bytes += len(data)
-            part = there.get(number)
-            if part is not None and _is_that(part, data):
+            part = uploaded.get(number)
+            if part is not None and _matches(part, data):
                 done.append(_part(number, part["ETag"], data))
                 continue
             while len(sending) >= _AT_ONCE:
@@ -106,7 +106,7 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     client.complete_multipart_upload(**target, UploadId=upload_id, MultipartUpload={"Parts": done})
     stored_bytes = client.head_object(**target)["ContentLength"]
     if stored_bytes != size_bytes:
-        raise _damaged(target, f"{stored_bytes:,} bytes in place of {size_bytes:,}")
+        raise _damaged(target, f"{stored_bytes:,} bytes instead of {size_bytes:,}")
     return sent_bytes
 
 
@@ -154,11 +154,11 @@ def _part(number: int, etag: str, data: bytes) -> dict[str, Any]:
 
 
 def _check(answer: Mapping[str, Any], data: bytes, target: Target) -> None:
-    if not _is_that(answer, data):
+    if not _matches(answer, data):
         raise _damaged(target, "other contents than were sent")
 
 
-def _is_that(answer: Mapping[str, Any], data: bytes) -> bool:
+def _matches(answer: Mapping[str, Any], data: bytes) -> bool:
     """Return whether the server's checksum of a part or object matches the data.
 
     Servers without SHA-256 return at least the MD5 as ETag, unless they encrypt with a key of their own.

@@ -1,7 +1,7 @@
-"""What a sweep shows: best level, plateau, cliff, knee, scalability, and how many users the goal allows.
+"""Computes the findings of a sweep: best level, plateau, cliff, knee, scalability, and the users within the goal.
 
-Throughput is here that of successful samples: a system that fails fast is not a fast one. Levels with an INVALID run,
-or without a run that counts, take no part in it.
+Throughput counts only successful samples: a system that fails fast is not a fast system. Levels with an INVALID run or
+without a counted run are excluded.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ from harness.sweep.usl import Fit, fit
 
 @dataclass(frozen=True)
 class Answer:
-    """The greatest number of users within the goal below the least that misses it.
+    """The highest level within the goal that is below the lowest level that misses it.
 
-    `users` is None when there is no such number; `is_least` when no level misses the goal and none above is unsure.
-    `next_users` is the first level above it that misses (`is_missed`) or that cannot be judged, and `reasons` say why,
-    or why there is no answer. `perhaps_users` is the greatest level below the least miss that cannot be judged,
-    `missed_users` the least miss, and `unsure` are levels below `users` that cannot be judged. `again` are levels above
-    a miss that are within the goal once more.
+    - `users`: that level; None when there is none
+    - `is_least`: no level misses the goal, and no level above is undecided
+    - `next_users`: the next level, which misses the goal (`is_missed`) or is undecided
+    - `reasons`: why, or why there is no answer
+    - `again`: levels within the goal above the lowest miss
+    - `perhaps_users`: the highest undecided level below the lowest miss
+    - `missed_users`: the lowest miss
+    - `unsure`: undecided levels below `users`
     """
 
     users: int | None
@@ -53,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a level is within a goal (None: not known), and in words why not."""
+    """Whether a level is within a goal (None: undecided), and the reasons if it is not."""
 
     is_within: bool | None
     reasons: tuple[str, ...] = ()
@@ -61,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class SweepAnalysis:
-    """All findings; None where they cannot be told. `usl` is None with fewer than six levels."""
+    """All findings; None for those that are unknown. `usl` is None with fewer than six levels."""
 
     goal: Goal | None
     answer: Answer
@@ -75,7 +78,7 @@ class SweepAnalysis:
 
 
 def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
-    """Return the findings on levels of rising users."""
+    """Return the findings on levels, which are sorted by users."""
     points = [
         Point(level.users, rate, level)
         for level in levels
@@ -83,7 +86,7 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     ]
     if not points:
         return SweepAnalysis(goal, answer(levels, goal), None, None, None, None, None, None, None)
-    best = max(range(len(points)), key=lambda place: points[place].rate_per_s)
+    best = max(range(len(points)), key=lambda index: points[index].rate_per_s)
     noise = noise_of([point.level for point in points])
     runs = [(point.users, rate) for point in points for rate in point.level.success_rates_per_s()]
     law = fit(runs, noise.cv)
@@ -104,15 +107,15 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
 
 
 def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
-    """Return the greatest number of users within the goal."""
+    """Return the highest level within the goal."""
     if goal is None or goal == Goal():
         return Answer(None, reasons=(f"no goal was given: {_options_text()}, or a [goal] in the plan",))
     if not levels:
         return Answer(None, reasons=("no level was measured",))
     outcomes = [(level.users, outcome(level, goal)) for level in levels]
-    missed = next((place for place, (_, found) in enumerate(outcomes) if found.is_within is False), len(outcomes))
+    missed = next((index for index, (_, found) in enumerate(outcomes) if found.is_within is False), len(outcomes))
     below = outcomes[:missed]
-    within = max((place for place, (_, found) in enumerate(below) if found.is_within), default=-1)
+    within = max((index for index, (_, found) in enumerate(below) if found.is_within), default=-1)
     above = below[within + 1 :]
     first = (above or outcomes[missed:])[:1]
     return Answer(
@@ -129,9 +132,9 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
 
 
 def outcome(level: Level, goal: Goal) -> Outcome:
-    """Return whether a level is within the goal: more than half of its runs are, and one that is INVALID is not.
+    """Return whether a level is within the goal: more than half of its runs are. An INVALID run is not.
 
-    Not known where a run is DOUBTFUL, or where the 95 % interval of a time has the goal in it.
+    A level is undecided when a run is DOUBTFUL, or when the 95 % interval of a time contains the goal.
     """
     found = _of_runs(level, goal)
     if found.is_within is None or level.invalid:
@@ -145,7 +148,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
 
 
 def _of_runs(level: Level, goal: Goal) -> Outcome:
-    """Return what the figures of the runs say, without regard to how well they are known."""
+    """Return the outcome by the values of the runs, without regard to their confidence intervals."""
     if not level.counted and not level.invalid:
         return Outcome(None, ("interrupted",))
     found = [_of_figures(run.figures, goal) for run in level.counted]
@@ -164,7 +167,7 @@ def _of_runs(level: Level, goal: Goal) -> Outcome:
 
 
 def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
-    """Return the outcome, or that it is not known: the interval of a time has the goal in it, or contradicts it."""
+    """Return the outcome, or an undecided one when the interval of a time contains the goal or contradicts it."""
     judged = list(_intervals(level, goal))
     if found.is_within is False:
         errors = level.figures.error_ratio
@@ -181,7 +184,7 @@ def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
 
 
 def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
-    """Yield of each time in the goal whether it is within for certain, with its interval in words."""
+    """Yield for each time in the goal whether its interval is within (None: in part), and the interval as text."""
     runs = [run.total for run in level.counted if run.total is not None]
     if len(runs) < len(level.counted):
         return
@@ -217,7 +220,7 @@ def _of_figures(figures: Figures, goal: Goal) -> Outcome:
     for part in goal_parts(goal):
         value = figures.of(part.figure)
         if value is None:
-            unknown.append(f"the {part.words} is not known")
+            unknown.append(f"the {part.words} is unknown")
         elif value > part.limit:
             missed.append(f"the {part.words} is {part.metric.text(value)} {part.metric.unit}")
     if missed:
@@ -227,7 +230,7 @@ def _of_figures(figures: Figures, goal: Goal) -> Outcome:
 
 @dataclass(frozen=True)
 class GoalPart:
-    """A limit of a goal: the figure of a level that it is of, in words, and the metric that this is formatted as."""
+    """A limit of a goal: the key and the name of the limited value, and the metric that defines its format."""
 
     figure: str
     limit: float
@@ -239,6 +242,6 @@ def goal_parts(goal: Goal) -> list[GoalPart]:
     """Return the parts of a goal: times, the slowest label's average, errors."""
     parts = [GoalPart(metric.key, limit, metric.words, metric) for metric, limit in goal.of_metrics.items()]
     if goal.each_average_ms is not None:
-        place = sum(part.metric.is_time for part in parts)
-        parts.insert(place, GoalPart("slowest_label_ms", goal.each_average_ms, "slowest label's average", AVERAGE))
+        index = sum(part.metric.is_time for part in parts)
+        parts.insert(index, GoalPart("slowest_label_ms", goal.each_average_ms, "slowest label's average", AVERAGE))
     return parts

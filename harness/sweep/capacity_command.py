@@ -16,8 +16,7 @@ from harness.run.request import Request
 from harness.sweep.driver import (
     SETTINGS,
     MostUsers,
-    SoFar,
-    Step,
+    Progress,
     SweepKind,
     add_sweep_options,
     new_record,
@@ -26,7 +25,7 @@ from harness.sweep.driver import (
 )
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
-from harness.sweep.record import CAPACITY, SweepRecord
+from harness.sweep.record import CAPACITY, Step, SweepRecord
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     def record_of(request: Request) -> SweepRecord:
         goal = resolve_goal(goal_arguments(options), request.plan.goal)
         if goal == Goal():
-            raise UsageError(f"PLAN={options.plan} has no goal to search within", "give P90=1000 or AVERAGE=500")
+            raise UsageError(f"PLAN={options.plan} has no goal for the search", "give P90=1000 or AVERAGE=500")
         first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
         most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
         if first > most:
@@ -86,64 +85,64 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _most_users(record: SweepRecord) -> MostUsers:
-    """Return the most users there can be, and those of the warm-up: some, and no more than asked for."""
+    """Return the maximum of the search; the warm-up has at least ten users, but not more than that."""
     first, most = _bounds(record)
     return MostUsers(most, min(max(first, _WARM_UP_USERS), most))
 
 
 def _bounds(record: SweepRecord) -> tuple[int, int]:
     if record.first_users is None or record.most_users is None:
-        raise UsageError(f"{record.id} is no search for the capacity", "go on with it by make sweep")
+        raise UsageError(f"{record.id} is not a capacity search", "resume it with make sweep")
     return record.first_users, record.most_users
 
 
 class _Search:
-    """Levels that follow from the runs before them."""
+    """The schedule of a capacity search: each step follows from the runs before it."""
 
     def __init__(self, record: SweepRecord, request: Request) -> None:
         self._first, self._most = _bounds(record)
         self._goal = request.plan.goal
 
-    def next_step(self, so_far: SoFar) -> Step | None:
-        """Return the level that narrows the bracket, or confirms it."""
-        users = next_users(_probes(so_far), self._first, self._most, self._unsure(so_far))
-        return None if users is None else (users, 1 + sum(run.users == users for run in so_far.record.runs))
+    def next_step(self, progress: Progress) -> Step | None:
+        """Return the step that narrows or confirms the bracket."""
+        users = next_users(_probes(progress), self._first, self._most, self._unsure(progress))
+        return None if users is None else Step(users, 1 + sum(run.users == users for run in progress.record.runs))
 
-    def _unsure(self, so_far: SoFar) -> dict[int, str]:
-        """Return the levels whose runs together cannot tell, and why."""
-        # Here, because SciPy takes its time to load, and no first run waits for it.
+    def _unsure(self, progress: Progress) -> dict[int, str]:
+        """Return the undecided levels, with the reasons."""
+        # Imported here, because SciPy loads slowly and the first run does not need it.
         from harness.sweep.analysis import outcome
 
-        pairs = zip(so_far.record.runs, so_far.results, strict=True)
+        pairs = zip(progress.record.runs, progress.results, strict=True)
         levels = levels_of((run.users, level_run(result)) for run, result in pairs)
         found = {level.users: outcome(level, self._goal) for level in levels}
         return {users: "; ".join(one.reasons) for users, one in found.items() if one.is_within is None}
 
-    def heading(self, so_far: SoFar, step: Step) -> str:
-        """Return how many users are tried, and between which the limit lies."""
-        record, (users, turn) = so_far.record, step
-        found = capacity(_probes(so_far), self._first, self._most, self._unsure(so_far))
+    def heading(self, progress: Progress, step: Step) -> str:
+        """Return the users of the step, and the bracket so far."""
+        record = progress.record
+        found = capacity(_probes(progress), self._first, self._most, self._unsure(progress))
         low = f"{found.users} within" if found.users else ""
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
-        again = f" again (run {turn})" if turn > 1 else ""
-        return f"{record.id}: step {len(record.runs) + 1}, {units.plural(users, 'user')}{again} ({known})"
+        again = f" again (run {step.repeat})" if step.repeat > 1 else ""
+        return f"{record.id}: step {len(record.runs) + 1}, {units.plural(step.users, 'user')}{again} ({known})"
 
     def is_broken(self, result: RunResult) -> bool:
-        """Return whether a run took no sample: one that only failed is a level above the limit."""
+        """Return whether a run has no samples; a run with errors only is a level above the limit."""
         return result.is_invalid and result.total is None
 
-    def closing(self, so_far: SoFar) -> str:
+    def closing(self, progress: Progress) -> str:
         """Return the table of the steps, and the answer."""
-        probes = _probes(so_far)
-        unsure = self._unsure(so_far)
+        probes = _probes(progress)
+        unsure = self._unsure(progress)
         found = capacity(probes, self._first, self._most, unsure)
         text = capacity_text(found, self._goal, unsure.get(found.missed_users or 0, ""))
-        return f"{steps_table(probes, so_far.results, unsure)}\n\n{so_far.record.id}: {text}"
+        return f"{steps_table(probes, progress.results, unsure)}\n\n{progress.record.id}: {text}"
 
 
-def _probes(so_far: SoFar) -> list[Probe]:
-    pairs = zip(so_far.record.runs, so_far.results, strict=True)
+def _probes(progress: Progress) -> list[Probe]:
+    pairs = zip(progress.record.runs, progress.results, strict=True)
     return [
         Probe(run.users, result.verdict is not None and result.verdict.exit_code == EXIT_OK) for run, result in pairs
     ]

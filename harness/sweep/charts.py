@@ -1,12 +1,13 @@
-"""The charts of sweeps, as SVG text: throughput, response times and errors against users."""
+"""Draws the charts of sweeps as SVG: throughput, response times and errors against users."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.base import units
+from harness.plan.goal import Goal
 from harness.report.charts import svg
 from harness.report.charts.axes import value_axis
 from harness.report.charts.gallery import Picture
@@ -15,10 +16,10 @@ from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.levels import Level, Sweep
 
-# What a report may have written beside it.
+# The chart files that a report may have.
 FILE_NAME = re.compile(r"(throughput|response-time|average|p90|errors)\.svg")
 RATE, AVERAGE, P90, ERRORS = "success_rate_per_s", "average_ms", "p90_ms", "error_ratio"
-# Drawn about a point, so that lines are told apart without colour; the place of a sweep is that of its marker.
+# Markers distinguish lines without colour.
 _MARKERS = (
     "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
     "m-3.7-3.7h7.4v7.4h-7.4z",
@@ -28,18 +29,18 @@ _MARKERS = (
     "m-5.2-1.8h10.4v3.6h-10.4z",
 )
 _CROSS = "m-4.5-4.5l9 9m0-9l-9 9"
-# A triangle that stands on the axis.
+# A triangle on the axis.
 _DOUBTFUL = "m0-9l5 9h-10z"
 _CURVE_POINTS = 120
 _CAP_PX = 3
-# A goal farther above all figures than this would press them to the ground; the legend says where it is.
+# A goal above this multiple of all values is not drawn, because it would flatten the lines; the legend names it.
 _GOAL_ROOM = 2.0
 _GOAL_DASHES = ("8 4", "2 3")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line over levels: its name, (users, value), and (users, least, greatest) of the repeats."""
+    """A line over levels: its name, its points (users, value) and the ranges (users, least, greatest) of repeats."""
 
     name: str
     points: tuple[tuple[int, float], ...]
@@ -48,14 +49,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked in a chart, where it is known: users of the plateau and of the cliff; users and throughput of the
-    knee; INVALID and DOUBTFUL levels; a curve with its name; goals with their limits; up to which users the goal is
-    kept.
+    """The marks of a chart, as far as they are known.
+
+    `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are levels, `curve` is a
+    curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal.
     """
 
     plateau: tuple[int, int] | None = None
     cliff: tuple[int, int] | None = None
-    cliff_words: str = ""
+    cliff_text: str = ""
     knee: tuple[float, float] | None = None
     invalid: tuple[int, ...] = ()
     doubtful: tuple[int, ...] = ()
@@ -65,87 +67,85 @@ class Marks:
     within: int | None = None
 
 
-def sweep_pictures(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
-    """Return the charts of one sweep; those without a figure to show are left out."""
+def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
+    """Return the charts of one sweep, without those that have no values."""
     levels = sweep.levels
-    plateau, cliff, fit = analysis.plateau, analysis.cliff, analysis.usl
-    knee, saturation = analysis.knee, analysis.saturation
-    common = Marks(
-        plateau=(plateau.from_users, plateau.to_users) if plateau else None,
+    quality = Marks(
         invalid=tuple(level.users for level in levels if level.invalid),
         doubtful=tuple(level.users for level in levels if _is_doubtful(level)),
     )
-    counted = [level.users for level in levels if level.figures.rate_per_s is not None]
-    first, last = (counted[0], counted[-1]) if counted else (0, 0)
-    steps = [first + (last - first) * place / _CURVE_POINTS for place in range(_CURVE_POINTS + 1)]
-    follows = fit is not None and fit.follows
-    rate = Marks(
-        plateau=common.plateau,
-        invalid=common.invalid,
-        doubtful=common.doubtful,
-        cliff=(cliff.users, cliff.next_users) if cliff and cliff.is_certain else None,
-        cliff_words=f"cliff after {units.plural(cliff.users, 'user')}: −{units.percent_text(cliff.fall_ratio, 1)} %"
-        if cliff and cliff.is_certain
-        else "",
-        knee=(knee.users.value, saturation.rate_per_s) if knee and saturation else None,
-        curve=tuple((users, fit.rate_per_s(users)) for users in steps) if fit and follows else (),
-        curve_name="USL fit",
-    )
-    goal = analysis.goal
-    limits = {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
-    time = Marks(
-        plateau=common.plateau,
-        invalid=common.invalid,
-        doubtful=common.doubtful,
-        goals=tuple(
-            (f"goal: {words} ≤ {limits[name]:g} ms", limits[name])
-            for name, words in ((AVERAGE, "average"), (P90, "90 %"))
-            if name in limits
-        ),
-        within=analysis.answer.users,
-    )
+    plateau = analysis.plateau
+    marks = replace(quality, plateau=(plateau.from_users, plateau.to_users)) if plateau else quality
+    limits = _limits(analysis.goal)
     has_errors = any(level.figures.error_ratio for level in levels)
-    unit = "successful req/s" if has_errors else "req/s"
     charts = [
-        ("throughput.svg", "Throughput", unit, [_line(levels, RATE, "throughput")], rate),
-        (
-            "response-time.svg",
-            "Response time",
-            "ms",
-            [_line(levels, AVERAGE, "average"), _line(levels, P90, "90 %")],
-            time,
-        ),
+        _throughput_chart(levels, analysis, marks, "successful req/s" if has_errors else "req/s"),
+        _time_chart(levels, limits, replace(marks, within=analysis.answer.users)),
     ]
     if has_errors:
-        percent = _line(levels, ERRORS, "errors", 100)
-        limit = ((f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100),) if ERRORS in limits else ()
-        charts.append(
-            (
-                "errors.svg",
-                "Errors",
-                "% of samples",
-                [percent],
-                Marks(invalid=common.invalid, doubtful=common.doubtful, goals=limit),
-            )
-        )
-    return tuple(
-        Picture(name, chart(title, unit, lines, marks))
-        for name, title, unit, lines, marks in charts
-        if any(line.points for line in lines)
+        charts.append(_errors_chart(levels, limits, quality))
+    return tuple(one for one in charts if one)
+
+
+def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: Marks, unit: str) -> Picture | None:
+    cliff, fit = analysis.cliff, analysis.usl
+    knee, saturation = analysis.knee, analysis.saturation
+    if cliff and cliff.is_certain:
+        fall = units.percent_text(cliff.fall_ratio, 1)
+        text = f"cliff after {units.plural(cliff.users, 'user')}: −{fall} %"
+        marks = replace(marks, cliff=(cliff.users, cliff.next_users), cliff_text=text)
+    if fit and fit.follows:
+        curve = tuple((users, fit.rate_per_s(users)) for users in _curve_users(levels))
+        marks = replace(marks, curve=curve, curve_name="USL fit")
+    if knee and saturation:
+        marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
+    return _picture("throughput.svg", "Throughput", unit, [_line(levels, RATE, "throughput")], marks)
+
+
+def _curve_users(levels: Sequence[Level]) -> list[float]:
+    """Return the users at which a fitted curve is drawn."""
+    counted = [level.users for level in levels if level.figures.rate_per_s is not None]
+    first, last = (counted[0], counted[-1]) if counted else (0, 0)
+    return [first + (last - first) * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
+
+
+def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
+    goals = tuple(
+        (f"goal: {name} ≤ {limits[figure]:g} ms", limits[figure])
+        for figure, name in ((AVERAGE, "average"), (P90, "90 %"))
+        if figure in limits
     )
+    lines = [_line(levels, AVERAGE, "average"), _line(levels, P90, "90 %")]
+    return _picture("response-time.svg", "Response time", "ms", lines, replace(marks, goals=goals))
+
+
+def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
+    if ERRORS in limits:
+        goal = (f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
+        marks = replace(marks, goals=(goal,))
+    return _picture("errors.svg", "Errors", "% of samples", [_line(levels, ERRORS, "errors", 100)], marks)
+
+
+def _picture(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks) -> Picture | None:
+    """Return a chart with its file name; None when its lines have no points."""
+    return Picture(name, chart(title, unit, lines, marks)) if any(line.points for line in lines) else None
+
+
+def _limits(goal: Goal | None) -> dict[str, float]:
+    """Return the limits of a goal by figure."""
+    return {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
 
 
 def _is_doubtful(level: Level) -> bool:
     return any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
 
 
-def overlay_pictures(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
-    """Return the charts of several sweeps, a line for each; goals that are those of all are drawn."""
+def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
+    """Return the charts of several sweeps, one line per sweep; only goals that all sweeps share are drawn."""
     goals = {analysis.goal for analysis in analyses}
-    goal = goals.pop() if len(goals) == 1 else None
-    limits = {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
+    limits = _limits(goals.pop() if len(goals) == 1 else None)
     has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
-    pictures = []
+    charts = []
     for name, figure, title, unit in (
         ("throughput.svg", RATE, "Throughput", "successful req/s" if has_errors else "req/s"),
         ("average.svg", AVERAGE, "Average response time", "ms"),
@@ -153,9 +153,8 @@ def overlay_pictures(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis])
     ):
         lines = [_line(sweep.levels, figure, sweep.name) for sweep in sweeps]
         marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
-        if any(line.points for line in lines):
-            pictures.append(Picture(name, chart(title, unit, lines, marks)))
-    return tuple(pictures)
+        charts.append(_picture(name, title, unit, lines, marks))
+    return tuple(one for one in charts if one)
 
 
 def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0) -> Line:
@@ -174,17 +173,17 @@ def _range(level: Level, figure: str) -> tuple[float, float] | None:
 
 
 def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
-    """Return a chart of lines over users, each with its colour, dash and marker."""
+    """Return a chart of lines over users; each line has its own colour, dash and marker."""
     users = [level for line in lines for level, _ in line.points] + list(marks.invalid)
     values = [value for line in lines for _, value in line.points] + [
         high for line in lines for *_, high in line.ranges
     ]
     greatest = max(values, default=0.0)
-    goals = [(words, limit) for words, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
-    beyond = [(words, limit) for words, limit in marks.goals if limit > _GOAL_ROOM * greatest]
+    goals = [(text, limit) for text, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
+    beyond = [(text, limit) for text, limit in marks.goals if limit > _GOAL_ROOM * greatest]
     x = value_axis(users, most=10)
     y = value_axis([*values, *(limit for _, limit in goals), *(value for _, value in marks.curve)])
-    keys = [_key(line.name, place) for place, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
+    keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
     keys += _mark_keys(marks, goals, beyond, any(line.ranges for line in lines))
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
@@ -193,15 +192,15 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
         *_band(plot, marks.plateau),
         plot.axes("users"),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
-        *(_level_line(plot, limit, _GOAL_DASHES[place % 2]) for place, (_, limit) in enumerate(goals)),
+        *(_level_line(plot, limit, _GOAL_DASHES[index % 2]) for index, (_, limit) in enumerate(goals)),
         *([_upright(plot, marks.within)] if marks.within is not None and marks.goals else []),
-        *(part for place, line in enumerate(lines) for part in _drawn(plot, line, place)),
+        *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index)),
         *_cliff(plot, marks.cliff, lines),
         *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
         *(_shape(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
         *_knee(plot, marks.knee),
     ]
-    about = f"{unit} over users. " + " ".join(_in_words(line) for line in lines)
+    about = f"{unit} over users. " + " ".join(_line_text(line) for line in lines)
     about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
     return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
@@ -217,11 +216,11 @@ def _mark_keys(
     if marks.plateau:
         keys.append(svg.box_key(f"plateau: {marks.plateau[0]} to {marks.plateau[1]} users", "band edge"))
     if marks.cliff:
-        keys.append(svg.line_key(marks.cliff_words, svg.WARNING, svg.DASHES[2]))
+        keys.append(svg.line_key(marks.cliff_text, svg.WARNING, svg.DASHES[2]))
     if marks.knee is not None:
         keys.append(Key(f"knee: N* = {marks.knee[0]:.3g} users", _ring_swatch))
-    keys += [_goal_key(words, _GOAL_DASHES[place % 2]) for place, (words, _) in enumerate(goals)]
-    keys += [_goal_key(f"{words}, above the chart", _GOAL_DASHES[1]) for words, _ in beyond]
+    keys += [_goal_key(text, _GOAL_DASHES[index % 2]) for index, (text, _) in enumerate(goals)]
+    keys += [_goal_key(f"{text}, above the chart", _GOAL_DASHES[1]) for text, _ in beyond]
     if marks.within is not None and marks.goals:
         keys.append(_goal_key(f"within the goal up to {units.plural(marks.within, 'user')}", ""))
     if marks.invalid:
@@ -231,16 +230,16 @@ def _mark_keys(
     return keys
 
 
-def _look(place: int) -> tuple[int, str, str]:
-    """Return colour, dash and marker of the line at a place; all three repeat after 36 lines."""
+def _style(index: int) -> tuple[int, str, str]:
+    """Return colour, dash and marker of a line by its index; combinations repeat after 36 lines."""
     count = len(svg.COLOURS)
     colours = (0, 1, 2, 3, 5, 4)
-    turn = (place + place // count) % count
-    return colours[place % count], svg.DASHES[turn], _MARKERS[turn]
+    shifted = (index + index // count) % count
+    return colours[index % count], svg.DASHES[shifted], _MARKERS[shifted]
 
 
-def _key(name: str, place: int) -> Key:
-    colour, dash, marker = _look(place)
+def _key(name: str, index: int) -> Key:
+    colour, dash, marker = _style(index)
     line = svg.line_key(name, colour, dash)
 
     def swatch(x: float, y: float) -> str:
@@ -282,8 +281,8 @@ def _at(plot: Plot, users: float, value: float, shape: str, style: str) -> str:
     return _shape(plot.x_px(users), plot.y_px(value), shape, style)
 
 
-def _drawn(plot: Plot, line: Line, place: int) -> list[str]:
-    colour, dash, marker = _look(place)
+def _drawn(plot: Plot, line: Line, index: int) -> list[str]:
+    colour, dash, marker = _style(index)
     parts = []
     if len(line.points) > 1:
         parts.append(plot.line(line.points, colour, dash))
@@ -317,7 +316,7 @@ def _upright(plot: Plot, users: int) -> str:
 
 
 def _cliff(plot: Plot, cliff: tuple[int, int] | None, lines: Sequence[Line]) -> list[str]:
-    """Return the fall, drawn over the line."""
+    """Return the marker of the cliff, drawn over the line."""
     values = dict(lines[0].points)
     if cliff is None or not all(users in values for users in cliff):
         return []
@@ -337,7 +336,7 @@ def _knee(plot: Plot, knee: tuple[float, float] | None) -> list[str]:
     return [f'<circle cx="{x}" cy="{y}" r="8" class="mark"/>']
 
 
-def _in_words(line: Line) -> str:
+def _line_text(line: Line) -> str:
     if not line.points:
         return f"{line.name}: no values."
     values = [value for _, value in line.points]

@@ -1,4 +1,4 @@
-"""What CloudWatch knows of services, databases and machines at each level of a sweep: one table per metric."""
+"""Builds the CloudWatch tables of a sweep, one per metric: services, databases and machines at each level."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from harness.sweep.levels import Level
 
 @dataclass(frozen=True)
 class LevelTable:
-    """A table of a sweep: what it is of, and the table."""
+    """A table of a sweep with its title."""
 
     title: str
     table: str
 
 
 def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
-    """Return the tables of a sweep, one per metric: a row per resource, average and range at each level.
+    """Return the tables of a sweep, one per metric: a row per resource, with average and range at each level.
 
-    Of repeats the median of the runs' averages, and the range of them all.
+    For repeats, they contain the median of the runs' averages and the range of all runs.
     """
     shown = [level for level in levels if any(run.cloudwatch for run in level.counted)]
     found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]

@@ -16,8 +16,7 @@ from harness.run.request import Request
 from harness.sweep.driver import (
     SETTINGS,
     MostUsers,
-    SoFar,
-    Step,
+    Progress,
     SweepKind,
     add_sweep_options,
     new_record,
@@ -25,12 +24,12 @@ from harness.sweep.driver import (
     sweep_command,
 )
 from harness.sweep.level_runner import level_load
-from harness.sweep.record import SWEEP, SweepRecord
+from harness.sweep.record import SWEEP, Step, SweepRecord
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
 
 _REPEAT_MAX = 100
-# JMeter's start, its last samples and the report; with FRESH the start of the system.
+# JMeter's start, its last samples and the report; with FRESH also the start of the system.
 _FIRST_GUESS_S = 8.0
 _START_S = 20.0
 _SETTINGS = ("users", "repeat", *SETTINGS)
@@ -62,12 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
-    """Return the numbers of users in 1,5,10, in their order; UsageError when one is none or stands there twice."""
+    """Return the numbers of users in a text such as 1,5,10. UsageError for an invalid or repeated number."""
     users: list[int] = []
     for part in text.split(","):
         number = units.parse_whole_number(part, "USERS", 1, USERS_MAX)
         if number in users:
-            raise UsageError(f"USERS={text}: {number} stands there twice", "give REPEAT=2 to measure every level twice")
+            raise UsageError(f"USERS={text}: {number} is listed twice", "give REPEAT=2 to measure every level twice")
         users.append(number)
     return tuple(users)
 
@@ -91,48 +90,50 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _most_users(record: SweepRecord) -> MostUsers:
-    """Return the users of the greatest level, and of the middle one, which warms up: not idle, and seldom too many."""
+    """Return the users of the largest level; the warm-up uses those of the middle level."""
     return MostUsers(max(record.users), sorted(record.users)[len(record.users) // 2])
 
 
 class _Levels:
-    """The levels of a list, in rounds."""
+    """The schedule of a sweep: a list of levels in rounds."""
 
     def __init__(self, record: SweepRecord, request: Request) -> None:
         loads = {users: level_load(request, record, users) for users in record.users}
-        # A load that requests end takes as long as those before it did, though users differ.
+        # A load that ends after a number of requests has no planned length.
         self._planned_s = {
             users: load.duration_s if isinstance(load, OpenLoad) or load.requests is None else None
             for users, load in loads.items()
         }
 
-    def next_step(self, so_far: SoFar) -> Step | None:
-        """Return the first that is not measured."""
-        return next(iter(so_far.record.steps_left), None)
+    def next_step(self, progress: Progress) -> Step | None:
+        """Return the first step that is not measured yet."""
+        return next(iter(progress.record.steps_left), None)
 
-    def heading(self, so_far: SoFar, step: Step) -> str:
-        """Return which level of how many, and about how long it still takes."""
-        record, (users, turn) = so_far.record, step
-        place = len(record.steps) - len(record.steps_left) + 1
-        done_users = [run.users for run in record.runs[len(record.runs) - len(so_far.took_s) :]]
+    def heading(self, progress: Progress, step: Step) -> str:
+        """Return the number of the level, and about how long the sweep still takes."""
+        record = progress.record
+        number = len(record.steps) - len(record.steps_left) + 1
+        done_users = [run.users for run in record.runs[len(record.runs) - len(progress.took_s) :]]
         start_s = record.warm_up_s + (0.0 if record.target else _START_S)
         left_s = time_left_s(
-            [self._planned_s[users] for users, _ in record.steps_left],
-            [(self._planned_s[users], taken_s) for users, taken_s in zip(done_users, so_far.took_s, strict=True)],
+            [self._planned_s[step.users] for step in record.steps_left],
+            [(self._planned_s[users], taken_s) for users, taken_s in zip(done_users, progress.took_s, strict=True)],
             _FIRST_GUESS_S + (start_s if record.fresh else 0.0),
         )
-        if left_s is not None and not so_far.took_s and not record.fresh:
+        if left_s is not None and not progress.took_s and not record.fresh:
             left_s += start_s
-        round_text = f", round {turn} of {record.repeat}" if record.repeat > 1 else ""
+        round_text = f", round {step.repeat} of {record.repeat}" if record.repeat > 1 else ""
         left = f"; about {units.duration_text(round(left_s))} left" if left_s is not None else ""
-        return f"{record.id}: level {place} of {len(record.steps)}, {units.plural(users, 'user')}{round_text}{left}"
+        return (
+            f"{record.id}: level {number} of {len(record.steps)}, {units.plural(step.users, 'user')}{round_text}{left}"
+        )
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether the run is INVALID."""
         return result.is_invalid
 
-    def closing(self, so_far: SoFar) -> str:
-        """Return a line per run, by users."""
-        pairs = zip(so_far.record.runs, so_far.results, strict=True)
+    def closing(self, progress: Progress) -> str:
+        """Return one line per run, sorted by users."""
+        pairs = zip(progress.record.runs, progress.results, strict=True)
         ordered = sorted(pairs, key=lambda pair: (pair[0].users, pair[0].repeat))
         return "\n".join(f"{units.plural(run.users, 'user')}: {run_line(result)}" for run, result in ordered)

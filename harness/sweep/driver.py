@@ -1,4 +1,4 @@
-"""What `scripts/sweep` and `scripts/capacity` have in common: one level after the other, stopped and continued."""
+"""Runs the levels of `scripts/sweep` and `scripts/capacity` one after the other, and resumes unfinished sweeps."""
 
 from __future__ import annotations
 
@@ -51,42 +51,40 @@ from harness.run.record import FINISHED as RUN_FINISHED
 from harness.run.request import Names, Request, resolve_request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
 from harness.sweep.level_runner import Levels, level_load
-from harness.sweep.record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, SweepRecord, SweepRun
+from harness.sweep.record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, Step, SweepRecord, SweepRun
 from harness.sweep.terminal import run_line
 
-# A sweep whose levels are all INVALID measures nothing: the plan, the target or the machine is to be looked at.
+# After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3
-# The settings that every kind of sweep has.
+# The settings of every kind of sweep.
 SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
-Step = tuple[int, int]
-
 
 @dataclass(frozen=True)
-class SoFar:
-    """A sweep that is being measured: its record, the results of its runs, the seconds that those of now took."""
+class Progress:
+    """A running sweep: its record, the results of its runs, and the seconds of each run of this process."""
 
     record: SweepRecord
     results: tuple[RunResult, ...]
     took_s: tuple[float, ...] = ()
 
 
-class Course(Protocol):
-    """Which levels there are, decided from what was measured."""
+class Schedule(Protocol):
+    """Decides which levels run, from the results so far."""
 
-    def next_step(self, so_far: SoFar) -> Step | None:
-        """Return (users, round) of the next run; None at the end."""
+    def next_step(self, progress: Progress) -> Step | None:
+        """Return the next step; None at the end."""
 
-    def heading(self, so_far: SoFar, step: Step) -> str:
-        """Return the line that announces the next run."""
+    def heading(self, progress: Progress, step: Step) -> str:
+        """Return the message before the next run."""
 
     def is_broken(self, result: RunResult) -> bool:
-        """Return whether a run measured nothing that the course can use."""
+        """Return whether a run has no usable result."""
 
-    def closing(self, so_far: SoFar) -> str:
-        """Return what is said at the end, above the report's place."""
+    def closing(self, progress: Progress) -> str:
+        """Return the message at the end."""
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
@@ -103,12 +101,12 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
 
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
-    """Return the record of a sweep that nobody has begun yet: what the options ask for, without a name."""
+    """Return the record of a new sweep with the settings of the options; it has no name yet."""
     length = parse_load(
         LoadArguments(ramp=options.ramp, duration=options.duration, loops=options.loops, requests=options.requests)
     )
     if length.is_auto:
-        what = "DURATION=auto is for make run: levels of different lengths would not be alike"
+        what = "DURATION=auto is for make run only: the levels would have different lengths"
         raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
     return SweepRecord(
         format_version=FORMAT_VERSION,
@@ -147,14 +145,14 @@ def _warm_up_s(text: str) -> float:
 
 
 def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
-    """Return the make command of a sweep; flags are 1."""
+    """Return the make command of a sweep; a flag has the value 1."""
     values = {name: getattr(options, name) for name in names}
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})
 
 
 @dataclass(frozen=True)
 class MostUsers:
-    """The most users that a level of a sweep can have, and the users of the warm-up."""
+    """The maximum users of a level, and the users of the warm-up."""
 
     levels: int
     warm_up: int
@@ -162,25 +160,26 @@ class MostUsers:
 
 @dataclass(frozen=True)
 class SweepKind:
-    """What distinguishes a sweep from a search for the capacity.
+    """The differences between a sweep and a capacity search.
 
-    `settings` are the options that RESUME excludes. `after_report` is called with the reports folder and `say`.
+    RESUME excludes the options in `settings`. `after_report` receives the folder of reports and a message callback.
     """
 
     settings: Sequence[str]
     record_of: Callable[[Request], SweepRecord]
-    course_of: Callable[[SweepRecord, Request], Course]
+    schedule_of: Callable[[SweepRecord, Request], Schedule]
     most_users_of: Callable[[SweepRecord], MostUsers]
     after_report: Callable[[Path, Callable[[str], None]], None]
 
 
 def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
-    """Begin the sweep that the options ask for, or go on with it, until it ends or is interrupted; return the code.
+    """Start or resume the requested sweep, run it until its end or an interruption, and return the exit code.
 
-    UsageError when the options make no sense."""
+    UsageError for invalid options.
+    """
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        resumed = _resumed(options, kind.settings)
+        resumed = _sweep_to_resume(options, kind.settings)
         if resumed:
             record = resumed.read()
             names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
@@ -193,7 +192,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         most_users = kind.most_users_of(record)
         for users in (most_users.levels, most_users.warm_up):
             check_asked(request, level_load(request, record, users))
-        course = kind.course_of(record, request)
+        schedule = kind.schedule_of(record, request)
         allow_open_files(most_users.levels)
         jmeter = ready_jmeter(request, options.reports)
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
@@ -203,15 +202,15 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         say_warnings(request, context.log)
         if files:
             stack.enter_context(files.locked())
-            record = _taken_up(files, context)
+            record = _resumed(files, context)
         else:
             files = reserve_sweep(options.reports, record.plan)
             stack.callback(files.discard)
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
-        folder = stack.enter_context(_temporary(context.guardian))
-        sweep = _Sweep(record, request, files, context, course)
-        failure = sweep.carry_out(folder, most_users.warm_up)
+        folder = stack.enter_context(_temporary_folder(context.guardian))
+        sweep = _Sweep(record, request, files, context, schedule)
+        failure = sweep.run(folder, most_users.warm_up)
         sweep.fetch_metrics()
         with interrupts.held():
             code = sweep.close(sure=options.sure, after_report=kind.after_report)
@@ -223,28 +222,28 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
 
 
 class _Sweep:
-    """A sweep that is being measured: its record, and the results of its runs."""
+    """A running sweep: its record, and the results of its runs."""
 
     def __init__(
-        self, record: SweepRecord, request: Request, files: SweepFiles, context: RunContext, course: Course
+        self, record: SweepRecord, request: Request, files: SweepFiles, context: RunContext, schedule: Schedule
     ) -> None:
-        self._so_far = SoFar(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
+        self._progress = Progress(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
         self._request = request
         self._files = files
         self._context = context
-        self._course = course
+        self._schedule = schedule
         self._broken_in_a_row = 0
 
-    def carry_out(self, folder: Path, warm_up_users: int) -> HarnessError | None:
-        """Measure what is left; return the error that ended it, None when it came to its end or was interrupted."""
+    def run(self, folder: Path, warm_up_users: int) -> HarnessError | None:
+        """Run the remaining steps; return the error that stopped the sweep, None at its end or after Ctrl-C."""
         try:
             with Levels(self._request, self._files, self._context, folder, warm_up_users) as levels:
                 while not self._record.stop_reason and not self._context.interrupts.count:
-                    step = self._course.next_step(self._so_far)
+                    step = self._schedule.next_step(self._progress)
                     if step is None:
                         self._write(replace(self._record, state=FINISHED))
                         break
-                    self._context.log(self._course.heading(self._so_far, step))
+                    self._context.log(self._schedule.heading(self._progress, step))
                     self._measure(levels, step)
         except KeyboardInterrupt:
             return None
@@ -253,100 +252,99 @@ class _Sweep:
         return None
 
     def fetch_metrics(self) -> None:
-        """Fetch what CloudWatch knows of the runs, where the profile asks for it; Ctrl-C leaves it out."""
+        """Fetch the CloudWatch metrics of the runs if the profile names any; Ctrl-C skips this."""
         record = self._record
         if self._request.profile.cloudwatch and record.runs:
             metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._context.log)
 
     def close(self, *, sure: bool, after_report: Callable[[Path, Callable[[str], None]], None]) -> int | None:
-        """Write the report, say how it ended and return the exit code; None when nothing was measured.
+        """Write the report, log the result and return the exit code; None when no run was started.
 
-        With `sure` a DOUBTFUL run counts as one that measured nothing.
+        With `sure`, a DOUBTFUL run is treated as a run without a usable result.
         """
-        record, say = self._record, self._context.log
+        record, log = self._record, self._context.log
         if not self._files.record.is_file():
             return None
         if record.runs:
-            # Here, because the fits of a report take their time to load, and no run waits for them.
+            # Imported here, because SciPy loads slowly and no run needs it.
             from harness.sweep.sources import write_sweep_report
             from harness.sweep.text import answer_text
 
             found, analysis = write_sweep_report(self._files.record)
-            after_report(self._files.record.parent.parent, say)
-            say("\n" + self._course.closing(self._so_far))
+            after_report(self._files.record.parent.parent, log)
+            log("\n" + self._schedule.closing(self._progress))
             if record.kind == SWEEP:
-                say(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
+                log(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
         if record.state != FINISHED:
             why = record.stop_reason or "not finished"
-            say(f"\n{record.id}: {why}; go on with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
+            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
         if record.runs:
-            say(f"\nreport: {shown(self._files.report)}")
+            log(f"\nreport: {shown(self._files.report)}")
         if record.state != FINISHED and not record.stop_reason:
             return EXIT_INTERRUPTED
-        results = self._so_far.results
-        has_broken = any(self._course.is_broken(result) or (sure and result.is_doubtful) for result in results)
+        results = self._progress.results
+        has_broken = any(self._schedule.is_broken(result) or (sure and result.is_doubtful) for result in results)
         return EXIT_INVALID if has_broken else EXIT_OK
 
     @property
     def _record(self) -> SweepRecord:
-        return self._so_far.record
+        return self._progress.record
 
     def _measure(self, levels: Levels, step: Step) -> None:
-        users, turn = step
         since_s = time.monotonic()
 
         def began(name: str) -> None:
             nonlocal since_s
-            if not self._record.fresh:  # the system was started once, before the first level
+            if not self._record.fresh:  # the system starts once, before the first level
                 since_s = time.monotonic()
-            self._write(replace(self._record, under_way=SweepRun(users, turn, name)))
+            self._write(replace(self._record, under_way=SweepRun(step.users, step.repeat, name)))
 
-        directory, run = levels.measure(self._record, users, began)
+        directory, run = levels.measure(self._record, step.users, began)
         with self._context.interrupts.held():
             result = RunResult.of(write_report(directory))
             record = replace(self._record, under_way=None)
-            done = SweepRun(users, turn, directory.name)
+            done = SweepRun(step.users, step.repeat, directory.name)
             if run.interrupted:
                 self._write(replace(record, broken_off=(*record.broken_off, done)))
             else:
                 took_s = time.monotonic() - since_s
-                results = (*self._so_far.results, result)
-                self._so_far = replace(self._so_far, results=results, took_s=(*self._so_far.took_s, took_s))
+                results = (*self._progress.results, result)
+                self._progress = replace(self._progress, results=results, took_s=(*self._progress.took_s, took_s))
                 self._write(replace(record, runs=(*record.runs, done), stop_reason=self._stop_reason(result)))
         self._context.log(f"  {run_line(result)}")
 
     def _stop_reason(self, result: RunResult) -> str:
-        """Return why the sweep is to stop after this run; "" when it goes on."""
-        self._broken_in_a_row = self._broken_in_a_row + 1 if self._course.is_broken(result) else 0
+        """Return why the sweep stops after this run; an empty text when it continues."""
+        self._broken_in_a_row = self._broken_in_a_row + 1 if self._schedule.is_broken(result) else 0
         if self._broken_in_a_row < _INVALID_IN_A_ROW:
             return ""
-        why = result.verdict.reasons[0] if result.verdict and result.verdict.reasons else "no reason is known"
+        why = result.verdict.reasons[0] if result.verdict and result.verdict.reasons else "of an unknown reason"
         return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
 
     def _write(self, record: SweepRecord) -> None:
         self._files.write(record)
-        self._so_far = replace(self._so_far, record=record)
+        self._progress = replace(self._progress, record=record)
 
 
-def _resumed(options: argparse.Namespace, given: Sequence[str]) -> SweepFiles | None:
-    """Return the sweep that RESUME names; None without it. UsageError when settings stand beside it."""
+def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> SweepFiles | None:
+    """Return the sweep that RESUME names, or None without RESUME. UsageError when other settings are given, too."""
     if not options.resume:
         return None
-    beside = [name for name in given if getattr(options, name)]
+    given = [name for name in settings if getattr(options, name)]
     if options.env != DEFAULT_PROFILE:
-        beside.append("env")
-    if beside:
+        given.append("env")
+    if given:
         raise UsageError(
-            f"RESUME={options.resume} goes on with the settings of that sweep", f"leave out {', '.join(beside).upper()}"
+            f"RESUME={options.resume} uses the settings of that sweep", f"leave out {', '.join(given).upper()}"
         )
     plan, slash, _ = options.resume.partition("/")
     return find_sweep(options.reports, plan if slash else options.plan, options.resume)
 
 
-def _taken_up(files: SweepFiles, context: RunContext) -> SweepRecord:
-    """Return the record of an unfinished sweep, made to agree with its runs.
+def _resumed(files: SweepFiles, context: RunContext) -> SweepRecord:
+    """Return the record of an unfinished sweep after a comparison with its runs.
 
-    A killed harness left one under way; what somebody removed, such as an INVALID run, is measured again.
+    The current run of a killed harness becomes completed or interrupted. Removed runs are measured again.
     """
     record = replace(files.read(), stop_reason="")
     there = tuple(run for run in record.runs if files.run(run.run).is_there)
@@ -365,19 +363,19 @@ def _taken_up(files: SweepFiles, context: RunContext) -> SweepRecord:
             record = replace(record, runs=runs, broken_off=broken_off)
         files.write(record)
     if record.state == FINISHED:
-        context.log(f"{record.id}: finished already; its report is written again")
+        context.log(f"{record.id}: already finished; its report is written again")
         return record
     measured = units.plural(len(record.runs), "run")
-    context.log(f"{record.id}: begun before with these settings; goes on after {measured} (NEW=1 begins another one)")
+    context.log(f"{record.id}: resumed after {measured} (NEW=1 starts another sweep)")
     commit = git.facts(toolchain.ROOT).commit
     if commit != record.git_commit:
-        context.log(f"{record.id}: began at commit {(record.git_commit or '?')[:10]}, now it is {(commit or '?')[:10]}")
+        context.log(f"{record.id}: started at commit {(record.git_commit or '?')[:10]}, now at {(commit or '?')[:10]}")
     return record
 
 
 @contextmanager
-def _temporary(guardian: Guardian) -> Iterator[Path]:
-    """Yield a folder that goes at the end, also when the harness is killed."""
+def _temporary_folder(guardian: Guardian) -> Iterator[Path]:
+    """Yield a folder that is removed at the end, also when the harness is killed."""
     folder = Path(tempfile.mkdtemp(prefix="sweep-"))
     guardian.remove_at_end(folder)
     try:

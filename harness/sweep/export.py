@@ -1,4 +1,4 @@
-"""What programs read of sweeps: CSV, which `aggregate.py sweep` reads as well, and JSON; figures in full precision."""
+"""Exports sweeps with full precision as JSON, and as CSV, which `aggregate.py sweep` can also read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMAT_VERSION = 1
 
 
 def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
-    """Return a line per sweep and level under the names of their figures; what is not known is an empty cell."""
+    """Return a CSV with one line per sweep and level; unknown values are empty cells."""
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["sweep", "users", "run_count", *FIGURES])

@@ -1,4 +1,4 @@
-"""The files of a sweep beside its runs: named without collisions, its record written whole, one harness at a time."""
+"""Names, reads, writes and locks the files of a sweep: its record, its report and the folder of its charts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ATTEMPTS = 1000
 
 @dataclass(frozen=True)
 class SweepFiles:
-    """The files of one sweep: `folder` is reports/<plan>/sweep-<series>, which holds its charts."""
+    """The files of one sweep; `folder` is reports/<plan>/sweep-<series>, which contains its charts."""
 
     folder: Path
 
@@ -37,12 +37,12 @@ class SweepFiles:
 
     @property
     def record(self) -> Path:
-        """The record, beside the folder."""
+        """The record, next to the folder."""
         return self.folder.with_name(f"{self.name}.json")
 
     @property
     def report(self) -> Path:
-        """The Markdown report, beside the folder."""
+        """The Markdown report, next to the folder."""
         return self.folder.with_name(f"{self.name}.md")
 
     def run(self, name: str) -> RunDirectory:
@@ -50,29 +50,31 @@ class SweepFiles:
         return RunDirectory(self.folder.with_name(name))
 
     def write(self, record: SweepRecord) -> None:
-        """Write the record; a reader sees the old or the new one, never half of it."""
+        """Write the record; a reader sees the old or the new one, never a part."""
         write_whole(self.record, json_text(record.to_json()))
 
     def read(self) -> SweepRecord:
-        """Return the record; UsageError when it is none."""
+        """Return the record. UsageError for an invalid one."""
         return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION, "a sweep"), str(self.record))
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the sweep alone; UsageError when another harness is at it."""
-        self.folder.mkdir(exist_ok=True)  # git keeps no empty folder
+        """Lock the sweep. UsageError when another process runs it."""
+        self.folder.mkdir(exist_ok=True)  # git does not store empty folders
         return alone_in(
-            self.folder, f"{self.name} goes on in another process", "wait for its end, or begin another one with NEW=1"
+            self.folder,
+            f"{self.name} is running in another process",
+            "wait for its end, or start another one with NEW=1",
         )
 
     def discard(self) -> None:
-        """Remove the folder of a sweep that measured nothing, and the plan's when that was all."""
+        """Remove the folder of a sweep without runs, and the plan's folder if it is then empty."""
         for folder in (self.folder, self.folder.parent):
             with contextlib.suppress(OSError):  # not empty
                 folder.rmdir()
 
 
 def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
-    """Return a new sweep with a series of its own; making its folder is what reserves the name."""
+    """Return a new sweep with a new series; its folder reserves the name."""
     folder = reports_dir / plan
     with writing_into(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,25 +83,25 @@ def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
         with contextlib.suppress(FileExistsError), writing_into(folder):
             path.mkdir()
             return SweepFiles(path)
-    raise UsageError(f"{folder.name}: no free sweep name found", "look at what fills the folder")
+    raise UsageError(f"{folder.name}: no free sweep name found", "remove old sweeps from the folder")
 
 
 def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) -> SweepFiles | None:
-    """Return the plan's last sweep that has not come to its end and was asked the same; None when there is none.
+    """Return the plan's last unfinished sweep with these settings; None without one.
 
-    UsageError when the record of the last one is broken: nobody can tell whether it is the one to go on with.
+    UsageError when the record of the last sweep is unreadable, because it may be the one to resume.
     """
-    there = _sweeps(reports_dir / plan)
-    for files in reversed(there):
+    sweeps = _sweeps(reports_dir / plan)
+    for files in reversed(sweeps):
         try:
             data = read_object(files.record, "a sweep")
             if data.get("format_version") != FORMAT_VERSION:
-                continue  # of another version of the harness: not one to go on with
+                continue  # of another version of the harness: cannot be resumed
             record = SweepRecord.from_json(data, str(files.record))
         except UsageError as error:
-            if files != there[-1]:
+            if files != sweeps[-1]:
                 continue
-            todo = "it may be the one to go on with: repair it, or begin another sweep with NEW=1"
+            todo = "it may be the sweep to resume: repair it, or start another sweep with NEW=1"
             raise UsageError(error.what, todo) from None
         if record.state == RUNNING and record.settings == tuple(settings):
             return files
@@ -107,14 +109,14 @@ def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) ->
 
 
 def find_sweep(reports_dir: Path, plan: str, text: str) -> SweepFiles:
-    """Return the sweep that is meant by `sweep-07`, 07, 7 or `<plan>/sweep-07`; UsageError names those there are."""
+    """Return the sweep named `sweep-07`, 07, 7 or `<plan>/sweep-07`. UsageError when it does not exist."""
     folder = reports_dir / plan
-    there = _sweeps(folder)
+    sweeps = _sweeps(folder)
     wanted = re.fullmatch(rf"(?:{re.escape(plan)}/)?(?:sweep-)?(\d+)", text.strip())
-    for files in there:
+    for files in sweeps:
         if wanted and int(files.series) == int(wanted[1]):
             return files
-    names = [files.name for files in there]
+    names = [files.name for files in sweeps]
     todo = (
         f"{did_you_mean(text, names)}there are: {', '.join(names)}" if names else "there is none yet: leave RESUME out"
     )

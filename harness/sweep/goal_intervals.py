@@ -1,9 +1,9 @@
-"""How well the runs of a level know their percentiles and their average: 95 % intervals, to hold against a goal.
+"""Computes 95 % intervals of the percentiles and the average of a level, for the comparison with a goal.
 
-The interval of a percentile is that of order statistics: of n samples the number below the true percentile is binomial,
-and the samples at its 2.5 % and 97.5 % quantiles are the ends. With fewer than 36 samples (of a p90) the greatest is no
-upper end: there is none. Samples that resemble their neighbours count for fewer: for as many as would scatter as the
-shares of slow samples in the run's batches do. From three runs on an interval is at least as wide as the runs make it.
+The interval of a percentile uses order statistics: the number of samples below the true percentile is binomial, and the
+samples at its 2.5 % and 97.5 % quantiles are the ends. With fewer than 36 samples the interval of p90 has no upper end.
+Correlated samples count as fewer: the effective number follows from the variation of the share of slow samples between
+the run's batches. With three or more runs, an interval is at least as wide as the interval of the runs' values.
 
 H. A. David, H. N. Nagaraja, "Order Statistics", Wiley, 2003, 7.1.
 """
@@ -29,21 +29,21 @@ _RUNS_LEAST = 3
 
 @dataclass(frozen=True)
 class Interval:
-    """The ends of a 95 % interval (ms), `high_ms` None where there is no upper end; of how many samples."""
+    """A 95 % interval (ms) and its number of samples; `high_ms` is None without an upper end."""
 
     low_ms: float
     high_ms: float | None
     sample_count: int
 
     def is_within(self, limit_ms: float) -> bool | None:
-        """Return whether the figure is up to the limit; None where the interval has the limit in it."""
+        """Return whether the whole interval is within the limit; None when it contains the limit."""
         if self.high_ms is not None and self.high_ms <= limit_ms:
             return True
         return False if self.low_ms > limit_ms else None
 
 
 def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> Interval | None:
-    """Return the interval of a percentile of runs of one load; None where a run does not know its samples."""
+    """Return the interval of a percentile over the runs of a level; None when a run has no histogram."""
     together, effective = Histogram(), 0.0
     for run in runs:
         if run.histogram is None or not run.histogram.count:
@@ -62,7 +62,7 @@ def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> Interval
 
 
 def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
-    """Return the interval of the average of runs of one load; None where a run does not know its samples."""
+    """Return the interval of the average over the runs of a level; None when a run has no histogram."""
     found = [_average(run) for run in runs]
     known = [one for one in found if one is not None]
     if not known or len(known) < len(found):
@@ -78,7 +78,7 @@ def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
 
 
 def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
-    """Return for how many independent samples those of a run count: at least one, at most as many as there are."""
+    """Return the effective number of independent samples of a run: from 1 to the number of its samples."""
     share = slower_share(run.batches, metric.id) if run.batches else None
     if share is None or share.error == 0:
         return count
@@ -86,7 +86,7 @@ def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
 
 
 def _binomial_quantile(probability: float, count: int, ratio: float) -> int:
-    """Return the least number of samples below a percentile whose cumulative probability is at least `probability`."""
+    """Return the smallest number of samples below a percentile with at least this cumulative probability."""
     return next(below for below in range(count + 1) if float(bdtr(below, count, ratio)) >= probability)
 
 
@@ -104,7 +104,7 @@ def _average(run: LabelResult) -> Estimate | None:
 
 
 def _widened(found: Interval, values_ms: Sequence[float]) -> Interval:
-    """Return the interval, at least as wide as that of the runs' own figures by Student's t."""
+    """Return the interval, at least as wide as Student's t interval of the runs' values."""
     if len(values_ms) < _RUNS_LEAST:
         return found
     reach = float(stdtrit(len(values_ms) - 1, 1 - _TAIL)) * stdev(values_ms) / math.sqrt(len(values_ms))

@@ -1,9 +1,8 @@
-"""Whether a process keeps more memory from run to run: a leak shows over runs of a system that is kept up.
+"""Estimates the memory growth of a process from run to run, which indicates a leak in a system that stays up.
 
-The resident memory of a process, its mean in each run, is laid against the run's number in order of time by least
-squares. Each number of users has a level of its own (run number and memory are taken from their means at it), because
-more users take more memory without a leak; so only levels that were measured repeatedly tell. The interval is
-Student's, with runs - levels - 1 degrees of freedom.
+The mean resident memory of each run is fitted against the run's number in order of time by least squares. Each number
+of users has its own intercept, because more users need more memory without a leak. So only repeated levels contribute.
+The interval is Student's, with runs - levels - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from harness.metrics.shift import CONFIDENCE
 from harness.run.telemetry import GENERATOR, HARNESS, HOST
 from harness.sweep.levels import Sweep
 
-# Of its memory, per run. A JVM that still warmed up grew by 1.2 % per run of 10 s; less than this is no suspicion.
+# Share of its memory per run. A JVM during warm-up grew by 1.2 % per run of 10 s; smaller growth is not suspicious.
 SUSPECT_RATIO = 0.02
 _NOT_SYSTEM = (GENERATOR, HARNESS, HOST)
 
 
 @dataclass(frozen=True)
 class RunMemory:
-    """What the processes of a system held on average in one run with so many users: bytes by process."""
+    """The mean resident memory of each process of a system in one run, in bytes."""
 
     users: int
     rss_bytes: Mapping[str, float]
@@ -34,7 +33,7 @@ class RunMemory:
 
 @dataclass(frozen=True)
 class Growth:
-    """By how many bytes per run a process grew, with the 95 % interval; `mean_bytes` is what it held on average."""
+    """The growth of a process in bytes per run with its 95 % interval; `mean_bytes` is its mean memory."""
 
     process: str
     run_count: int
@@ -47,14 +46,14 @@ class Growth:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether it certainly grows, and by enough to matter: it may leak."""
+        """Whether the growth is significant and large: the process may leak."""
         return self.low_bytes > 0 and self.per_run_bytes >= SUSPECT_RATIO * self.mean_bytes
 
 
 def memory_of_runs(sweep: Sweep) -> tuple[RunMemory, ...]:
-    """Return the memory of the system's processes in the runs that count, in order of time.
+    """Return the memory of the system's processes in the counted runs, in order of time.
 
-    Empty when the system was started anew for each run, or elsewhere: then nothing can grow from one to the next.
+    Empty for a system that restarts for each run or runs elsewhere: its memory cannot grow from run to run here.
     """
     runs = [
         (run.record.started_at, level.users, run.usages)
@@ -69,9 +68,9 @@ def memory_of_runs(sweep: Sweep) -> tuple[RunMemory, ...]:
 
 
 def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
-    """Return the growth of each process over runs in order of time; processes that too few runs tell of are left out.
+    """Return the growth of each process over runs in order of time, without processes that have too few runs.
 
-    It takes two runs more than there are numbers of users.
+    At least two more runs than levels are needed.
     """
     processes = dict.fromkeys(process for run in runs for process in run.rss_bytes)
     found = (_growth(process, runs) for process in processes)
@@ -88,8 +87,8 @@ def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
         return None
     pairs: list[tuple[float, float]] = []
     for level in levels.values():
-        middle, held = fmean(number for _, number, _ in level), fmean(size for _, _, size in level)
-        pairs += [(number - middle, size - held) for _, number, size in level]
+        mean_number, mean_size = fmean(number for _, number, _ in level), fmean(size for _, _, size in level)
+        pairs += [(number - mean_number, size - mean_size) for _, number, size in level]
     spread = sum(x * x for x, _ in pairs)
     slope = sum(x * y for x, y in pairs) / spread
     square_sum = sum((y - slope * x) ** 2 for x, y in pairs)

@@ -1,4 +1,4 @@
-"""Measures the levels of a sweep: the system is kept up between them, or started anew for each, and warmed up first."""
+"""Measures the levels of a sweep: starts and warms up the system once, or again before each level."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from harness.system.supervisor import Supervisor
 
 
 def level_load(request: Request, sweep: SweepRecord, users: int) -> ClosedLoad | OpenLoad:
-    """Return the load of a level; UsageError when the sweep's ramp, duration and loops make no sense for it."""
-    asked = LoadRequest(users, sweep.ramp_s, sweep.duration_s, sweep.loops, requests=sweep.requests)
-    # Each level lasts equally long.
-    load = resolve_load(asked, replace(request.plan.load, auto_most_s=None))
+    """Return the load of a level. UsageError when the sweep's ramp, duration and loops are invalid for it."""
+    wanted = LoadRequest(users, sweep.ramp_s, sweep.duration_s, sweep.loops, requests=sweep.requests)
+    # All levels have the same length.
+    load = resolve_load(wanted, replace(request.plan.load, auto_most_s=None))
     check_users(load, request.remotes)
     return load
 
 
 class Levels:
-    """The system, or the target, that the levels of one sweep are measured against; stopped at the end of the block.
+    """The system or target of a sweep's levels; the system is stopped at the end of the block.
 
-    `folder` is for a while: the logs of a system that stays up, and the warm-up.
+    `folder` is temporary: it contains the logs of the system, and the warm-up.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Levels:
             self._stop()
 
     def measure(self, sweep: SweepRecord, users: int, began: Callable[[str], None]) -> tuple[RunDirectory, RunRecord]:
-        """Measure one level; return its run directory and its record. `began` is told the run's name before it begins.
+        """Measure one level; return its run directory and its record. `began` receives the run's name before the run.
 
-        StartError when the system does not come up, or dies while it is warmed up.
+        StartError when the system does not start, or dies during the warm-up.
         """
         if sweep.fresh or (self._system and not self._system.is_up):
             self._stop()
@@ -88,9 +88,9 @@ class Levels:
         load = level_load(self._request, sweep, users)
         spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, users))
         with self._context.guardian.masking(directory.path, spec.hidden):
-            return self._driven(sweep, spec, directory, began)
+            return self._drive(sweep, spec, directory, began)
 
-    def _driven(
+    def _drive(
         self, sweep: SweepRecord, spec: RunSpec, directory: RunDirectory, began: Callable[[str], None]
     ) -> RunRecord:
         system = self._system
@@ -108,7 +108,7 @@ class Levels:
     def _observe(
         self, system: Supervisor, directory: RunDirectory, ends: Mapping[str, int]
     ) -> tuple[tuple[str, str], ...]:
-        """Keep what the system logged during the run, and the heap of its JVMs; return what is not known of that."""
+        """Store the log lines and JVM heaps of this run; return (process, reason) of missing heaps."""
         recordings = system.recordings
         with contextlib.suppress(OSError):  # the report says which logs are missing
             copy_new_lines(self._logs, ends, directory.system_logs, recordings.values())
@@ -129,7 +129,7 @@ class Levels:
             self._system, self._is_warm = None, False
 
     def _warm_up(self, sweep: SweepRecord) -> None:
-        """Drive the system for a while and forget the samples: JVMs compile, caches and pools fill."""
+        """Load the system and discard the samples: JVMs compile, caches and pools fill."""
         self._is_warm = True
         if not sweep.warm_up_s:
             return
@@ -147,7 +147,7 @@ class Levels:
         for reason in record.stop_reasons:
             self._context.log(f"warm-up: {reason}")
         if self._system and not self._system.is_up:
-            raise StartError(f"{self._system.manifest.title}: died while it was warmed up", "see the lines above")
+            raise StartError(f"{self._system.manifest.title}: died during the warm-up", "see the lines above")
 
 
 def _note(sweep: SweepRecord) -> str:
@@ -156,7 +156,7 @@ def _note(sweep: SweepRecord) -> str:
 
 
 def _warm_up_text(sweep: SweepRecord) -> str:
-    """Return the line of a run's set-up that says how the system was warmed up before."""
+    """Return the warm-up of a run for its set-up section."""
     if not sweep.warm_up_s:
         return "none"
     when = "before this level" if sweep.fresh else "before the first level of the sweep"
@@ -164,7 +164,7 @@ def _warm_up_text(sweep: SweepRecord) -> str:
 
 
 def _run_command(sweep: SweepRecord, users: int) -> str:
-    """Return the command that measures the level alone."""
+    """Return the command that measures only this level."""
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
     values = {"plan": sweep.plan, "users": str(users), **texts, "target": sweep.target}

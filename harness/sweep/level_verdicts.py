@@ -1,4 +1,4 @@
-"""Compare the runs of two sweeps level by level, and judge the difference."""
+"""Compares the runs of two sweeps level by level, and judges the difference."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from harness.sweep.verdict import sweep_verdict
 
 
 def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> SweepComparison:
-    """Return the comparison of two sweeps with its verdict; UsageError when they have no level in common.
+    """Return the comparison of two sweeps with its verdict. UsageError when they have no level in common.
 
-    With `anyway` runs that are DOUBTFUL or differ in load are judged as well.
+    With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
     comparison = compare_sweeps(base.sweep, new.sweep)
     if not {level.users for level in base.sweep.levels} & {level.users for level in new.sweep.levels}:

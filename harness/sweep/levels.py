@@ -1,7 +1,7 @@
-"""A sweep: runs of one plan at rising users, put together as levels.
+"""Combines the runs of one plan at several numbers of users into the levels of a sweep.
 
-Of repeats a level has the median of each figure: one run that went astray does not move it, and percentiles are not
-averaged. Samples and errors are added up, and the share of errors is the runs' mean: a median would hide the one run
+A level with repeats has the median of each value: one outlier does not move it, and percentiles are not averaged.
+Samples and errors are added up. The share of errors is the mean of the runs, because a median would hide a single run
 that failed.
 """
 
@@ -26,10 +26,10 @@ from harness.sweep.record import SweepRecord
 
 @dataclass(frozen=True)
 class Figures:
-    """What is known of a run or of a level; None where the source does not say.
+    """The values of a run or a level; None when unknown.
 
-    All are of the seconds that are counted, but errors: these are of the whole run, as a plan's goal has them.
-    `slowest_label_ms` is the greatest average of a label; `cycle_ms` is users ÷ throughput, the time from one request
+    They are values of the measurement window, except errors, which are of the whole run, as in a plan's goal.
+    `slowest_label_ms` is the greatest average of a label. `cycle_ms` is users ÷ throughput, the time from one request
     of a user to the next.
     """
 
@@ -46,21 +46,21 @@ class Figures:
 
     @property
     def success_rate_per_s(self) -> float | None:
-        """The throughput of what succeeded (per s); where errors are not known that of all."""
+        """The throughput of successful samples (per s), or of all samples when errors are unknown."""
         return None if self.rate_per_s is None else self.rate_per_s * (1 - (self.error_ratio or 0.0))
 
     def of(self, key: str) -> float | None:
-        """Return a figure by its key, such as p90_ms or success_rate_per_s; None when it is not known."""
+        """Return a value by its key, such as p90_ms or success_rate_per_s; None when unknown."""
         value: float | None = self.percentiles_ms.get(_PERCENTILES[key]) if key in _PERCENTILES else getattr(self, key)
         return value
 
     def to_json(self) -> dict[str, float | None]:
-        """Return plain data: the figures by their keys."""
+        """Return the values by key, as JSON data."""
         return {key: self.of(key) for key in FIGURES}
 
     @classmethod
     def from_values(cls, values: Mapping[str, float]) -> Figures:
-        """Return the figures of values by their keys."""
+        """Return the figures with these values by key."""
         percentiles = {_PERCENTILES[key]: value for key, value in values.items() if key in _PERCENTILES}
         others: dict[str, Any] = {key: value for key, value in values.items() if key not in _PERCENTILES}
         return cls(percentiles_ms=percentiles, **others)
@@ -76,9 +76,9 @@ _COUNTS = ("sample_count", "error_count")
 
 @dataclass(frozen=True)
 class LevelRun:
-    """One run at a level; of published figures there is no verdict, no record, no warning and no use of resources.
+    """A run at a level. Published figures have no verdict, record, warnings or resource usage.
 
-    `total` are the load's counts in the window, which intervals are made of.
+    `total` contains the samples of the main load in the window, for confidence intervals.
     """
 
     name: str
@@ -92,7 +92,7 @@ class LevelRun:
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
-        """Why its figures may not be the system's, but for few samples; empty when it is not DOUBTFUL."""
+        """The reasons of the verdict DOUBTFUL, without too few samples; empty for another verdict."""
         if self.verdict is None or self.verdict.state != DOUBTFUL:
             return ()
         return tuple(reason for reason in self.verdict.reasons if reason != WarningCode.TOO_FEW_SAMPLES.brief)
@@ -100,7 +100,7 @@ class LevelRun:
 
 @dataclass(frozen=True)
 class Level:
-    """The runs at one number of users; `figures` are those of the runs that count, all None when none does."""
+    """The runs at one number of users; `figures` are those of the counted runs, all None without any."""
 
     users: int
     figures: Figures
@@ -108,7 +108,7 @@ class Level:
 
     @property
     def counted(self) -> tuple[LevelRun, ...]:
-        """The runs that the figures are made of: neither INVALID nor INTERRUPTED."""
+        """The counted runs: neither INVALID nor INTERRUPTED."""
         return tuple(run for run in self.runs if run.verdict is None or run.verdict.state not in (INVALID, INTERRUPTED))
 
     @property
@@ -118,25 +118,25 @@ class Level:
 
     @property
     def doubtful(self) -> tuple[LevelRun, ...]:
-        """The runs that are DOUBTFUL for another reason than that they have few samples: intervals judge these."""
+        """The runs that are DOUBTFUL for another reason than too few samples, which the intervals take into account."""
         return tuple(run for run in self.counted if run.doubtful_reasons)
 
     def range_of(self, figure: str) -> tuple[float, float] | None:
-        """Return the least and the greatest of a figure over the runs that count; None with fewer than two."""
+        """Return the least and greatest value over the counted runs; None with fewer than two."""
         values = _known(run.figures for run in self.counted)[figure]
         return (min(values), max(values)) if len(values) > 1 else None
 
     def success_rates_per_s(self) -> list[float]:
-        """Return the throughput (per s) of each run that counts."""
+        """Return the throughput (per s) of each counted run."""
         rates = (run.figures.success_rate_per_s for run in self.counted)
         return [rate for rate in rates if rate is not None]
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Levels by rising users; `record` is None of runs that no sweep made, and of figures of others.
+    """Levels sorted by users; `record` is None for single runs and published figures.
 
-    `missing_users` are the levels that the sweep was to have and has not; `remarks` say what was read in an odd way.
+    `missing_users` are planned levels without a readable run. `remarks` are problems in the data that was read.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Sweep:
 
     @property
     def goal(self) -> Goal | None:
-        """The goal of the sweep, else of its runs; None when there is none or the runs differ in it."""
+        """The goal of the sweep, else of its runs; None without a goal, or when the runs have different goals."""
         if self.record is not None and self.record.goal is not None:
             return self.record.goal
         goals = {record.goal for record in self.records}
@@ -165,7 +165,7 @@ class Sweep:
 
 
 def level_run(result: RunResult) -> LevelRun:
-    """Return what a sweep needs of a run's result."""
+    """Return a run of a level from the run's result."""
     total, whole = result.total, result.whole or result.total
     generator, system = _cpu_cores(result.usages)
     figures = Figures(generator_cpu_cores=generator, system_cpu_cores=system)
@@ -196,14 +196,14 @@ def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
 
 
 def _cpu_cores(usages: Iterable[Usage]) -> tuple[float | None, float | None]:
-    """Return the mean CPU (cores) of the generator, and of all processes of the system; None of what was not seen."""
+    """Return the mean CPU (cores) of the load generator and of the system's processes; None when unknown."""
     by_process = {usage.process: usage.cpu_cores_mean for usage in usages}
     system = [cores for process, cores in by_process.items() if process not in (GENERATOR, HARNESS, HOST)]
     return by_process.get(GENERATOR), sum(system) if system else None
 
 
 def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
-    """Return the levels of (users, run), by rising users; the runs of a level stay in their order."""
+    """Return the levels of (users, run) pairs, sorted by users; the runs of a level stay in order."""
     by_users: dict[int, list[LevelRun]] = {}
     for users, run in runs:
         by_users.setdefault(users, []).append(run)
@@ -216,7 +216,7 @@ def _level(users: int, runs: Sequence[LevelRun]) -> Level:
 
 
 def _middle(runs: Sequence[Figures]) -> Figures:
-    """Return the figures of a level; a figure that no run has is None, and so is a sum that a run has no part for."""
+    """Return the figures of a level: None when no run has the value; a sum is None when any run lacks it."""
     values: dict[str, float] = {}
     for name, known in _known(runs).items():
         if name in _COUNTS:
@@ -228,6 +228,6 @@ def _middle(runs: Sequence[Figures]) -> Figures:
 
 
 def _known(runs: Iterable[Figures]) -> dict[str, list[float]]:
-    """Return per figure the values that are known."""
+    """Return the known values by key."""
     listed = list(runs)
     return {name: [value for run in listed if (value := run.of(name)) is not None] for name in FIGURES}

@@ -1,8 +1,8 @@
-"""Whether throughput falls from some level on, or only scatters: levels held against a curve that never falls.
+"""Tests whether throughput falls or only varies, by comparing levels with the nearest curve that never falls.
 
 R. E. Barlow, D. J. Bartholomew, J. M. Bremner, H. D. Brunk, "Statistical Inference under Order Restrictions", Wiley,
-1972, 3.2: the distance of the values from the nearest curve that never falls is distributed as a mixture of chi-squares
-(of F, where the variance is estimated); it is greatest where the true curve is flat, so the p-value holds for all.
+1972, 3.2: the distance of the values from the nearest curve that never falls follows a mixture of chi-squares (of F, if
+the variance is estimated). The distance is greatest for a flat true curve, so the p-value is valid for all curves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy.special import chdtrc, fdtrc
 
 
 def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return the nearest values, by weighted least squares, that never fall (pool adjacent violators)."""
+    """Return the nearest values that never fall, by weighted least squares (pool adjacent violators)."""
     blocks: list[tuple[float, float, int]] = []
     for value, weight in zip(values, weights, strict=True):
         block = (value, weight, 1)
@@ -28,10 +28,10 @@ def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[flo
 def fall_p_value(
     values: Sequence[float], weights: Sequence[float], variance: float, freedom: float | None = None
 ) -> float:
-    """Return the p-value of values, in their order, against the hypothesis that they never fall.
+    """Return the p-value of the hypothesis that the values never fall.
 
-    `variance` is that of a value of weight 1: known where `freedom` is None, else estimated with so many degrees of
-    freedom. The weights are taken to be about equal.
+    `variance` is the variance of a value of weight 1. It is known when `freedom` is None, else estimated with that many
+    degrees of freedom. The weights are assumed to be about equal.
     """
     count = len(values)
     curve = never_falling(values, weights)
@@ -48,12 +48,12 @@ def fall_p_value(
 
 
 def _level_shares(count: int) -> list[float]:
-    """Return how probable it is that the nearest curve through noise has 1, 2, … `count` different values."""
+    """Return the probabilities that the nearest curve through noise has 1, 2, … `count` different values."""
     shares = [1.0]
     for number in range(1, count):
         longer = [0.0] * (number + 1)
-        for place, share in enumerate(shares):
-            longer[place] += share * number / (number + 1)
-            longer[place + 1] += share / (number + 1)
+        for index, share in enumerate(shares):
+            longer[index] += share * number / (number + 1)
+            longer[index + 1] += share / (number + 1)
         shares = longer
     return shares

@@ -1,4 +1,4 @@
-"""The Markdown report of several sweeps beside each other, and of two of them level by level."""
+"""Renders the Markdown report of several sweeps side by side, and compares two sweeps level by level."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
 from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
 from harness.sweep.text import answer_text, findings, users_text, warnings_of
 
-# A table each.
+# One table for each of these values.
 _OVERLAID = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.OVERLAY), ERRORS))
 
 
@@ -28,18 +28,18 @@ def several_sweeps_report(
     page: Page,
     links: Sequence[str],
 ) -> str:
-    """Return the report of several sweeps; `links` are those to their own reports, empty where there is none."""
+    """Return the report of several sweeps; `links` lead to their own reports and are empty without one."""
     named = [
         f"[{cell(one.name)}]({quote(link)})" if link else cell(one.name)
         for one, link in zip(sweeps, links, strict=True)
     ]
-    both = list(zip(named, sweeps, analyses, strict=True))
+    analysed = list(zip(named, sweeps, analyses, strict=True))
     return filled(
         "sweeps.md.j2",
         command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],
         headline=cell(_headline(sweeps, analyses, comparisons)),
-        answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in both],
+        answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in analysed],
         setup_table=_setup_table(sweeps, analyses),
         tables=[
             (HEADS[figure], _overlay_table(sweeps, figure))
@@ -66,7 +66,8 @@ def several_sweeps_report(
         ],
         images=[image(picture, page.folder) for picture in page.pictures],
         findings=[
-            (name, [(what, cell(text)) for what, text in findings(sweep, analysis)]) for name, sweep, analysis in both
+            (name, [(what, cell(text)) for what, text in findings(sweep, analysis)])
+            for name, sweep, analysis in analysed
         ],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
@@ -76,7 +77,7 @@ def several_sweeps_report(
 
 
 def _warnings(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
-    """Return every warning once, with the sweeps that it concerns."""
+    """Return each warning once, with the names of its sweeps."""
     about: dict[str, list[str]] = {}
     for sweep, analysis in zip(sweeps, analyses, strict=True):
         for text in warnings_of(sweep, analysis):
@@ -99,17 +100,17 @@ def _headline(
             rate, users = units.rate_text(analysis.best_rate_per_s), units.plural(analysis.best_users, "user")
             parts.append(f"{sweep.name}: best {rate} req/s at {users}")
         else:
-            parts.append(f"{sweep.name}: no throughput is known")
+            parts.append(f"{sweep.name}: throughput is unknown")
     return "; ".join(parts) + "."
 
 
 def _verdict(comparison: SweepComparison) -> str:
-    """Return the verdict on the levels together, and why; empty where they were not judged."""
+    """Return the verdict over all levels with its reason; empty without a verdict."""
     return f"{comparison.verdict}: {comparison.reason}. " if comparison.verdict else ""
 
 
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:
-    """Return what the sweeps differ in, a column for each."""
+    """Return the table of set-up differences, one column per sweep."""
     lines = [dict(set_up(sweep, analysis)) for sweep, analysis in zip(sweeps, analyses, strict=True)]
     names = list(dict.fromkeys(name for line in lines for name in line))
     rows = [
@@ -134,7 +135,7 @@ def _overlay_table(sweeps: Sequence[Sweep], figure: str) -> str:
 
 
 def comparison_table(found: SweepComparison) -> str:
-    """Return the table of two sweeps: of each figure both, and the difference in % of the baseline."""
+    """Return the table of two sweeps: both values, and the difference in % of the baseline."""
     heads = ["users"]
     for figure in found.figures:
         head = HEADS[figure.figure]
@@ -145,15 +146,15 @@ def comparison_table(found: SweepComparison) -> str:
     rows = [
         [
             str(level),
-            *(text for figure in found.figures for text in _delta_cells(figure, place)),
+            *(text for figure in found.figures for text in _delta_cells(figure, index)),
             *([verdicts.get(level, "~")] if verdicts else []),
         ]
-        for place, level in enumerate(users)
+        for index, level in enumerate(users)
     ]
     return table(heads, rows)
 
 
-def _delta_cells(figure: FigureComparison, place: int) -> list[str]:
-    delta, show = figure.deltas[place], PRINTS[figure.figure]
+def _delta_cells(figure: FigureComparison, index: int) -> list[str]:
+    delta, show = figure.deltas[index], PRINTS[figure.figure]
     percent = "~" if delta.delta_ratio is None else f"{delta.delta_ratio * 100:+.2f}"
     return [show(delta.base), show(delta.new), percent]

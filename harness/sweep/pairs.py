@@ -1,4 +1,4 @@
-"""Two sweeps compared level by level: by how much each figure of one differs from that of the other."""
+"""Computes the differences between two sweeps level by level."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from statistics import median
 from harness.metrics.metric import THROUGHPUT, Table, metric_of, times_of
 from harness.sweep.levels import Level, Sweep
 
-# Of single runs a difference of averages below this is no difference that matters.
+# Between single runs, a smaller difference of averages is irrelevant.
 SAME_RATIO = 0.05
 COMPARED = (*times_of(Table.SWEEP), THROUGHPUT)
 
 
 @dataclass(frozen=True)
 class Delta:
-    """One figure of one level on both sides; `delta_ratio` is (new - base) / base, None where one is not known."""
+    """One value of one level on both sides; `delta_ratio` is (new - base) / base, None when one of them is unknown."""
 
     users: int
     base: float | None
@@ -27,7 +27,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class FigureComparison:
-    """A figure over all common levels: median, least and greatest of its differences, None without any."""
+    """A value at all common levels: median, least and greatest difference, None without any."""
 
     figure: str
     deltas: tuple[Delta, ...]
@@ -37,15 +37,15 @@ class FigureComparison:
 
     @property
     def level_count(self) -> int:
-        """The number of levels at which both are known."""
+        """The number of levels with a known value on both sides."""
         return sum(delta.delta_ratio is not None for delta in self.deltas)
 
 
 @dataclass(frozen=True)
 class LevelVerdict:
-    """What the comparison of a level's runs came to, and why; `is_repeated` when both sides have several.
+    """The verdict on a level's runs with its reason; `is_repeated` when both sides have several runs.
 
-    With `is_doubtful` a run of it is DOUBTFUL: its figures are shown, and take no part in the verdict on the sweeps.
+    `is_doubtful` when a run is DOUBTFUL: the level is shown, but excluded from the verdict over all levels.
     """
 
     users: int
@@ -57,10 +57,10 @@ class LevelVerdict:
 
 @dataclass(frozen=True)
 class SweepComparison:
-    """All figures that both sweeps know; `only_base` and `only_new` are levels of one side alone.
+    """All values that both sweeps have; `only_base` and `only_new` are levels of one side only.
 
-    `verdicts` are there when the runs of the levels were compared, too, and then a `verdict` on all of them with its
-    `reason`, and in `caveats` (its key in JSON) the warnings of the runs.
+    When the runs were compared, too, `verdicts` has the levels, `verdict` and `reason` are those over all levels, and
+    `caveats` (the key in JSON) are the warnings of the runs.
     """
 
     base: str
@@ -75,7 +75,7 @@ class SweepComparison:
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
-    """Return the differences at the levels that both have; of levels with an INVALID run none is known."""
+    """Return the differences at the common levels; they are unknown at levels with an INVALID run."""
     old, young = ({level.users: level for level in sweep.levels} for sweep in (base, new))
     common = sorted(old.keys() & young.keys())
     figures = [_figure(metric.key, [(old[users], young[users]) for users in common]) for metric in COMPARED]
@@ -106,7 +106,7 @@ def _delta(name: str, base: Level, new: Level) -> Delta:
 
 
 def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
-    """Return what the levels say of a figure, in one sentence: the range over the levels, widened to whole percent."""
+    """Return the range of differences over the levels in one sentence, widened to whole percent."""
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None
     metric = metric_of(figure.figure)

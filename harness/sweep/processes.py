@@ -1,4 +1,4 @@
-"""What the processes used in a sweep, level by level, and whether the system's memory grew from run to run."""
+"""Builds the tables of CPU and memory per level, and of the system's memory growth from run to run."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from harness.sweep.levels import Level, Sweep
 
 @dataclass(frozen=True)
 class GrowthSection:
-    """A verdict in one sentence, and the table under it, which is empty where nothing can be told."""
+    """The finding in one sentence, and its table, which is empty without enough runs."""
 
     verdict: str
     table: str
 
 
 def process_table(levels: Sequence[Level]) -> str:
-    """Return the table of CPU and memory per level and process; nothing where they are not known.
+    """Return the table of CPU and memory per level and process; an empty text when they are unknown.
 
-    Of repeats it has the medians of the runs' means; a range is that of all seconds of all runs.
+    For repeats, it contains the medians of the runs' means; a range covers all seconds of all runs.
     """
     rows = []
     for level in levels:
@@ -49,18 +49,18 @@ def _row(process: str, usages: Sequence[Usage]) -> list[str]:
 
 
 def growth_section(sweep: Sweep) -> GrowthSection | None:
-    """Return what is said of memory over the runs; None where it cannot grow from one to the next."""
+    """Return the section about memory growth; None when memory cannot grow from run to run."""
     memories = memory_of_runs(sweep)
     if len(memories) < 2:
         return None
     found = growth_per_run(memories)
     if not found:
-        why = "more users take more memory without a leak, so it takes levels that are measured repeatedly (REPEAT=3)"
-        return GrowthSection(f"Whether memory grows from run to run cannot be told: {why}.", "")
+        why = "more users need more memory without a leak, so the levels must be repeated (REPEAT=3)"
+        return GrowthSection(f"Memory growth from run to run is unknown: {why}.", "")
     suspects = [growth.process for growth in found if growth.is_suspect]
     verdict = (
-        f"Leak suspect: {', '.join(suspects)}. A JVM's memory also rises until its heap is as large as it may become; "
-        "what still grows after that leaks."
+        f"Leak suspect: {', '.join(suspects)}. A JVM's memory also grows until its heap has its maximum size; "
+        "growth after that is a leak."
         if suspects
         else "No leak suspect."
     )
@@ -83,9 +83,9 @@ def _growth_row(growth: Growth) -> list[str]:
 
 
 def growth_note() -> str:
-    """Return how the growth is worked out, in one line."""
+    """Return the method in one line."""
     share = units.percent_text(SUSPECT_RATIO, 0)
     return (
-        "Mean resident memory of each run over the runs in order of time, least squares with a level of its own for "
-        f"each number of users; a suspect is what certainly grows (95 %), by {share} % of its memory per run or more."
+        "Mean resident memory of each run in order of time, least squares with a separate intercept for each number of "
+        f"users. A suspect grows significantly (95 %), and by at least {share} % of its memory per run."
     )

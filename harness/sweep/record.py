@@ -1,4 +1,4 @@
-"""What the JSON of a sweep holds: what was asked, which runs it has, what is left of it."""
+"""The record of a sweep (sweep-NN.json): its settings, its completed runs and its remaining steps."""
 
 from __future__ import annotations
 
@@ -20,13 +20,21 @@ SWEEP, CAPACITY = "sweep", "capacity"
 
 
 def level_note(sweep: str) -> str:
-    """Return what stands in the notes of a sweep's run, as Markdown beside the sweep's report."""
+    """Return the note of a sweep's run: a Markdown link to the sweep's report."""
     return f"A level of [{sweep}]({sweep}.md)."
 
 
 @dataclass(frozen=True)
+class Step:
+    """A planned run of a sweep: its level, and its round (from 1)."""
+
+    users: int
+    repeat: int
+
+
+@dataclass(frozen=True)
 class SweepRun:
-    """One run of a sweep: its level, the round in which it was measured (from 1), and its name."""
+    """A run of a sweep: its level, its round (from 1), and its name."""
 
     users: int
     repeat: int
@@ -35,13 +43,13 @@ class SweepRun:
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """sweep-<series>.json; its runs are run-<series>_1 and following, of the same plan.
+    """The contents of sweep-<series>.json; its runs are run-<series>_1 and following, of the same plan.
 
-    `users` are the levels of a sweep in their order, measured `repeat` times in rounds; a search for the capacity has
-    none: it goes from `first_users` and never above `most_users`, within `goal`. A ramp, duration, loops, requests or
-    goal of None are the plan's. `runs` are the measured levels, INVALID ones too; `under_way` is the run
-    that goes on, or that a killed harness left; `broken_off` are interrupted runs, whose levels are measured again.
-    `stop_reason` says why a sweep stopped by itself before its end; `remotes` are the generators, as they were named.
+    `users` are the levels of a sweep in order, measured `repeat` times in rounds. A capacity search has no list: it
+    starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
+    is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
+    that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
+    why a sweep stopped early. `remotes` are the load generators as given.
     """
 
     format_version: int
@@ -72,7 +80,7 @@ class SweepRecord:
     remotes: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a record that would lead to other folders, or to levels without end."""
+        """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
         for run in (*self.runs, *self.broken_off, *([self.under_way] if self.under_way else [])):
             if not _RUN_NAME.fullmatch(run.run):
                 raise ValueError(f"{run.run!r} is no run's name")
@@ -98,23 +106,23 @@ class SweepRecord:
         return self.name.removeprefix("sweep-")
 
     @property
-    def steps(self) -> tuple[tuple[int, int], ...]:
-        """Every (users, round) of a sweep in the order of measuring.
+    def steps(self) -> tuple[Step, ...]:
+        """All steps of a sweep in the order of measuring.
 
-        A round goes over all levels before the next begins: so drift of the system over time falls on every level
-        alike, and does not look like an effect of the users.
+        Each round measures all levels. Drift of the system over time then affects all levels alike, and is not
+        mistaken for an effect of the users.
         """
-        return tuple((users, turn) for turn in range(1, self.repeat + 1) for users in self.users)
+        return tuple(Step(users, repeat) for repeat in range(1, self.repeat + 1) for users in self.users)
 
     @property
-    def steps_left(self) -> tuple[tuple[int, int], ...]:
-        """The (users, round) of a sweep that are not measured yet."""
-        done = {(run.users, run.repeat) for run in self.runs}
+    def steps_left(self) -> tuple[Step, ...]:
+        """The steps of a sweep that are not measured yet."""
+        done = {Step(run.users, run.repeat) for run in self.runs}
         return tuple(step for step in self.steps if step not in done)
 
     @property
     def settings(self) -> tuple[object, ...]:
-        """All that was asked: a command that asks the same goes on with an unfinished sweep."""
+        """All settings; a command with the same settings resumes an unfinished sweep."""
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
@@ -122,10 +130,10 @@ class SweepRecord:
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, keys in the order of the fields."""
+        """Return the record as JSON data, keys in the order of the fields."""
         return {**asdict(self), "goal": self.goal.to_json() if self.goal else None}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:
-        """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
+        """Return the record from its JSON data. UsageError for missing or unknown keys."""
         return read(cls, data, where, "a sweep's record")

@@ -1,4 +1,4 @@
-"""The Markdown report of a sweep."""
+"""Renders the Markdown report of a sweep."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _cores(value: float | None) -> str:
     return units.percent_text(value, 0)
 
 
-# Head, figure, print; a column that no level knows is left out.
+# Title, key and format of each column; a column without known values is omitted.
 COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     ("samples", "sample_count", _count),
     (THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
@@ -55,7 +55,7 @@ PRINTS = {figure: show for _, figure, show in COLUMNS}
 
 @dataclass(frozen=True)
 class Page:
-    """What a report of sweeps has beside its figures: `folder` has the charts, `command` renders it again."""
+    """Charts, notes and command of a report; `folder` contains the charts, `command` writes the same report again."""
 
     pictures: Sequence[Picture]
     notes: str
@@ -69,7 +69,7 @@ def sweep_report(
     page: Page,
     links: Mapping[str, str],
 ) -> str:
-    """Return the report of one sweep; `links` are those to the reports of its runs."""
+    """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
     return filled(
         "sweep.md.j2",
@@ -100,7 +100,7 @@ def sweep_report(
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
-    """Return (name, value) pairs: what the runs have in common, and the levels."""
+    """Return the set-up as (name, value) pairs: the common settings of the runs, and the levels."""
     records, record = sweep.records, sweep.record
     lines: list[tuple[str, str]] = []
     if records:
@@ -135,19 +135,19 @@ def _load(sweep: Sweep) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _span(values: Sequence[float], words: str) -> str:
+def _span(values: Sequence[float], template: str) -> str:
     low, high = units.number_text(min(values)), units.number_text(max(values))
-    return words.format(low if low == high else f"{low} to {high}")
+    return template.format(low if low == high else f"{low} to {high}")
 
 
 def _order(sweep: Sweep) -> str:
     record = sweep.record
     assert record is not None
     if record.kind == CAPACITY:
-        return "a search, in the steps below"
+        return "a search; its steps are below"
     if record.repeat > 1:
-        return f"{record.repeat} rounds over all levels, so that drift falls on every level alike"
-    return "one run per level, in the order of the levels given"
+        return f"{record.repeat} rounds over all levels, so that drift affects all levels alike"
+    return "one run per level, in the given order"
 
 
 def knows(levels: Sequence[Level], figure: str) -> bool:
@@ -159,15 +159,15 @@ def _has_errors(levels: Sequence[Level]) -> bool:
 
 
 def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
-    """Return the table of the levels: a row per number of users."""
+    """Return the table of the levels, one row per number of users."""
     levels, goal = sweep.levels, analysis.goal
-    is_asked = {
+    is_shown = {
         "success_rate_per_s": _has_errors(levels),
         "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
         "cycle_ms": any(WarningCode.LITTLES_LAW in run.warning_codes for run in sweep.runs),
     }
     columns = [
-        (head, figure, show) for head, figure, show in COLUMNS if knows(levels, figure) and is_asked.get(figure, True)
+        (head, figure, show) for head, figure, show in COLUMNS if knows(levels, figure) and is_shown.get(figure, True)
     ]
     has_goal = goal is not None and bool(goal_text(goal))
     has_runs = any(run.record is not None for run in sweep.runs)
@@ -195,7 +195,7 @@ def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:
 
 
 def _range_table(levels: Sequence[Level]) -> str:
-    """Return the table of what the repeats of each level lay between; nothing without repeats."""
+    """Return the table of least and greatest values of repeats; an empty text without repeats."""
     columns = [figure for figure in _RANGED if any(level.range_of(figure) for level in levels)]
     if not columns:
         return ""
@@ -210,7 +210,7 @@ def _range_table(levels: Sequence[Level]) -> str:
 
 
 def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
-    """Return the runs of a search for the capacity in their order; nothing of a sweep."""
+    """Return the table of a capacity search's runs in order; an empty text for a sweep."""
     record = sweep.record
     if record is None or record.kind != CAPACITY:
         return ""

@@ -63,14 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write or print the report and return the exit code."""
     found = find_sweeps(options.sweep, options.reports)
-    asked = _goal(options)
+    wanted = _goal(options)
     sweeps = [one.sweep for one in found]
-    goals = [_joined(sweep.goal, asked) for sweep in sweeps]
+    goals = [_joined(sweep.goal, wanted) for sweep in sweeps]
     analyses = [analyse(sweep.levels, goal) for sweep, goal in zip(sweeps, goals, strict=True)]
     compared = len(sweeps) == 2 or options.compare
     comparisons = [compare_sweeps(sweeps[0], other) for other in sweeps[1:]] if compared else []
     own = sweeps[0].record if len(sweeps) == 1 else None
-    # However a sweep was named: its report has the same bytes.
+    # The report of a sweep has the same bytes for all its names.
     command = _command(options, [own.id] if own else [_relative(name) for name in options.sweep])
     if options.format == CSV:
         print(sweeps_csv(sweeps), end="")
@@ -104,14 +104,14 @@ def _goal(options: argparse.Namespace) -> Goal:
     return Goal(**limits)
 
 
-def _joined(own: Goal | None, asked: Goal) -> Goal | None:
-    """Return the sweep's own goal, changed by the parts of another; None without any goal."""
-    goal = (own or Goal()).with_limits(**asked.limits)
+def _joined(own: Goal | None, wanted: Goal) -> Goal | None:
+    """Return the sweep's own goal with the limits of another; None without any goal."""
+    goal = (own or Goal()).with_limits(**wanted.limits)
     return None if goal == Goal() else goal
 
 
 def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
-    """Return the command that makes the same report again, without absolute paths."""
+    """Return the command that writes the same report, without absolute paths."""
     words = ["./aggregate.py", "sweep", *names]
     words += ["--compare"] if options.compare else []
     for name in (metric.name for metric in option_metrics()):

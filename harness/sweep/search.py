@@ -1,8 +1,8 @@
-"""The search for the greatest number of users within a goal: from the runs so far, what to measure next.
+"""Finds the greatest number of users within a goal: decides from the runs so far which level to measure next.
 
-Doubling until a level misses, then halving the bracket until it is as narrow as `PRECISION_RATIO`, then both its ends
-again: one run may be a fluke. Where two runs of a level disagree a third decides, and the search goes on from there.
-A level whose runs cannot tell is measured up to `UNSURE_RUNS` times; then the search goes on below it.
+The search doubles the users until a level misses. It then halves the bracket until it is as narrow as
+`PRECISION_RATIO`, and repeats both its ends, because a single run may be an outlier. When two runs of a level disagree,
+a third run decides. An undecided level runs up to `UNSURE_RUNS` times; then the search continues below it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-# A bracket of 5 % of its lower end, or of one user, is narrow enough: runs of one level differ by more.
+# The final width of the bracket as a share of its lower end; runs of one level differ by more.
 PRECISION_RATIO = 0.05
 CONFIRMING_RUNS = 2
-# Runs of a level that together cannot tell: so many are made at most.
+# Maximum runs of a level that stays undecided.
 UNSURE_RUNS = 3
 MOST_RUNS = 40
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One run: how many users, and whether it was within the goal."""
+    """One run of the search: its users, and whether it was within the goal."""
 
     users: int
     within: bool
@@ -28,11 +28,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the runs so far say: the greatest level within the goal (None: not even the least), the least above it that
-    missed (None: none did), and how many runs of each were within and in all.
+    """The result so far: the greatest level within the goal, and the least level above it that missed.
 
-    `is_settled` when both are confirmed and close enough to each other. `is_unsure` when the runs at `missed_users`
-    cannot tell whether they missed.
+    Each is None when no level qualifies, and has its number of runs within the goal and in all. `is_settled` when both
+    are confirmed and close enough to each other. `is_unsure` when the level `missed_users` is undecided.
     """
 
     users: int | None
@@ -46,15 +45,15 @@ class Capacity:
 
 
 def next_users(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = ()) -> int | None:
-    """Return the number of users to measure next, from 1 to `most`; None when the search is at its end.
+    """Return the number of users to measure next, from 1 to `most`; None at the end of the search.
 
-    `unsure` are the levels whose runs so far cannot tell.
+    `unsure` are the undecided levels.
     """
     return _next(_Levels(probes, unsure), first, most) if len(probes) < MOST_RUNS else None
 
 
 def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = ()) -> Capacity:
-    """Return what is known so far."""
+    """Return the result so far."""
     levels = _Levels(probes, unsure)
     low, high = levels.bracket()
     return Capacity(
@@ -70,7 +69,7 @@ def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[
 
 
 class _Levels:
-    """How often each number of users was within the goal, and how often it missed."""
+    """The results of all runs by number of users."""
 
     def __init__(self, probes: Sequence[Probe], unsure: Collection[int]) -> None:
         self.unsure = frozenset(unsure)
@@ -85,7 +84,7 @@ class _Levels:
         return sum(self._outcomes.get(users or 0, ()))
 
     def undecided(self) -> int | None:
-        """Return the least level that another run may decide; None when there is none."""
+        """Return the least level that another run may decide, or None."""
         return min((users for users in self._outcomes if self._is_undecided(users)), default=None)
 
     def _is_undecided(self, users: int) -> bool:
@@ -94,10 +93,9 @@ class _Levels:
         return self._lead(users) == 0
 
     def bracket(self) -> tuple[int, int | None]:
-        """Return the greatest level within (0 for none) below the least that missed, and that one (None for none).
+        """Return the greatest level within the goal (else 0) and the lowest level that missed (else None).
 
-        A level that cannot be told counts as one that missed. What was within above a level that missed counts for
-        nothing: a system that recovers at more users is noise.
+        An undecided level counts as missed. A recovery above the lowest miss is ignored as noise.
         """
         high = min((users for users in self._outcomes if self._lead(users) < 0 or users in self.unsure), default=None)
         within = (users for users in self._outcomes if self._lead(users) > 0 and (high is None or users < high))

@@ -1,4 +1,4 @@
-"""Finds the sweeps that names ask for, and writes a sweep's report with its charts."""
+"""Finds sweeps by name, and writes the reports of sweeps with their charts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.report.notes import notes_of
 from harness.report.pages import write_page
 from harness.run.directory import SWEEP_NAME, read_json
 from harness.sweep.analysis import SweepAnalysis, analyse
-from harness.sweep.charts import FILE_NAME, overlay_pictures, sweep_pictures
+from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.levels import LevelRun, Sweep, level_run, levels_of
 from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
@@ -34,7 +34,7 @@ _TEXTS = (".md", ".txt")
 
 @dataclass(frozen=True)
 class FoundSweep:
-    """A sweep, where its own report belongs (None where no sweep of ours made it), and the reports of its runs."""
+    """A sweep, the path of its report (None for runs or data without a sweep), and the reports of its runs by name."""
 
     sweep: Sweep
     report: Path | None
@@ -42,11 +42,16 @@ class FoundSweep:
 
 
 def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
-    """Return the sweeps of names, in their order; UsageError when one names nothing that has levels.
+    """Return the sweeps with these names, in order. UsageError for a name without levels.
 
-    A name is a sweep, such as killbill-stripe/sweep-07, its .json or .md, or sweep-07 when only one plan has it; a run
-    or a pattern of runs, whose users are the levels; a CSV of levels; a Markdown file with a table of levels, FILE#2
-    for the second table in it. TITLE=NAME gives the sweep a title.
+    A name is one of:
+
+    - a sweep, such as killbill-stripe/sweep-07, its .json or .md, or sweep-07 when only one plan has it
+    - a run or a pattern of runs; the users of the runs are the levels
+    - a CSV of levels
+    - a Markdown file with a table of levels; FILE#2 is its second table
+
+    TITLE=NAME gives the sweep a title.
     """
     found: list[FoundSweep] = []
     for name in names:
@@ -87,7 +92,7 @@ def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
 
 
 def _short(sweep: Sweep) -> Sweep:
-    """Return the sweep without the ending of the file that it is named after."""
+    """Return the sweep; when it is named after a file, its name loses the file's suffix."""
     return replace(sweep, name=re.sub(r"\.(csv|md|txt)$", "", sweep.name))
 
 
@@ -99,13 +104,13 @@ def _text(path: Path) -> str:
 
 
 def _has_users(text: str) -> bool:
-    """Return whether a CSV has levels: a JTL may end in .csv as well."""
+    """Return whether a CSV contains levels; a JTL file may also end in .csv."""
     heads = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     return "users" in [head.strip() for head in heads.split(",")] or "timeStamp" not in heads
 
 
 def _recorded(name: str, reports_dir: Path) -> Path | None:
-    """Return the JSON of the sweep of that name; None when there is none, UsageError when several plans have one."""
+    """Return the JSON file of the sweep with this name, or None. UsageError when several plans have such a sweep."""
     path = Path(name)
     path = path.with_suffix("") if path.suffix in _SUFFIXES else path
     if not SWEEP_NAME.fullmatch(path.name):
@@ -117,18 +122,18 @@ def _recorded(name: str, reports_dir: Path) -> Path | None:
     plans = sorted(reports_dir.glob(f"*/{path.name}.json")) if path.name == str(path) else []
     if len(plans) > 1:
         names = ", ".join(f"{plan.parent.name}/{path.name}" for plan in plans)
-        raise UsageError(f"{name}: several plans have such a sweep", f"give one of {names}")
+        raise UsageError(f"{name}: several plans have a sweep of this name", f"give one of {names}")
     return plans[0] if plans else None
 
 
 def _unknown(name: str, reports_dir: Path) -> UsageError:
     known = [f"{path.parent.name}/{path.stem}" for path in sorted(reports_dir.glob("*/sweep-*.json"))]
-    there = f"there are {', '.join(known[-10:])}" if known else "make sweep makes one"
+    there = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
     return UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{there}")
 
 
 def read_sweep(path: Path) -> FoundSweep:
-    """Return the sweep of a sweep-NN.json, with those of its runs that can be read."""
+    """Return the sweep of a sweep-NN.json with its readable runs."""
     record = SweepRecord.from_json(read_json(path, FORMAT_VERSION, "a sweep"), str(path))
     runs: list[tuple[int, LevelRun]] = []
     remarks = []
@@ -136,10 +141,10 @@ def read_sweep(path: Path) -> FoundSweep:
         try:
             runs.append((run.users, level_run(read_result(path.with_name(run.run)))))
         except HarnessError as error:
-            remarks.append(f"{run.run} ({units.plural(run.users, 'user')}) is left out: {error.what}.")
+            remarks.append(f"{run.run} ({units.plural(run.users, 'user')}) is not included: {error.what}.")
     levels = levels_of(runs)
     there = {level.users for level in levels}
-    left = {users for users, _ in record.steps_left} if record.kind == SWEEP else set()
+    left = {step.users for step in record.steps_left} if record.kind == SWEEP else set()
     lost = {run.users for run in record.runs} - there
     sweep = Sweep(record.id, levels, record, tuple(sorted((left | lost) - there)), tuple(remarks))
     reports = {run.name: path.with_name(f"{Path(run.name).name}.md") for run in sweep.runs}
@@ -154,7 +159,7 @@ def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
         users = result.run.load.users if result.run else None
         if users is None:
             raise UsageError(
-                f"{result.name}: how many users it had is not known",
+                f"{result.name}: its number of users is unknown",
                 "give runs with a fixed number of users, a sweep, a CSV of levels, or a table with a column of users",
             )
         runs.append((users, level_run(result)))
@@ -165,21 +170,21 @@ def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
 def write_sweep_report(
     path: Path, command: str | None = None, goal: Goal | None = None
 ) -> tuple[FoundSweep, SweepAnalysis]:
-    """Write sweep-NN.md and its charts beside the sweep-NN.json at `path`; return what was found.
+    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return the sweep and its analysis.
 
-    `goal` takes the place of the sweep's own, and `command` is then the one that renders the same again. The notes
-    block of a report that is already there is kept.
+    `goal` replaces the sweep's own goal; `command` is then the command that writes the same report. The notes block of
+    an existing report is preserved.
     """
     found = read_sweep(path.with_suffix(".json"))
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    pictures = sweep_pictures(found.sweep, analysis)
+    pictures = sweep_charts(found.sweep, analysis)
     links = _links(found, found.report.parent)
-    again = command or f"./aggregate.py sweep {found.sweep.name}"
+    command = command or f"./aggregate.py sweep {found.sweep.name}"
     name = found.report.stem
     write_page(
         found.report,
-        lambda notes: sweep_report(found.sweep, analysis, Page(pictures, notes, name, again), links),
+        lambda notes: sweep_report(found.sweep, analysis, Page(pictures, notes, name, command), links),
         found.sweep.record.note,
     )
     write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
@@ -193,7 +198,7 @@ def write_sweeps(
     output: Path,
     command: str,
 ) -> None:
-    """Write the report of one sweep or of several to `output`, the charts into the folder of its name."""
+    """Write the report of one or several sweeps to `output`, and the charts into a folder with the same name."""
     output.parent.mkdir(parents=True, exist_ok=True)
     pictures = _pictures(sweeps, analyses)
     write_page(
@@ -211,15 +216,15 @@ def printed_sweeps(
     comparisons: Sequence[SweepComparison],
     command: str,
 ) -> str:
-    """Return the report of one sweep or of several without charts, links as from the current folder."""
+    """Return the report of one or several sweeps without charts; links are relative to the current folder."""
     notes = _notes(sweeps[0].report, "") if len(sweeps) == 1 and sweeps[0].report else ""
     return _report(sweeps, analyses, comparisons, Page((), notes, "printed", command), Path())
 
 
 def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
     if len(sweeps) == 1:
-        return sweep_pictures(sweeps[0].sweep, analyses[0])
-    return overlay_pictures([found.sweep for found in sweeps], analyses)
+        return sweep_charts(sweeps[0].sweep, analyses[0])
+    return overlay_charts([found.sweep for found in sweeps], analyses)
 
 
 def _report(
@@ -242,7 +247,7 @@ def _notes(report: Path, default: str) -> str:
 
 
 def _links(found: FoundSweep, folder: Path) -> dict[str, str]:
-    """Return the links to the reports of runs that are there, from `folder`."""
+    """Return the links to existing reports of runs, relative to `folder`."""
     return {name: _link(path, folder) for name, path in found.run_reports.items() if path.is_file()}
 
 

@@ -1,4 +1,4 @@
-"""What a terminal shows of a sweep: a line per run, and the steps of a search for the capacity."""
+"""Renders terminal output of a sweep: one line per run, and the steps and result of a capacity search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP_COLUMNS = ("run", "users", "samples", *(metric.title for metric in _FIGURE
 
 
 def run_line(result: RunResult) -> str:
-    """Return the verdict and the figures of a run on one line."""
+    """Return a run's verdict and main values on one line."""
     verdict, total = result.verdict, result.total
     parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
     if total:
@@ -33,7 +33,7 @@ def run_line(result: RunResult) -> str:
 
 
 def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: Collection[int] = ()) -> str:
-    """Return the Markdown table of a search's runs in the order of measuring; `unsure` levels cannot be told."""
+    """Return the Markdown table of a search's runs in order; `unsure` are undecided levels."""
     rows = []
     for probe, result in zip(probes, results, strict=True):
         total = result.total
@@ -48,7 +48,7 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
 
 
 def goal_text(goal: Goal) -> str:
-    """Return a goal in words: average up to 500 ms, 90 % line up to 10000 ms, errors up to 1.00 %."""
+    """Return a goal as text, such as: average up to 500 ms, errors up to 1.00 %."""
     parts = [
         f"{metric.words} up to {units.ms_text(limit)} ms" for metric, limit in goal.of_metrics.items() if metric.is_time
     ]
@@ -60,7 +60,7 @@ def goal_text(goal: Goal) -> str:
 
 
 def capacity_text(found: Capacity, goal: Goal, why: str = "") -> str:
-    """Return what a search found, in one line; `why` its upper end cannot be told, where it cannot."""
+    """Return the result of a search in one line; `why` is the reason for an undecided upper end."""
     within = goal_text(goal)
     at = units.plural(found.missed_users or 1, "user")
     if found.users is None and found.is_unsure:
@@ -79,6 +79,6 @@ def capacity_text(found: Capacity, goal: Goal, why: str = "") -> str:
         missed_count = found.missed_run_count - found.missed_runs_within
         missed = f"{found.missed_users} missed in {missed_count} of {run_count}"
     else:
-        missed = "nothing missed up to the most"
+        missed = "no level missed up to the maximum"
     text += f" ({'; '.join(part for part in (runs, missed) if part)})"
-    return text if found.is_settled else f"{text}; not settled yet"
+    return text if found.is_settled else f"{text}; the search is not finished"

@@ -1,4 +1,4 @@
-"""What a sweep shows, in words: the answer in one line, the findings, the warnings."""
+"""Renders the results of a sweep as text: the answer in one line, the findings, the warnings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
 
 _LEVELS_NAMED = 12
-# With one of these the generator may have sent fewer requests than its users would have.
+# Warnings that the load generator may have sent fewer requests than its users would.
 _OF_THE_GENERATOR = (WarningCode.LITTLES_LAW, WarningCode.GENERATOR_CPU, WarningCode.SLOW_GENERATOR)
 
 
 def users_text(levels: Iterable[int]) -> str:
-    """Return numbers of users: 1, 5 and 10 users."""
+    """Return numbers of users as text, such as: 1, 5 and 10 users."""
     listed = [str(users) for users in levels] or ["no"]
     named = listed[:_LEVELS_NAMED] + (["…"] if len(listed) > _LEVELS_NAMED else [])
     joined = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
@@ -29,9 +29,9 @@ def users_text(levels: Iterable[int]) -> str:
 
 
 def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return the answer in one line: how many users the goal allows, else where throughput is best.
+    """Return the answer in one line: the number of users within the goal, else the level with the best throughput.
 
-    What the generator may have made of it is said with it: its figures would pass for the system's.
+    It includes a warning when the load generator may have limited the results.
     """
     text = _answer(analysis) + _doubtful_best(sweep, analysis)
     starved = [
@@ -45,18 +45,18 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 
 def counted_text(levels: Sequence[Level]) -> str:
-    """Return which seconds the figures are of, and at which levels these are not steady."""
-    text = "Times and rates are of the counted seconds of each run (without ramp-up, warm-up and tail)"
+    """Return the sentence about the measurement window, with the levels whose window is not steady."""
+    text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
     unsteady = [
         level.users for level in levels if any(WarningCode.NOT_STEADY in run.warning_codes for run in level.counted)
     ]
     if unsteady:
-        text += f"; at {users_text(unsteady)} these are not steady"
-    return f"{text}. Errors are of the whole run."
+        text += f"; at {users_text(unsteady)} it is not steady"
+    return f"{text}. Errors cover the whole run."
 
 
 def is_unfinished(sweep: Sweep) -> bool:
-    """Return whether levels are still to come."""
+    """Return whether the sweep has remaining levels."""
     return sweep.record is not None and sweep.record.state == RUNNING
 
 
@@ -64,7 +64,7 @@ def _answer(analysis: SweepAnalysis) -> str:
     found = analysis.answer
     why = "; ".join(found.reasons)
     if analysis.goal is None or (found.users is None and found.next_users is None):
-        return f"{_best(analysis)} How many users are within the goal cannot be said: {why}."
+        return f"{_best(analysis)} The number of users within the goal is unknown: {why}."
     goal = goal_text(analysis.goal)
     if found.users is None:
         users = units.plural(found.next_users or 0, "user")
@@ -90,13 +90,13 @@ def _answer(analysis: SweepAnalysis) -> str:
 
 def _best(analysis: SweepAnalysis) -> str:
     if analysis.best_users is None:
-        return "No throughput is known."
+        return "Throughput is unknown."
     rate = units.rate_text(analysis.best_rate_per_s)
     return f"Best throughput: {rate} req/s at {units.plural(analysis.best_users, 'user')}."
 
 
 def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return that the best throughput is of a DOUBTFUL run, where the answer names it; else nothing."""
+    """Return why the best throughput is DOUBTFUL if the answer names it, else an empty text."""
     reasons = {
         reason
         for level in sweep.levels
@@ -110,9 +110,9 @@ def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 
 def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
-    """Return (name, text) of what the levels show without and with a model."""
+    """Return the findings as (name, text)."""
     if analysis.best_users is None:
-        return [("throughput", "not known of any level that counts")]
+        return [("throughput", "unknown at all levels")]
     return [
         ("best throughput", _best(analysis).removeprefix("Best throughput: ").rstrip(".")),
         ("plateau", _plateau(sweep, analysis)),
@@ -131,12 +131,12 @@ def _plateau(sweep: Sweep, analysis: SweepAnalysis) -> str:
     plateau, within = analysis.plateau, f"within {units.percent_text(PLATEAU_RATIO, 0)} % of the best"
     if plateau is None:
         if len(_rates(sweep.levels)) < 2:
-            return "not known: it takes two levels"
+            return "unknown: needs at least two levels"
         if _is_last(sweep, analysis):
-            return "none seen: throughput still rises at the last level; sweep on with more users"
+            return "none: throughput still rises at the last level; repeat with more users"
         return f"none: no neighbour of the best level is {within}"
     text = f"{plateau.from_users} to {plateau.to_users} users, {within}"
-    return f"{text}; it may go on beyond the last level" if plateau.is_open else text
+    return f"{text}; it may continue beyond the last level" if plateau.is_open else text
 
 
 def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
@@ -145,16 +145,18 @@ def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
         rate = units.rate_text(found.rate_per_s)
         return f"saturated at {rate} req/s from about {units.plural(found.from_users, 'user')}"
     if len(_rates(sweep.levels)) < 2:
-        return "not known: it takes two levels"
+        return "unknown: needs at least two levels"
     if _is_last(sweep, analysis):
-        return "not seen: throughput still rises at the last level"
-    return "not seen: no range of levels has the same throughput"
+        return "none: throughput still rises at the last level"
+    return "none: no range of levels has the same throughput"
 
 
 def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
     cliff, least = analysis.cliff, units.percent_text(CLIFF_RATIO, 0)
     if cliff is not None and not cliff.is_certain:
-        again = " in one run: repeat (REPEAT=3)" if cliff.is_single else ", less than what runs differ by"
+        again = (
+            " in one run: repeat (REPEAT=3)" if cliff.is_single else ", which is less than the difference between runs"
+        )
         fall = f"throughput was {units.percent_text(cliff.fall_ratio, 1)} % lower at {cliff.next_users} users"
         return f"none certain: {fall} than at {cliff.users}{again}"
     if cliff is not None:
@@ -163,9 +165,9 @@ def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
             f"{units.percent_text(cliff.fall_ratio, 1)} % lower; {_beyond(analysis, cliff)}"
         )
     if len(_rates(sweep.levels)) < 2:
-        return "not known: it takes two levels"
+        return "unknown: needs at least two levels"
     if _is_last(sweep, analysis):
-        return "none seen: the last level is the best"
+        return "none: the last level is the best"
     last, best = _rates(sweep.levels)[-1], analysis.best_rate_per_s
     text = f"none: from the best level on, no level is more than {least} % below the one before"
     if best and last < best * (1 - CLIFF_RATIO):
@@ -177,7 +179,7 @@ def _beyond(analysis: SweepAnalysis, cliff: Cliff) -> str:
     low, high = units.rate_text(cliff.lowest_per_s), units.rate_text(cliff.highest_per_s)
     below = units.percent_text(1 - cliff.lowest_per_s / (analysis.best_rate_per_s or 1), 1)
     rates = f"{low} req/s" if low == high else f"{low} to {high} req/s"
-    return f"beyond it are {rates}, at worst {below} % below the best"
+    return f"beyond it: {rates}, at most {below} % below the best"
 
 
 def _rates(levels: Sequence[Level]) -> list[float]:
@@ -188,31 +190,31 @@ def _knee(analysis: SweepAnalysis) -> str:
     knee, saturation = analysis.knee, analysis.saturation
     if knee is None or saturation is None:
         if saturation is None:
-            return "not known: no saturation is seen"
-        return "not known: it takes a level of 1 user, whose requests do not wait for each other"
+            return "unknown: no saturation was found"
+        return "unknown: needs a level of 1 user, whose requests do not wait for each other"
     found = knee.users
     ends = f"{found.low or 0:.3g} to {found.high or 0:.3g}"
     if knee.assumed_cv is not None:
         ends += f", if single runs differ by {units.percent_text(knee.assumed_cv, 0)} %"
     return (
         f"N* = {found.value:.3g} users ({ends}): "
-        f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of a round at 1 "
-        "user; with more users most of the time is waiting"
+        f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of an iteration "
+        "at 1 user; with more users, most of the time is waiting time"
     )
 
 
 def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
     fit = analysis.usl
     if fit is None:
-        return f"not fitted: it takes {LEAST_LEVELS} levels"
+        return f"not fitted: needs at least {LEAST_LEVELS} levels"
     square = "" if fit.r_squared is None else f"R² {fit.r_squared:.2f}, "
     parts = (
         f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)} (95 % "
-        f"intervals); {square}farthest from the curve is {units.plural(fit.worst_users, 'user')}, by "
-        f"{units.percent_text(fit.worst_ratio, 1)} % of the best"
+        f"intervals); {square}largest distance from the curve: {units.percent_text(fit.worst_ratio, 1)} % of the best, "
+        f"at {units.plural(fit.worst_users, 'user')}"
     )
     if not fit.follows:
-        return f"{parts}: the law does not fit (it follows neither a cliff nor a sharp bend): no peak"
+        return f"{parts}: the law does not fit (it cannot follow a cliff or a sharp bend): no peak"
     if fit.peak_users is not None:
         peak = fit.peak_users
         return (
@@ -254,7 +256,7 @@ def warnings_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
 
 
 def _of_plan(sweep: Sweep) -> Iterator[str]:
-    """Yield what the plan says of its own figures, such as that a stand-in takes the place of a system."""
+    """Yield the plan's notes on its results, such as that a stand-in replaces a system."""
     yield from dict.fromkeys(note for record in sweep.records for note in record.plan_notes)
 
 
@@ -263,11 +265,11 @@ def _of_record(sweep: Sweep) -> Iterator[str]:
     if record is None:
         return
     if sweep.missing_users:
-        yield f"Missing: {users_text(sweep.missing_users)}. What is said here is of the levels that are there."
+        yield f"Missing: {users_text(sweep.missing_users)}. The findings cover only the other levels."
     if record.state == RUNNING:
-        yield "The sweep is not finished: the same command goes on where it stopped."
+        yield "The sweep is not finished: the same command resumes it."
     if record.stop_reason:
-        yield f"The sweep stopped by itself: {record.stop_reason}."
+        yield f"The sweep stopped early: {record.stop_reason}."
     short = [level.users for level in sweep.levels if record.users and len(level.runs) < record.repeat]
     if short and record.repeat > 1:
         yield f"Fewer than {record.repeat} runs at {users_text(short)}."
@@ -277,7 +279,7 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
     for level in levels:
         for run in level.invalid:
             why = "; ".join(run.verdict.reasons) if run.verdict else ""
-            yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). Its figures are not counted."
+            yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). It is not counted."
     doubtful: dict[str, list[int]] = {}
     for level in levels:
         for run in level.counted:
@@ -289,13 +291,13 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
     if stopped:
         yield f"Interrupted runs at {users_text(stopped)} are not counted."
     for code in WarningCode:
-        hit = [level.users for level in levels if any(_is_to_tell(code, run) for run in level.counted)]
+        hit = [level.users for level in levels if any(_is_separate_warning(code, run) for run in level.counted)]
         if hit:
             yield f"At {users_text(hit)} {code.brief} ({code})."
 
 
-def _is_to_tell(code: WarningCode, run: LevelRun) -> bool:
-    """Return whether a run has a warning that concerns its level, and that its verdict does not name."""
+def _is_separate_warning(code: WarningCode, run: LevelRun) -> bool:
+    """Return whether a run has this warning, and its verdict does not include it."""
     is_named = run.verdict is not None and code.brief in run.verdict.reasons
     return bool(code.brief) and code in run.warning_codes and not is_named
 
@@ -310,7 +312,7 @@ def _of_set_up(sweep: Sweep) -> Iterator[str]:
 
 
 def differing(sweep: Sweep) -> dict[str, list[str]]:
-    """Return in what the runs of a sweep differ that they should have in common, with the values in order."""
+    """Return the facts that should be equal in all runs of a sweep but differ, with their values in order."""
     records = sweep.records
     facts: dict[str, list[str]] = {
         "plan": [record.plan for record in records],
@@ -329,11 +331,11 @@ def differing(sweep: Sweep) -> dict[str, list[str]]:
 def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
     if sweep.levels and all(len(level.counted) < 2 for level in sweep.levels):
         yield (
-            "One run per level: how much two runs of the same level differ is not seen. Repeat (REPEAT=3) before you "
-            "build on a difference of a few percent between two levels."
+            "One run per level: the difference between two runs of the same level is unknown. Repeat (REPEAT=3) before "
+            "you rely on a difference of a few percent between two levels."
         )
     if any(level.figures.error_ratio for level in sweep.levels):
-        yield "Throughput in the findings and the chart is that of successful samples; times include failed ones."
+        yield "Throughput in the findings and the chart counts successful samples only; times include failed ones."
     if analysis.answer.again:
         yield (
             f"{users_text(analysis.answer.again).capitalize()} would be within the goal although "

@@ -1,8 +1,8 @@
-"""Where throughput over users is flat, where it falls, and from how many users on more of them only wait.
+"""Finds the plateau, the cliff, the saturation and the knee of throughput over users.
 
-Levels of single runs differ by chance. What one level says against its neighbour is held against that: against what
-repeats differ by, or against `SINGLE_RUN_CV`, or against what the batches or the levels of a flat part differ by, if
-that is more.
+Single runs of one level differ by chance. A difference between levels is therefore compared with this noise: with the
+differences between repeats, else with `SINGLE_RUN_CV` or, if larger, the differences between batches or between the
+levels of a flat part.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from harness.sweep.levels import Level
 from harness.sweep.monotone import never_falling
 from harness.sweep.usl import REPEATS_FREEDOM_LEAST, SINGLE_RUN_CV, Estimate
 
-# How far throughput may lie below the best and still belong to the plateau; how far it must fall for a cliff.
+# The plateau includes levels up to this share below the best; a cliff is a larger fall than this.
 PLATEAU_RATIO = 0.05
 CLIFF_RATIO = 0.05
-# A fall between two levels with repeats is more than chance below this p-value, times the number of pairs looked at.
+# A fall between two levels with repeats is significant below this p-value × number of compared pairs.
 _CLIFF_P_VALUE = 0.01
-# A fall between levels of single runs is more than chance from so many standard errors on: the levels before it are
-# chosen because they are the best. 1 of 100 sweeps without a fall has one (`make bench BENCH=sweep`).
+# A fall between levels of single runs is significant from this number of standard errors: the levels before it are
+# selected as the best. 1 of 100 sweeps without a fall has a false one (`make bench BENCH=sweep`).
 _CLIFF_ERRORS = 3.7
-# So many neighbours say what single runs differ by.
+# Minimum number of neighbours for an estimate of the noise of single runs.
 _NEIGHBOURS_LEAST = 5
-# Throughput that is flat must be so over a range in which users grow by this factor.
+# Minimum range of users for flat throughput, as a factor.
 _FLAT_FACTOR = 1.25
-# The last of flat levels may be so many standard deviations above the others.
+# Maximum distance of the last flat level from the others, in standard deviations.
 _NEAR_CVS = 3.0
-# Degrees of freedom of a noise that is taken as known, and the quantile for a 95 % interval then.
+# Degrees of freedom of a noise that is assumed to be known, and its quantile for a 95 % interval.
 _KNOWN = math.inf
 _NORMAL = 1.959964
 
 
 @dataclass(frozen=True)
 class Point:
-    """A level whose throughput of successful samples is known."""
+    """A level with known throughput of successful samples."""
 
     users: int
     rate_per_s: float
@@ -53,7 +53,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Noise:
-    """By how much runs of one level differ: coefficient of variation, and its degrees of freedom."""
+    """The noise between runs of one level: coefficient of variation and degrees of freedom."""
 
     cv: float
     freedom: float
@@ -61,7 +61,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Plateau:
-    """The levels about the best whose throughput is within 5 % of it; open where it reaches the last level."""
+    """The levels around the best with throughput within 5 % of it; open when they include the last level."""
 
     from_users: int
     to_users: int
@@ -73,7 +73,7 @@ class Cliff:
     """A fall of throughput by more than 5 % from one level to the next, at the best level or beyond it.
 
     `lowest_per_s` and `highest_per_s` are the least and the greatest throughput beyond the cliff. `is_certain` when the
-    fall is more than chance makes; `is_single` when one of the two levels has one run.
+    fall is significant; `is_single` when one of the two levels has only one run.
     """
 
     users: int
@@ -96,9 +96,11 @@ class Saturation:
 
 @dataclass(frozen=True)
 class Knee:
-    """N*, the users at which the bounds of a closed system cross: the saturated throughput × the time of a round at one
-    user, `round_ms`; with the 95 % interval that noise between runs makes. `assumed_cv` is that noise where nothing
-    measured says what it is."""
+    """N*, the users at which the bounds of a closed system cross, with its 95 % interval.
+
+    N* is saturated throughput × `round_ms`, the time of an iteration at one user. `assumed_cv` is the assumed noise
+    between runs, None when the noise was measured.
+    """
 
     users: Estimate
     round_ms: float
@@ -106,7 +108,7 @@ class Knee:
 
 
 def noise_of(levels: Sequence[Level]) -> Noise:
-    """Return what runs of one level differ by."""
+    """Return the noise between runs of one level."""
     rates = [[math.log(rate) for rate in level.success_rates_per_s() if rate > 0] for level in levels]
     freedom = sum(max(0, len(logs) - 1) for logs in rates)
     if freedom >= REPEATS_FREEDOM_LEAST:
@@ -116,14 +118,14 @@ def noise_of(levels: Sequence[Level]) -> Noise:
 
 
 def _within_runs(levels: Sequence[Level]) -> float:
-    """Return the standard error of a run's throughput, as a share of it, as its batches scatter; 0 without batches."""
+    """Return the relative standard error of a run's throughput, estimated from batches; 0 without batches."""
     found = [estimate(run.total, THROUGHPUT) for level in levels for run in level.counted if run.total is not None]
     errors = [one.error / one.value for one in found if not isinstance(one, str) and one.value > 0]
     return median(errors) if errors else 0.0
 
 
 def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
-    """Return the plateau; None where the best level stands alone."""
+    """Return the plateau; None when it would have only one level."""
     least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
     first = last = best
     while first > 0 and points[first - 1].rate_per_s >= least:
@@ -136,18 +138,18 @@ def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
 
 
 def cliff_of(points: Sequence[Point], best: int, noise: Noise) -> Cliff | None:
-    """Return the first fall by more than 5 % that is more than chance, else the first that may be; None without any."""
+    """Return the first significant fall by more than 5 %, else the first other one; None without any."""
     falls = [
-        place
-        for place, (before, after) in enumerate(pairwise(points[best:]), start=best + 1)
+        index
+        for index, (before, after) in enumerate(pairwise(points[best:]), start=best + 1)
         if before.rate_per_s > 0 and after.rate_per_s < before.rate_per_s * (1 - CLIFF_RATIO)
     ]
-    certain = [place for place in falls if _is_certain(points, best, place, noise)]
+    certain = [index for index in falls if _is_certain(points, best, index, noise)]
     if not falls:
         return None
-    place = (certain or falls)[0]
-    before, after = points[place - 1], points[place]
-    beyond = [point.rate_per_s for point in points[place:]]
+    index = (certain or falls)[0]
+    before, after = points[index - 1], points[index]
+    beyond = [point.rate_per_s for point in points[index:]]
     return Cliff(
         users=before.users,
         next_users=after.users,
@@ -159,20 +161,20 @@ def cliff_of(points: Sequence[Point], best: int, noise: Noise) -> Cliff | None:
     )
 
 
-def _is_certain(points: Sequence[Point], best: int, place: int, noise: Noise) -> bool:
-    before, after = points[place - 1], points[place]
+def _is_certain(points: Sequence[Point], best: int, index: int, noise: Noise) -> bool:
+    before, after = points[index - 1], points[index]
     if min(_run_count(before), _run_count(after)) > 1 and noise.freedom < _KNOWN:
         fall = _log(before) - _log(after)
         error = noise.cv * math.sqrt(1 / _run_count(before) + 1 / _run_count(after))
         pairs = len(points) - 1 - best
         return error == 0 or float(stdtr(noise.freedom, -fall / error)) * pairs < _CLIFF_P_VALUE
-    if any(point.rate_per_s >= before.rate_per_s * (1 - CLIFF_RATIO) for point in points[place:]):
+    if any(point.rate_per_s >= before.rate_per_s * (1 - CLIFF_RATIO) for point in points[index:]):
         return False  # throughput recovers: that one level was low
     least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
     first = best
     while first > 0 and points[first - 1].rate_per_s >= least:
         first -= 1
-    flat, beyond = [_log(point) for point in points[first:place]], [_log(point) for point in points[place:]]
+    flat, beyond = [_log(point) for point in points[first:index]], [_log(point) for point in points[index:]]
     steps = [after - before for part in (flat, beyond) for before, after in pairwise(part)]
     cv = noise.cv
     if len(steps) >= _NEIGHBOURS_LEAST:
@@ -190,9 +192,9 @@ def _log(point: Point) -> float:
 
 
 def saturation_of(points: Sequence[Point], plateau: Plateau | None, falls: bool, noise: Noise) -> Saturation | None:
-    """Return the throughput that more users do not raise; None where it still rises at the last level.
+    """Return the throughput that more users do not raise; None when it still rises at the last level.
 
-    `points` end before a cliff. Where throughput falls beyond a peak (`falls`), the plateau about the best counts.
+    `points` end before a cliff. When throughput falls beyond a peak (`falls`), the plateau around the best is used.
     """
     if falls:
         flat = [point for point in points if plateau and plateau.from_users <= point.users <= plateau.to_users]
@@ -207,7 +209,7 @@ def saturation_of(points: Sequence[Point], plateau: Plateau | None, falls: bool,
 
 
 def knee_of(points: Sequence[Point], saturation: Saturation | None, noise: Noise) -> Knee | None:
-    """Return N*; None without a level of one user, or without saturation.
+    """Return N*; None without a level of one user or without saturation.
 
     P. J. Denning, J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys 10(3),
     1978: throughput is at most that of the bottleneck, and at most users ÷ (response and think time without waiting).

@@ -1,4 +1,4 @@
-"""How much longer a sweep takes."""
+"""Estimates the remaining time of a sweep."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 def time_left_s(
     planned_s: Sequence[float | None], done: Sequence[tuple[float | None, float]], first_guess_s: float
 ) -> float | None:
-    """Return the seconds that the planned runs will take; None while it cannot be told.
+    """Return the seconds that the planned runs will take; None without an estimate.
 
-    `planned_s` are the durations of their loads (None: loops end them), `done` the (planned, taken) seconds of the runs
-    so far. A run takes more than its load: what those so far took more on average, before the first `first_guess_s`.
-    A run of loops takes as long as those so far did on average, though users differ.
+    `planned_s` are the durations of their loads (None for loads that end after loops). `done` are the (planned, taken)
+    seconds of completed runs. A run takes its load and an overhead: the mean overhead so far, `first_guess_s` before
+    the first run. A run of loops takes the mean time of the runs so far.
     """
     over_s = [taken - planned for planned, taken in done if planned is not None]
     overhead_s = sum(over_s) / len(over_s) if over_s else first_guess_s

@@ -1,11 +1,11 @@
-"""The Universal Scalability Law fitted to throughput over users, and where it puts the greatest throughput.
+"""Fits the Universal Scalability Law to throughput over users, and finds the peak of throughput.
 
 N. J. Gunther, "Guerrilla Capacity Planning", Springer, 2007: X(N) = γN / (1 + α(N - 1) + βN(N - 1)). γ is the
-throughput of one user, α the share of work that waits for its turn, β what keeping all informed of each other costs.
+throughput of one user, α the serial share of the work, β the cost of keeping users consistent with each other.
 With β > 0 there is a peak at √((1 - α) / β) users; with β = 0 throughput levels off at γ / α.
 
-The law always bends, a closed queue does not: its throughput rises to the capacity of its bottleneck and stays there. A
-fit to such levels has a peak as well. So a peak is reported only where the measured throughput itself falls.
+Throughput of a closed queue rises to the capacity of its bottleneck and stays there. A fit of the law to such levels
+has a peak, too. Therefore a peak is reported only if the measured throughput falls.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from scipy.special import chdtrc, stdtrit
 from harness.sweep.monotone import fall_p_value
 
 LEAST_LEVELS = 6
-# What the curve may miss a level by, as a share of the best throughput, and still be said to follow the levels.
+# The law fits when no level is farther from the curve than this share of the best throughput.
 FOLLOWS_RATIO = 0.10
 CONFIDENCE = 0.95
 _PARAMETERS = 3
-# What single runs of one level differ by at least (coefficient of variation), where there are no repeats to say so.
+# Assumed minimum noise between single runs of one level without repeats (coefficient of variation).
 SINGLE_RUN_CV = 0.03
-# The p-value from which on throughput is said to fall: one sweep in 100 whose throughput never falls may say so.
+# Throughput falls below this p-value: 1 of 100 sweeps without a fall has a false one.
 FALL_P_VALUE = 0.01
-# Residuals that a noise of SINGLE_RUN_CV seldom leaves: then it is greater, and is estimated from them alone.
+# Below this p-value of the residuals, noise is larger than SINGLE_RUN_CV and is estimated from the residuals only.
 _NOISIER_P_VALUE = 0.05
-# Below so many degrees of freedom repeats do not say what runs differ by.
+# Minimum degrees of freedom for an estimate of noise from repeats.
 REPEATS_FREEDOM_LEAST = 4
-# A sum of squares below this share of all is rounding: the levels lie on the curve.
+# A sum of squares below this share of all is rounding: the levels are on the curve.
 _ROUNDING = 1e-20
-# A point that the curve goes through whatever its value is.
+# Leverage of a point that the curve always passes through.
 _LEVERAGE_MOST = 0.999
 _LOG_MOST = 50.0
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; the ends are None where the levels do not determine it."""
+    """A value with its 95 % interval; the ends are None when the levels do not determine it."""
 
     value: float
     low: float | None
@@ -53,7 +53,7 @@ class Estimate:
 class Fit:
     """The law's parameters: γ per s, α and β without unit.
 
-    `peak_users` is None where the levels show no peak. `r_squared` is None where throughput is the same at all levels.
+    `peak_users` is None without a peak. `r_squared` is None when throughput is the same at all levels.
     `worst_ratio` is the greatest distance of a level's median from the curve ÷ the best throughput. `falls` when the
     measured throughput falls over the levels by more than noise.
     """
@@ -69,7 +69,7 @@ class Fit:
 
     @property
     def follows(self) -> bool:
-        """Whether the curve comes near every level; it cannot follow a cliff."""
+        """Whether the curve is close to every level; it cannot follow a cliff."""
         return self.worst_ratio <= FOLLOWS_RATIO
 
     @property
@@ -88,14 +88,14 @@ def throughput(gamma_per_s: float, alpha: float, beta: float, users: float) -> f
 
 
 def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV) -> Fit | None:
-    """Return the fit of (users, throughput per s), a point per run; None with fewer than six levels above 0.
+    """Return the fit of (users, throughput per s), one point per run; None with fewer than six levels above 0.
 
     Nonlinear least squares on throughput, 0 <= α <= 1, γ and β from 0. The intervals are those of the linearised model:
-    the covariance of the parameters at the fit (HC3: runs at few and at many users do not scatter alike), Student's t
-    with points - 3 degrees of freedom, cut off at the bounds; that of the peak is made on its logarithm. A peak is
-    reported where throughput falls by more than noise (`fall_p_value`). Noise is what repeats differ by; of single runs
-    the greater of `noise_ratio`, a share of the best throughput, and the residuals. `make bench BENCH=sweep` has how
-    often intervals hold the true value, and how often a peak is found that there is not.
+    the covariance of the parameters at the fit (HC3, because the variance depends on the users), Student's t with
+    points - 3 degrees of freedom, limited to the bounds. The interval of the peak is computed on its logarithm. A peak
+    is reported when throughput falls by more than noise (`fall_p_value`). Noise is the difference between repeats; for
+    single runs the larger of `noise_ratio`, a share of the best throughput, and the residuals. `make bench BENCH=sweep`
+    measures the coverage of the intervals and the rate of false peaks.
 
     J. S. Long, L. H. Ervin, "Using heteroscedasticity consistent standard errors", Am. Statist. 54(3), 2000.
     """
@@ -119,15 +119,15 @@ def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV)
     missed = {int(level): abs(float(np.median(found.fun[users == level]))) for level in np.unique(users)}
     worst = max(missed, key=lambda level: missed[level])
     gamma, alpha, beta = (float(value) for value in found.x)
-    # Where β no longer moves the curve by a millionth it is 0, only not in floating point.
+    # A β that changes the curve by less than a millionth is 0 apart from floating point.
     beta = 0.0 if beta * float(users.max()) ** 2 < 1e-6 else beta
     covariance = _covariance(found.jac, found.fun, scatter)
     t = float(stdtrit(len(points) - _PARAMETERS, (1 + CONFIDENCE) / 2))
     falls = _fall_p_value(points, best, squares, noise_ratio) < FALL_P_VALUE
     limits = (math.inf, 1.0, math.inf)
     estimates = [
-        _estimate(value, covariance, place, t, limit)
-        for place, (value, limit) in enumerate(zip((gamma, alpha, beta), limits, strict=True))
+        _estimate(value, covariance, index, t, limit)
+        for index, (value, limit) in enumerate(zip((gamma, alpha, beta), limits, strict=True))
     ]
     return Fit(
         gamma_per_s=estimates[0],
@@ -150,7 +150,7 @@ def _least_squares(residuals: Callable[[np.ndarray], np.ndarray], start: Sequenc
 
 
 def _start(users: np.ndarray, rates: np.ndarray, terms: np.ndarray) -> list[float]:
-    """Return where the search begins: N / X is linear in 1/γ, α/γ and β/γ, weighted so that it is about X's squares."""
+    """Return the start of the search: N / X is linear in 1/γ, α/γ and β/γ; weights approximate the squares of X."""
     weights = rates**2 / users
     weights = weights / weights.max()
     (inverse, alpha, beta), _ = nnls((terms * weights).T, users / rates * weights)
@@ -159,7 +159,7 @@ def _start(users: np.ndarray, rates: np.ndarray, terms: np.ndarray) -> list[floa
 
 
 def _fall_p_value(points: Sequence[tuple[int, float]], best: float, squares: float, noise_ratio: float) -> float:
-    """Return how probable the fall of throughput over the levels is where it never falls; rates are shares of `best`.
+    """Return the p-value of the hypothesis that throughput never falls; rates are shares of `best`.
 
     `squares` is the residual sum of squares of the fit.
     """
@@ -181,9 +181,9 @@ def _fall_p_value(points: Sequence[tuple[int, float]], best: float, squares: flo
 
 
 def _covariance(jacobian: np.ndarray, residuals: np.ndarray, scatter: float) -> np.ndarray | None:
-    """Return the covariance (HC3) of the parameters; None where the levels do not tell the parameters apart.
+    """Return the covariance (HC3) of the parameters; None when the levels do not determine all parameters.
 
-    Columns are brought to one length first: β is some millionths where γ is thousands.
+    Columns are scaled to one length first, because β and γ differ by orders of magnitude.
     """
     lengths = np.sqrt((jacobian**2).sum(axis=0))
     if not lengths.all():
@@ -200,10 +200,10 @@ def _covariance(jacobian: np.ndarray, residuals: np.ndarray, scatter: float) -> 
     return covariance
 
 
-def _estimate(value: float, covariance: np.ndarray | None, place: int, t: float, limit: float) -> Estimate:
+def _estimate(value: float, covariance: np.ndarray | None, index: int, t: float, limit: float) -> Estimate:
     if covariance is None:
         return Estimate(value, None, None)
-    half = t * math.sqrt(float(covariance[place, place]))
+    half = t * math.sqrt(float(covariance[index, index]))
     return Estimate(value, max(0.0, value - half), min(limit, value + half))
 
 
@@ -212,7 +212,7 @@ def _peak(
 ) -> Estimate | None:
     """Return the users of the greatest throughput.
 
-    None where it or an end of its interval is outside of the levels, or where the last level is not below it.
+    None when it or its interval is outside of the levels, or when the last level is not below it.
     """
     gamma, alpha, beta = (one.value for one in estimates)
     if covariance is None or not beta or alpha >= 1:

@@ -1,8 +1,8 @@
-"""The verdict on two sweeps: the levels that both have are pairs, and what they say together counts.
+"""Decides the verdict on two sweeps from their common levels.
 
-A level that was measured once on each side is blind to the noise between runs: of seven such levels one is beyond its
-threshold by chance every fifth time. So it takes more than half of them, a level with repeats, or all levels together:
-the mean of log(contender ÷ baseline) over the levels with Student's t for pairs.
+A level with one run on each side does not show the noise between runs: with seven such levels, one exceeds its
+threshold by chance in every fifth comparison. A regression therefore needs more than half of the levels, a level with
+repeats, or the mean of log(contender ÷ baseline) over all levels with Student's t for pairs.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from harness.metrics.metric import THROUGHPUT, Table, times_of
 from harness.plan.thresholds import Thresholds
 from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison
 
-# Fewer pairs have no spread to speak of.
+# Minimum number of pairs for an interval.
 _PAIRS_LEAST = 3
 # The metrics that are judged over all levels.
 _JUDGED = {metric.key: metric for metric in (*times_of(Table.BRIEF), THROUGHPUT)}
 
 
 def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
-    """Return the verdict on all levels together, and why.
+    """Return the verdict over all levels, and its reason.
 
-    A level with a DOUBTFUL run takes no part: the others may show a regression, but not that nothing has changed.
+    A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
     """
     levels = comparison.verdicts
     doubtful = [level.users for level in levels if level.is_doubtful]
@@ -55,7 +55,7 @@ def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[
 
 
 def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) -> tuple[float, float] | None:
-    """Return the interval of the mean change over the levels, as ratios; None with too few of them."""
+    """Return the interval of the mean change over the levels, as ratios; None with too few levels."""
     logs = [
         math.log(delta.new / delta.base)
         for delta in figure.deltas
@@ -68,12 +68,12 @@ def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) 
 
 
 def _worst_end(name: str, ends: tuple[float, float]) -> float:
-    """Return the end of the interval that speaks least for a change to the worse, positive where it does."""
+    """Return the end of the interval closest to no regression, positive for a regression."""
     return -ends[1] if _JUDGED[name].more_is_better else ends[0]
 
 
 def _bad_end(name: str, ends: tuple[float, float]) -> float:
-    """Return the end of the interval that speaks most for a change to the worse."""
+    """Return the end of the interval with the largest regression."""
     return -ends[0] if _JUDGED[name].more_is_better else ends[1]
 
 
@@ -88,8 +88,8 @@ def _users(levels: Sequence[int]) -> str:
 
 def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, tuple[float, float]]) -> str:
     if regressed:
-        alone = _users([level.users for level in regressed])
-        return f"worse at {alone} alone: one run a level does not tell, measure again with REPEAT=5"
+        users = _users([level.users for level in regressed])
+        return f"worse only at {users}: one run per level is not enough, measure again with REPEAT=5"
     if not known:
-        return f"too few levels that both have: it takes {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
+        return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
     return "; ".join(_text(name, found) for name, found in known.items())

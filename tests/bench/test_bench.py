@@ -285,7 +285,7 @@ class TestSideBySide:
         assert outcome("echo first >&2; echo no heap >&2; exit 3").problem == "FAILED with code 3: no heap"
 
     def test_a_reader_that_leaves_no_figures_is_reported(self, outcome):
-        assert outcome("exit 0").problem.startswith("FAILED: its output cannot be understood")
+        assert outcome("exit 0").problem.startswith("FAILED: its output cannot be read")
 
 
 BENCH = [ROOT / "scripts" / "bench", "aggregate", "--rows", "20000", "--repeat", "1"]

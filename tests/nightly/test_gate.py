@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from bench.simulated_nights import Noise, alarms, found
+from bench.simulated_histories import Noise, alarms, found
 from harness.compare.conditions import sold_gb
 from harness.compare.result import RUN, LabelResult, RunResult
 from harness.history.acceptance import Acceptance
@@ -352,4 +352,4 @@ def test_the_gate_does_not_cry_wolf_and_sees_what_matters():
     calm = alarms(random, Noise(0.03), 12)
     assert calm.failed == 0  # of 648 nights; docs/benchmarks.md has many more
     assert calm.warned < 0.02
-    assert found(random, Noise(0.03), 0.20, 20, 40).second_night >= 0.85
+    assert found(random, Noise(0.03), 0.20, 20, 40).by_second >= 0.85

@@ -90,7 +90,7 @@ def test_generators_of_an_xml_jtl_are_told_apart_too():
     tally = SampleTally()
     for one in parse_xml(io.BytesIO(f'<testResults version="1.2">\n{rows}</testResults>'.encode()), "x.xml", Dropped()):
         tally.add(one)
-    assert tally.pulse.active_users(1000, 1000) == [8]
+    assert tally.second_series.active_users(1000, 1000) == [8]
 
 
 def test_generators_that_are_alike_raise_no_doubt():

@@ -15,7 +15,7 @@ from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
-from harness.storage.layout import kept_names
+from harness.storage.layout import stored_names
 from tests.support.factories import closed_load, record
 from tests.support.merges import START_MS, figures, run_folder
 from tests.support.paths import ROOT
@@ -143,7 +143,7 @@ def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, tw
     assert [path.name for path in directory.all_samples] == ["samples.jtl", "samples-2.jtl"]
     assert directory.all_samples[1].samefile(f"{two_runs[1]}/samples.jtl")
     there = [path.name for path in directory.path.iterdir()]
-    assert {"samples.jtl", "samples-2.jtl", "telemetry.csv", "run.json"} <= set(kept_names(there, ()))
+    assert {"samples.jtl", "samples-2.jtl", "telemetry.csv", "run.json"} <= set(stored_names(there, ()))
 
 
 def test_samples_of_which_a_part_is_gone_are_not_taken_for_the_run(tmp_path, two_runs):

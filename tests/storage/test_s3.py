@@ -20,8 +20,8 @@ from harness.cli import main
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from harness.run.record import RUNNING
-from harness.storage.after_run import keep, push_command
-from harness.storage.s3 import DifferentError, Place, check_writable, open_place, pull, push, runs_there
+from harness.storage.after_run import push_after_run, push_command
+from harness.storage.s3 import DifferentError, Storage, check_writable, open_storage, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR, Proxy
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.paths import ROOT
@@ -62,8 +62,8 @@ def proxy(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def place(proxy: Proxy) -> Place:
-    return open_place("s3://kept/load", proxy.address)
+def storage(proxy: Proxy) -> Storage:
+    return open_storage("s3://kept/load", proxy.address)
 
 
 def a_run(reports: Path, run_id: str = RUN_ID, **changes: object) -> RunDirectory:
@@ -92,9 +92,9 @@ def said(text: str) -> None:
     print(text)
 
 
-def test_a_run_comes_back_as_it_was_and_renders_the_same_report(place, tmp_path):
+def test_a_run_comes_back_as_it_was_and_renders_the_same_report(storage, tmp_path):
     run = a_run(tmp_path / "here")
-    pushed = push(run, place, said)
+    pushed = push(run, storage, said)
     assert pushed.url == f"s3://kept/{FOLDER}"
     assert {"run.json", "summary.json", "report.md", "samples.jtl", "system/web.log"} < set(pushed.uploaded)
     stored = boto3.client("s3").list_objects_v2(Bucket="kept")["Contents"]
@@ -102,7 +102,7 @@ def test_a_run_comes_back_as_it_was_and_renders_the_same_report(place, tmp_path)
         f"{FOLDER}/{name}" for name in ("run.json", "summary.json", "report.md", "samples.jtl.zst", "manifest.json")
     }
     assert five < {found["Key"] for found in stored}
-    pulled = pull(place, tmp_path / "there", said, figures_only=False)
+    pulled = pull(storage, tmp_path / "there", said, figures_only=False)
     assert pulled.runs == ("tiny/run-07_1",)
     before = contents(tmp_path / "here")
     assert before.pop("tiny/run-07_1/jmeter.log") == b"not kept"
@@ -111,66 +111,66 @@ def test_a_run_comes_back_as_it_was_and_renders_the_same_report(place, tmp_path)
     assert contents(tmp_path / "there") == before
 
 
-def test_existing_files_are_neither_sent_nor_fetched_again(place, proxy, tmp_path):
+def test_existing_files_are_neither_sent_nor_fetched_again(storage, proxy, tmp_path):
     run = a_run(tmp_path)
-    push(run, place, said)
+    push(run, storage, said)
     puts = proxy.puts()
-    assert push(run, place, said).uploaded == ()
+    assert push(run, storage, said).uploaded == ()
     assert proxy.puts() == puts
-    assert pull(place, tmp_path, said).there == ("tiny/run-07_1",)
-    assert pull(place, tmp_path, said, figures_only=False).there == ("tiny/run-07_1",)
+    assert pull(storage, tmp_path, said).there == ("tiny/run-07_1",)
+    assert pull(storage, tmp_path, said, figures_only=False).there == ("tiny/run-07_1",)
 
 
-def test_figures_alone_are_fetched_and_later_the_rest(place, proxy, tmp_path):
-    push(a_run(tmp_path / "here"), place, said)
-    pull(place, tmp_path / "there", said, plan="tiny", since="2026-01-01")
+def test_figures_alone_are_fetched_and_later_the_rest(storage, proxy, tmp_path):
+    push(a_run(tmp_path / "here"), storage, said)
+    pull(storage, tmp_path / "there", said, plan="tiny", since="2026-01-01")
     assert sorted(contents(tmp_path / "there")) == [
         "tiny/run-07_1.json", "tiny/run-07_1.md", "tiny/run-07_1/run.json",
     ]  # fmt: skip
     assert not any("samples" in path for method, path in proxy.seen if method == "GET")
     (tmp_path / "there" / "tiny" / "run-07_1.md").write_text("with notes of mine")
-    pull(place, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", said, figures_only=False)
     after = contents(tmp_path / "there")
     assert "tiny/run-07_1/samples.jtl" in after
     assert after["tiny/run-07_1.md"] == b"with notes of mine"
-    assert pull(place, tmp_path / "there", said, since="2026-01-02").there == ()
+    assert pull(storage, tmp_path / "there", said, since="2026-01-02").there == ()
 
 
 @pytest.mark.parametrize("what", [SERVER_ERROR, CUT], ids=["503", "cut"])
-def test_a_part_that_fails_once_is_sent_again(place, proxy, tmp_path, what):
+def test_a_part_that_fails_once_is_sent_again(storage, proxy, tmp_path, what):
     proxy.add("PUT", "partNumber=2", what)
-    push(large_run(tmp_path / "here"), place, said)
-    pull(place, tmp_path / "there", said, figures_only=False)
+    push(large_run(tmp_path / "here"), storage, said)
+    pull(storage, tmp_path / "there", said, figures_only=False)
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
 
 
-def test_a_part_that_arrives_as_something_else_is_an_error_and_alone_is_sent_again(place, proxy, tmp_path):
+def test_a_part_that_arrives_as_something_else_is_an_error_and_alone_is_sent_again(storage, proxy, tmp_path):
     run = large_run(tmp_path)
     proxy.add("PUT", "partNumber=2", CORRUPT)
     with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server has other contents .*repeat the command"):
-        push(run, place, said)
-    assert [found.is_whole for found in runs_there(place)] == [False]
-    assert pull(place, tmp_path / "there", said).incomplete == ("tiny/run-07_1",)
+        push(run, storage, said)
+    assert [found.is_whole for found in runs_there(storage)] == [False]
+    assert pull(storage, tmp_path / "there", said).incomplete == ("tiny/run-07_1",)
     before = proxy.puts("partNumber")
-    push(run, place, said)
+    push(run, storage, said)
     assert proxy.puts("partNumber") == before + 1
-    assert [found.is_whole for found in runs_there(place)] == [True]
+    assert [found.is_whole for found in runs_there(storage)] == [True]
 
 
-def test_a_small_file_that_arrives_as_something_else_is_an_error_and_sent_again(place, proxy, tmp_path):
+def test_a_small_file_that_arrives_as_something_else_is_an_error_and_sent_again(storage, proxy, tmp_path):
     run = a_run(tmp_path / "here")
     proxy.add("PUT", "run.json", CORRUPT)
     with pytest.raises(ServiceError, match=r"run.json: the server has other contents"):
-        push(run, place, said)
-    push(run, place, said)
-    pull(place, tmp_path / "there", said)
+        push(run, storage, said)
+    push(run, storage, said)
+    pull(storage, tmp_path / "there", said)
     assert contents(tmp_path / "there")["tiny/run-07_1/run.json"] == run.run_json.read_bytes()
 
 
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, EXIT_INTERRUPTED)], ids=["kill", "Ctrl-C"]
 )
-def test_an_interrupted_push_resumes_with_the_missing_files(place, proxy, tmp_path, number, code):
+def test_an_interrupted_push_resumes_with_the_missing_files(storage, proxy, tmp_path, number, code):
     run = large_run(tmp_path)
     held = proxy.add("PUT", "partNumber=3", HOLD)
     command = [sys.executable, str(ROOT / "aggregate.py"), "push", str(run.path), "s3://kept/load"]
@@ -186,44 +186,44 @@ def test_an_interrupted_push_resumes_with_the_missing_files(place, proxy, tmp_pa
     assert process.returncode == code
     for line in ("waiting for the parts in transit", "repeat the command to resume"):
         assert (line in error) == (number == signal.SIGINT)
-    assert [found.is_whole for found in runs_there(place)] in ([], [False])
+    assert [found.is_whole for found in runs_there(storage)] in ([], [False])
     before = proxy.puts("partNumber")
-    push(run, place, said)
+    push(run, storage, said)
     assert proxy.puts("partNumber") - before <= 1
-    assert [found.is_whole for found in runs_there(place)] == [True]
+    assert [found.is_whole for found in runs_there(storage)] == [True]
 
 
-def test_other_measurements_under_the_same_id_are_an_error_and_stay_as_they_are(place, proxy, tmp_path):
+def test_other_measurements_under_the_same_id_are_an_error_and_stay_as_they_are(storage, proxy, tmp_path):
     run = a_run(tmp_path)
-    push(run, place, said)
+    push(run, storage, said)
     run.samples.write_text(run.samples.read_text().replace("Pay", "Buy"))
     puts = proxy.puts()
     for replace in (False, True):
         with pytest.raises(DifferentError, match=r"has another samples.jtl than the local run; .*never replaced"):
-            push(run, place, said, replace=replace)
+            push(run, storage, said, replace=replace)
     assert proxy.puts() == puts
 
 
-def test_a_regenerated_report_replaces_the_old_one_only_on_request(place, tmp_path):
+def test_a_regenerated_report_replaces_the_old_one_only_on_request(storage, tmp_path):
     run = a_run(tmp_path / "here")
-    push(run, place, said)
+    push(run, storage, said)
     run.report.write_text("with notes")
     with pytest.raises(DifferentError, match=r"differs in report.md; --replace"):
-        push(run, place, said)
-    assert push(run, place, said, replace=True).uploaded == ("report.md",)
-    pull(place, tmp_path / "there", said)
+        push(run, storage, said)
+    assert push(run, storage, said, replace=True).uploaded == ("report.md",)
+    pull(storage, tmp_path / "there", said)
     assert contents(tmp_path / "there")["tiny/run-07_1.md"] == b"with notes"
 
 
-def test_a_pull_verifies_files_leaves_no_damaged_ones_and_continues_with_the_other_runs(place, tmp_path):
-    push(a_run(tmp_path / "here"), place, said)
-    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), place, said)
+def test_a_pull_verifies_files_leaves_no_damaged_ones_and_continues_with_the_other_runs(storage, tmp_path):
+    push(a_run(tmp_path / "here"), storage, said)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, said)
     client = boto3.client("s3")
     for name in ("samples.jtl.zst", "report.md"):
         target = {"Bucket": "kept", "Key": f"{FOLDER}/{name}"}
         right = client.get_object(**target)["Body"].read()
         client.put_object(**target, Body=b"something else")
-        pulled = pull(place, tmp_path / "there", said, figures_only=False)
+        pulled = pull(storage, tmp_path / "there", said, figures_only=False)
         assert [reason.partition("; ")[0] for reason in pulled.damaged] == [
             f"s3://kept/{FOLDER}/{name}: differs from what was pushed (wrong checksum)"
         ]
@@ -232,7 +232,7 @@ def test_a_pull_verifies_files_leaves_no_damaged_ones_and_continues_with_the_oth
         assert not (tmp_path / "there" / "tiny" / "run-07_1.md").exists()
         assert list((tmp_path / "there" / "tiny").glob(".*")) == []
         client.put_object(**target, Body=right)
-    pull(place, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", said, figures_only=False)
     names = sorted(path.name for path in (tmp_path / "there" / "tiny").iterdir())
     assert [name for name in names if "run-07_2" not in name] == ["run-07_1", "run-07_1.json", "run-07_1.md"]
 
@@ -242,9 +242,9 @@ def test_a_pull_verifies_files_leaves_no_damaged_ones_and_continues_with_the_oth
     ["", "{", "[" * 100_000, '{"files": 1e999}', "files: []", "names that lead out", "a size that is a text"],
     ids=range(7),
 )
-def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(place, tmp_path, capsys, manifest):
-    push(a_run(tmp_path / "here"), place, said)
-    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), place, said)
+def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_path, capsys, manifest):
+    push(a_run(tmp_path / "here"), storage, said)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, said)
     client, target = boto3.client("s3"), {"Bucket": "kept", "Key": f"{FOLDER}/manifest.json"}
     good = json.loads(client.get_object(**target)["Body"].read())
     first, *others = good["files"]
@@ -256,7 +256,7 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(place, tmp_path
     client.put_object(**target, Body=json.dumps(changed[manifest]) if manifest in changed else manifest)
     capsys.readouterr()
     code = main(
-        ["pull", place.location.url, "--endpoint-url", place.endpoint_url, "--reports", str(tmp_path / "there")]
+        ["pull", storage.location.url, "--endpoint-url", storage.endpoint_url, "--reports", str(tmp_path / "there")]
     )
     out, err = capsys.readouterr()
     assert code == EXIT_INVALID
@@ -267,8 +267,8 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(place, tmp_path
     assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
 
 
-def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_figures_can_be_pulled(place, tmp_path, capsys):
-    push(a_run(tmp_path / "here"), place, said)
+def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_figures_can_be_pulled(storage, tmp_path, capsys):
+    push(a_run(tmp_path / "here"), storage, said)
     boto3.client("s3").delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
     there = ["--reports", str(tmp_path / "there")]
     assert main(["pull", "s3://kept/load", *there]) == EXIT_INVALID
@@ -277,28 +277,28 @@ def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_figures_can_be
     assert (tmp_path / "there" / "tiny" / "run-07_1.md").is_file()
 
 
-def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out(place, proxy, tmp_path, capsys):
+def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out(storage, proxy, tmp_path, capsys):
     proxy.add("PUT", "report.md", FORBIDDEN)
     with pytest.raises(UsageError):
-        push(a_run(tmp_path / "here"), place, said)
+        push(a_run(tmp_path / "here"), storage, said)
     command = ["pull", "s3://kept/load", "--reports", str(tmp_path / "there")]
     for names, code in (((), 0), (("run-07_1",), EXIT_USAGE)):
         assert main([*command, *names]) == code
         assert "tiny/run-07_1: left out: its push was interrupted" in capsys.readouterr().err
 
 
-def test_an_answer_that_breaks_off_is_read_on_from_there(place, proxy, tmp_path):
-    push(large_run(tmp_path / "here"), place, said)
+def test_an_answer_that_breaks_off_is_read_on_from_there(storage, proxy, tmp_path):
+    push(large_run(tmp_path / "here"), storage, said)
     fault = proxy.add("GET", "samples.jtl.zst", CUT_ANSWER)
-    pull(place, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", said, figures_only=False)
     assert fault.times == 0
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
     assert [path.name for path in (tmp_path / "there" / "tiny").iterdir() if path.name.startswith(".")] == []
 
 
-def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(place, tmp_path, capsys):
-    push(a_run(tmp_path / "one"), place, said)
-    push(a_run(tmp_path / "one", "run-07_2-1a2b3c4d"), place, said)
+def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(storage, tmp_path, capsys):
+    push(a_run(tmp_path / "one"), storage, said)
+    push(a_run(tmp_path / "one", "run-07_2-1a2b3c4d"), storage, said)
     mine = a_run(tmp_path / "two", "run-07_1-ffffffff", note="mine")
     before = mine.report.read_bytes()
     assert main(["pull", "s3://kept/load", "--reports", str(tmp_path / "two")]) == EXIT_USAGE
@@ -307,9 +307,9 @@ def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(pla
     assert "--reports other" in printed.err
     assert "tiny/run-07_2: pulled" in printed.out
     assert mine.report.read_bytes() == before
-    assert len(runs_there(place)) == 2
-    push(mine, place, said)
-    assert [found.key.run_id for found in runs_there(place)] == [RUN_ID, "run-07_1-ffffffff", "run-07_2-1a2b3c4d"]
+    assert len(runs_there(storage)) == 2
+    push(mine, storage, said)
+    assert [found.key.run_id for found in runs_there(storage)] == [RUN_ID, "run-07_1-ffffffff", "run-07_2-1a2b3c4d"]
 
 
 @pytest.mark.usefixtures("proxy")
@@ -323,7 +323,7 @@ def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
     asked = "--plan tiny --env local --since 2026-01-01 --last 5"
     assert main(["ls", "s3://kept/load", *asked.split()]) == 0
-    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | whole |" in capsys.readouterr().out
+    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | complete |" in capsys.readouterr().out
     profile = tmp_path / "home" / "env" / "local.toml"
     profile.parent.mkdir(parents=True)
     profile.write_text('format_version = 1\n[storage]\ns3 = "s3://kept/load"\n')
@@ -334,7 +334,7 @@ def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
 
 
 def test_a_table_is_read_out_of_s3_though_the_connection_breaks(proxy, tmp_path, capsys):
-    rows = (f"{1_700_000_000_000 + place},{place % 977},Pay,200,OK,Users 1-1,true" for place in range(20_000))
+    rows = (f"{1_700_000_000_000 + storage},{storage % 977},Pay,200,OK,Users 1-1,true" for storage in range(20_000))
     file = tmp_path / "samples.jtl"
     file.write_text("\n".join(("timeStamp,elapsed,label,responseCode,responseMessage,threadName,success", *rows)))
     stored = zstandard.ZstdCompressor().compress(file.read_bytes())
@@ -390,49 +390,49 @@ def test_every_error_is_one_line_with_what_to_do(arguments, environment, code, m
         ("GET", "uploads", "s3:ListBucketMultipartUploads"),
     ],
 )
-def test_a_missing_permission_is_named_without_any_key(place, proxy, tmp_path, method, part, right):
+def test_a_missing_permission_is_named_without_any_key(storage, proxy, tmp_path, method, part, right):
     proxy.add(method, part, FORBIDDEN)
     run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
     with pytest.raises(UsageError, match=right) as caught:
-        push(run, place, said)
+        push(run, storage, said)
     assert ENVIRONMENT["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_rejected_credentials_are_not_repeated_in_the_error(place, proxy):
+def test_rejected_credentials_are_not_repeated_in_the_error(storage, proxy):
     refusal = b"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>testing</AWSAccessKeyId></Error>"
     proxy.add("GET", "list-type", (403, refusal))
     with pytest.raises(UsageError, match=r"rejects the credentials \(InvalidAccessKeyId\); set AWS_PROFILE") as caught:
-        runs_there(place)
+        runs_there(storage)
     assert "testing" not in str(caught.value)
 
 
-def test_a_server_that_keeps_failing_is_given_up(place, proxy):
+def test_a_server_that_keeps_failing_is_given_up(storage, proxy):
     proxy.add("GET", "list-type", SERVER_ERROR, times=4)
     with pytest.raises(ServiceError, match=r"the server failed \(SlowDown, 4 attempts\); repeat the command later"):
-        runs_there(place)
+        runs_there(storage)
 
 
-def test_a_location_is_checked_and_nothing_is_left_there(place, proxy):
-    check_writable(place)
+def test_a_location_is_checked_and_nothing_is_left_there(storage, proxy):
+    check_writable(storage)
     client = boto3.client("s3")
     assert "Contents" not in client.list_objects_v2(Bucket="kept")
     assert "Uploads" not in client.list_multipart_uploads(Bucket="kept")
     proxy.add("POST", "uploads", FORBIDDEN)
     with pytest.raises(UsageError, match="s3:PutObject"):
-        check_writable(place)
+        check_writable(storage)
 
 
-def test_a_run_is_pushed_at_its_end(place, start_run: Start):
+def test_a_run_is_pushed_at_its_end(storage, start_run: Start):
     process = start_run("--users", "2", "--s3", "s3://kept/load")
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     assert "tiny/run-01_1: pushed to s3://kept/load/runs/plan=tiny/env=local/date=" in out
-    assert [(found.key.id, found.is_whole) for found in runs_there(place)] == [("tiny/run-01_1", True)]
+    assert [(found.key.id, found.is_whole) for found in runs_there(storage)] == [("tiny/run-01_1", True)]
 
 
 def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_prints(
-    place, proxy, start_run: Start, tmp_path
+    storage, proxy, start_run: Start, tmp_path
 ):
     proxy.add("PUT", "samples.jtl", FORBIDDEN)
     process = start_run("--users", "2", "--s3", "s3://kept/load")
@@ -442,33 +442,33 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
     assert "not pushed: s3://kept/load" in out
     command = next(line for line in out.splitlines() if "./aggregate.py push" in line).partition("./aggregate.py ")[2]
     assert (tmp_path / "reports" / "tiny" / "run-01_1.md").is_file()
-    assert [found.is_whole for found in runs_there(place)] in ([], [False])
+    assert [found.is_whole for found in runs_there(storage)] in ([], [False])
     assert main(command.split()) == 0
-    assert [found.is_whole for found in runs_there(place)] == [True]
+    assert [found.is_whole for found in runs_there(storage)] == [True]
 
 
 @pytest.mark.parametrize("code", [1, EXIT_INVALID])
-def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(place, proxy, tmp_path, code):
+def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(storage, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
-    assert keep(a_run(tmp_path), place, code, said).exit_code == code
+    assert push_after_run(a_run(tmp_path), storage, code, said).exit_code == code
 
 
-def test_the_command_that_is_printed_is_one_for_a_shell(place, tmp_path, monkeypatch):
+def test_the_command_that_is_printed_is_one_for_a_shell(storage, tmp_path, monkeypatch):
     run = a_run(tmp_path / "my reports")
     monkeypatch.chdir(tmp_path)
-    assert push_command(run, place).endswith(" --reports 'my reports'")
+    assert push_command(run, storage).endswith(" --reports 'my reports'")
 
 
-def test_a_run_without_samples_is_pushed_with_a_message(place, tmp_path, capsys):
+def test_a_run_without_samples_is_pushed_with_a_message(storage, tmp_path, capsys):
     run = a_run(tmp_path)
     run.samples.unlink()
-    push(run, place, said)
+    push(run, storage, said)
     assert "its samples are not on this machine" in capsys.readouterr().out
 
 
-def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(place, tmp_path, capsys):
-    assert keep(a_run(tmp_path), place, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
-    assert runs_there(place) == ()
+def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(storage, tmp_path, capsys):
+    assert push_after_run(a_run(tmp_path), storage, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
+    assert runs_there(storage) == ()
     assert (
         "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out
     )

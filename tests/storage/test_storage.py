@@ -13,8 +13,8 @@ from harness.storage.layout import (
     RunKey,
     StoredFile,
     Wanted,
-    kept_names,
     parse_folder,
+    stored_names,
     stored_runs,
 )
 from tests.support.factories import record
@@ -89,7 +89,7 @@ def test_only_the_sources_of_the_report_are_uploaded():
         "effective.jmx",
         "system/killbill.log", "system/other.log", "data/cards.csv", "data/x.svg",
     ]  # fmt: skip
-    assert kept_names(there, ("killbill.log",)) == (
+    assert stored_names(there, ("killbill.log",)) == (
         "cloudwatch.csv", "heap.csv", "run.json", "samples.jtl", "system/killbill.log", "telemetry.csv",
         "throughput.svg",
     )  # fmt: skip

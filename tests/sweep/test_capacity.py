@@ -13,8 +13,8 @@ from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
 from harness.report.verdict import VALID, Verdict
 from harness.sweep.capacity_command import _Search
-from harness.sweep.driver import SoFar
-from harness.sweep.record import CAPACITY, SweepRun
+from harness.sweep.driver import Progress
+from harness.sweep.record import CAPACITY, Step, SweepRun
 from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text
 from tests.support.results import label_result, run_result
@@ -82,13 +82,13 @@ def test_what_held_above_a_level_that_misses_counts_for_nothing():
     assert (found.users, found.missed_users, found.is_settled) == (4, 5, True)
 
 
-def test_a_level_that_cannot_be_told_is_measured_three_times_and_then_searched_below():
+def test_an_undecided_level_is_measured_three_times_and_then_searched_below():
     assert next_users(outcomes("1+ 2+ 4+"), 1, 400, {4}) == 4
     assert next_users(outcomes("1+ 2+ 4+ 4-"), 1, 400, {4}) == 4
     assert next_users(outcomes("1+ 2+ 4+ 4- 4+"), 1, 400, {4}) == 3
 
 
-def test_a_search_that_ends_below_a_level_that_cannot_be_told_says_so():
+def test_a_search_that_ends_below_an_undecided_level_says_so():
     found = capacity(outcomes("1+ 2+ 4+ 4- 4+ 3+ 3+"), 1, 400, {4})
     assert found == Capacity(3, 4, 2, 2, 2, 3, is_settled=True, is_unsure=True)
     text = capacity_text(found, Goal(p90_ms=300), "the 90 % line is 301 ms")
@@ -98,7 +98,7 @@ def test_a_search_that_ends_below_a_level_that_cannot_be_told_says_so():
     )
 
 
-def test_one_user_that_cannot_be_told_is_no_miss():
+def test_an_undecided_level_of_one_user_is_no_miss():
     found = capacity(outcomes("1- 1- 1+"), 1, 400, {1})
     text = capacity_text(found, Goal(p90_ms=300), "the run is DOUBTFUL (not steady)")
     assert text == (
@@ -135,7 +135,7 @@ def test_a_search_ends_whatever_the_outcomes_are(seed, most):
     assert found.users is None or found.users <= most
 
 
-def test_27_samples_about_the_goal_are_measured_again_and_then_told_as_unknown():
+def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     # The p90 is 318 ms against a goal of 300; of 27 samples its interval is 295 ms to no upper end.
     times_ms = [round(243 * (0.6 + 0.8 * place / 26)) for place in range(27)]
     figures = replace(label_result("TOTAL", 243.0), histogram=Histogram.of(times_ms), percentiles_ms={"90": 318.0})
@@ -143,9 +143,9 @@ def test_27_samples_about_the_goal_are_measured_again_and_then_told_as_unknown()
     result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
     record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
     search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300))))
-    so_far = SoFar(record, (result,))
-    assert search.next_step(so_far) == (1, 2)
-    closing = search.closing(so_far)
+    progress = Progress(record, (result,))
+    assert search.next_step(progress) == Step(1, 2)
+    closing = search.closing(progress)
     assert "| cannot tell |" in closing
     assert "CANNOT TELL whether 1 user is within 90 % line up to 300 ms" in closing
     assert "not even" not in closing

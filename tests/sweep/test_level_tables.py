@@ -1,4 +1,4 @@
-"""Levels that others published: CSV and Markdown tables, and whether their differences come out."""
+"""Levels that others published: CSV and Markdown tables, and checks of their differences."""
 
 import pytest
 
@@ -38,10 +38,10 @@ def test_a_csv_may_hold_several_sweeps_and_repeats():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no line of figures"),
-        ("rate_per_s\n5\n", "site.csv:1: there is no column users"),
+        ("", "site.csv: is empty"),
+        ("rate_per_s\n5\n", "site.csv:1: the column users is missing"),
         ("users,rate_per\n1,2\n", "site.csv:1: no such column: rate_per; did you mean rate_per_s"),
-        ("# x\nusers,rate_per_s\n1\n", "site.csv:3: 1 cells under 2 heads"),
+        ("# x\nusers,rate_per_s\n1\n", "site.csv:3: 1 cells for 2 columns"),
         ("users,rate_per_s\n0,5\n", "site.csv:2: users=0"),
         ("users,rate_per_s\n1.5,5\n", "site.csv:2: users=1.5"),
         ("users,rate_per_s\n1,fast\n", "site.csv:2: rate_per_s = fast"),
@@ -77,7 +77,7 @@ def test_columns_side_by_side_are_two_sweeps():
     assert figures(new)[5] == Figures(average_ms=460, percentiles_ms={"75": 483})
 
 
-def test_a_difference_that_does_not_come_out_is_told_with_what_would():
+def test_a_wrong_difference_is_reported_with_the_right_value():
     *_, last = parse_markdown(PUBLISHED, "page.md")
     # (978 - 851) / 851 is 14.92 %; 14.57 % more than 851 are 975.
     assert last.remarks[1:] == (
@@ -86,13 +86,13 @@ def test_a_difference_that_does_not_come_out_is_told_with_what_would():
     )
 
 
-def test_a_row_that_has_lost_its_users_is_left_out_and_told():
+def test_a_row_without_its_users_is_ignored_and_reported():
     old, new = parse_markdown(PUBLISHED, "page.md")
     assert list(figures(old)) == [1, 5, 20]
     assert "505 | 502 | -0.59 … lacks its first cell" in new.remarks[0]
 
 
-def test_a_table_whose_differences_all_come_out_is_not_remarked_upon():
+def test_a_table_with_right_differences_has_no_remarks():
     text = PUBLISHED.replace("978", "975").replace(
         "505 | 502 | -0.59 | 531 | 529 | -0.38 | |\n", "8 | 505 | 502 | -0.59 | 531 | 529 | -0.38 |\n"
     )

@@ -146,7 +146,7 @@ def at(users, *rates):
     return [(users, LevelRun(f"{users}-{rate}", Figures(rate_per_s=rate))) for rate in rates]
 
 
-def test_whether_a_cliff_is_more_than_chance_is_told_by_the_repeats():
+def test_repeats_decide_whether_a_cliff_is_significant():
     apart = analyse(levels_of(at(10, 98, 100, 102) + at(20, 80, 82, 84)), None).cliff
     overlapping = analyse(levels_of(at(10, 90, 100, 102) + at(20, 80, 92, 95)), None).cliff
     assert (apart.is_certain, apart.is_single) == (True, False)
@@ -205,7 +205,7 @@ def test_every_part_of_the_goal_must_be_kept():
 def test_what_is_not_known_is_neither_within_the_goal_nor_missed():
     found = answer(levels(THRUZERO), GOAL)
     assert (found.users, found.next_users, found.is_missed) == (None, 1, False)
-    assert found.reasons == ("the average is not known",)
+    assert found.reasons == ("the average is unknown",)
 
 
 def test_a_level_of_which_one_run_is_invalid_is_not_within_the_goal():
@@ -293,7 +293,7 @@ def test_27_samples_about_the_goal_cannot_tell():
     assert found.reasons == ("the 90 % line is 318 ms, 95 % interval 295 ms to no upper end, of 27 samples",)
 
 
-def test_many_samples_far_from_the_goal_are_told():
+def test_many_samples_far_from_the_goal_decide():
     below, above = levels_of([measured(1, spread(150, 500)), measured(2, spread(600, 500))])
     assert (outcome(below, P90).is_within, outcome(above, P90).is_within) == (True, False)
 
@@ -311,7 +311,7 @@ def test_an_average_is_held_against_its_interval_as_well():
     assert outcome(level, Goal(average_ms=200)).is_within is False
 
 
-def test_the_answer_says_at_least_and_perhaps_where_a_level_cannot_be_told():
+def test_the_answer_says_at_least_and_perhaps_with_an_undecided_level():
     runs = [(10, 150), (20, 219), (30, 600)]
     found = answer(levels_of(measured(users, spread(ms, 60)) for users, ms in runs), P90)
     assert (found.users, found.perhaps_users, found.missed_users) == (10, 20, 30)

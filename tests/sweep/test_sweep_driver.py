@@ -21,7 +21,7 @@ LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
 
 @pytest.fixture
 def start(home, tmp_path):
-    """Start a front door on the tiny plan; output is captured as text."""
+    """Start a command on the tiny plan; its output is captured as text."""
 
     def started(script: str, *arguments: str, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
         command = arguments_of_run(home, tmp_path, arguments)
@@ -72,7 +72,7 @@ def test_a_sweep_that_is_stopped_in_its_second_level_goes_on_with_it(start, fini
 
     code, out = finished(*command, JMETER_HOME=jmeter)
     assert code == 0, out
-    assert "tiny/sweep-01: begun before with these settings; goes on after 1 run" in out
+    assert "tiny/sweep-01: resumed after 1 run (NEW=1 starts another sweep)" in out
     assert "level 2 of 3, 2 users" in out
     assert out.count(": ready after") == 1  # the system was kept up
     assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_3"), (4, 1, "run-01_4")]
@@ -172,8 +172,8 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
     assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
     assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}
     is_unsure = "cannot tell |" in {step[-1] for step in steps}
-    told = "2 users within 90 % line up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
-    assert ("CANNOT TELL" if is_unsure else told) in out
+    text = "2 users within 90 % line up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
+    assert ("CANNOT TELL" if is_unsure else text) in out
     assert sweep_json(tmp_path)["goal"]["p90_ms"] == 25
     assert run_json(tmp_path / "reports")["goal"]["p90_ms"] == 25
     report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
@@ -182,8 +182,8 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
 
 BAD = [
     ((), "USERS is missing; give the levels: USERS=1,5,10,25,50"),
-    (("--users", "5,5"), "USERS=5,5: 5 stands there twice; give REPEAT=2"),
-    (("--users", "5,5,0,abc"), "USERS=5,5,0,abc: 5 stands there twice"),
+    (("--users", "5,5"), "USERS=5,5: 5 is listed twice; give REPEAT=2"),
+    (("--users", "5,5,0,abc"), "USERS=5,5,0,abc: 5 is listed twice"),
     (("--users", "1,0"), "USERS=0: not a whole number from 1"),
     (("--users", "1,abc"), "USERS=abc: not a whole number"),
     (("--users", "1,,2"), "USERS=: not a whole number"),
@@ -196,7 +196,7 @@ BAD = [
     (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
     (("--resume", "07"), "RESUME=07: no sweep of tiny; there is none yet"),
-    (("--resume", "07", "--users", "1,5"), "RESUME=07 goes on with the settings of that sweep; leave out USERS"),
+    (("--resume", "07", "--users", "1,5"), "RESUME=07 uses the settings of that sweep; leave out USERS"),
     (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),
 ]
 BAD_SEARCH = [
@@ -229,5 +229,5 @@ def test_a_plan_without_a_goal_has_nothing_to_search_within(home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().partition("[goal]")[0])
     places = ["--home", str(home), "--reports", str(tmp_path / "reports")]
-    with pytest.raises(UsageError, match="PLAN=tiny has no goal to search within; give P90=1000 or AVERAGE=500"):
+    with pytest.raises(UsageError, match="PLAN=tiny has no goal for the search; give P90=1000 or AVERAGE=500"):
         main(["--plan", "tiny", *places], "scripts/capacity")

@@ -101,7 +101,7 @@ def test_without_any_sweep_there_is_nothing_to_go_on_with(tmp_path):
 
 def test_a_second_harness_is_kept_off_a_sweep_until_the_first_has_gone(tmp_path):
     files = begun(tmp_path)
-    with files.locked(), pytest.raises(UsageError, match="sweep-01 goes on in another process"), files.locked():
+    with files.locked(), pytest.raises(UsageError, match="sweep-01 is running in another process"), files.locked():
         pass
     with files.locked():
         assert files.read().name == "sweep-01"

@@ -52,7 +52,7 @@ def test_runs_that_do_not_follow_each_other_or_do_not_count_are_left_out(left_ou
 def test_a_process_that_grows_from_run_to_run_is_a_suspect():
     # As in tests/sweep/test_growth.py: 9.6 MB a run, from 5.95 to 13.25.
     section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130)))))
-    assert section.verdict.startswith("Leak suspect: shop. A JVM's memory also rises until")
+    assert section.verdict.startswith("Leak suspect: shop. A JVM's memory also grows until")
     assert section.table.splitlines()[2] == "| shop | 4 | 115 | 100 | 130 | 9.60 | 5.95 to 13.25 | yes |"
 
 
@@ -62,9 +62,9 @@ def test_a_process_that_does_not_grow_is_none():
     assert section.table.splitlines()[2].endswith("| 2.00 | -16.25 to 20.25 | no |")
 
 
-def test_levels_that_were_measured_once_do_not_tell_growth_from_load():
+def test_growth_is_unknown_without_repeated_levels():
     section = growth_section(sweep((1, run(1, 100)), (5, run(2, 120)), (8, run(3, 140)), (20, run(4, 160))))
-    assert section.verdict.startswith("Whether memory grows from run to run cannot be told: more users take more")
+    assert section.verdict.startswith("Memory growth from run to run is unknown: more users need more")
     assert section.table == ""
 
 
@@ -86,6 +86,6 @@ def test_the_report_has_both_behind_the_charts():
     levels = sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130))))
     text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
     assert "\n## CPU and memory\n\n| users | process |" in text
-    assert "of repeats the median of the runs' means; ranges" in text
+    assert "values of repeats are medians of the runs' means; ranges" in text
     assert "\n### Memory from run to run\n\nLeak suspect: shop." in text
     assert text.index("## Levels") < text.index("## CPU and memory") < text.index("## Findings")

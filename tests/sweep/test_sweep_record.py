@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
-from harness.sweep.record import SweepRecord, SweepRun
+from harness.sweep.record import Step, SweepRecord, SweepRun
 from tests.support.sweeps import NEW_SWEEP
 
 
@@ -29,12 +29,12 @@ def test_a_record_with_a_key_too_few_or_too_many_is_refused():
 
 
 def test_rounds_go_over_all_levels_before_a_level_is_repeated():
-    assert NEW_SWEEP.steps == ((1, 1), (5, 1), (1, 2), (5, 2))
+    assert NEW_SWEEP.steps == (Step(1, 1), Step(5, 1), Step(1, 2), Step(5, 2))
 
 
 def test_what_was_interrupted_is_still_to_be_measured():
     record = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), broken_off=(SweepRun(5, 1, "run-07_2"),))
-    assert record.steps_left == ((5, 1), (1, 2), (5, 2))
+    assert record.steps_left == (Step(5, 1), Step(1, 2), Step(5, 2))
 
 
 def test_names():

@@ -23,7 +23,7 @@ from harness.report.verdict import DOUBTFUL, VALID, Verdict
 from harness.run.directory import json_text
 from harness.run.record import GeneratorRecord
 from harness.sweep.analysis import analyse
-from harness.sweep.charts import sweep_pictures
+from harness.sweep.charts import sweep_charts
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import CAPACITY, RUNNING, SweepRecord, SweepRun
@@ -144,15 +144,15 @@ def test_an_unfinished_sweep_says_which_levels_are_missing(reports):
     assert "- Missing: 8 and 16 users." in text
 
 
-def test_a_run_that_cannot_be_read_is_left_out_and_told(reports):
+def test_an_unreadable_run_is_not_included_and_named(reports):
     (reports / "tiny" / "run-07_2.json").unlink()
     (reports / "tiny" / "run-07_2.md").unlink()
     text = written(reports)
     assert "- Missing: 2 users." in text
-    assert "- run-07_2 (2 users) is left out:" in text
+    assert "- run-07_2 (2 users) is not included:" in text
 
 
-def test_an_invalid_level_is_marked_and_told(reports):
+def test_an_invalid_level_is_marked_and_named(reports):
     save_run(reports / "tiny", "run-07_3", 4, 10, is_broken=True)
     text = written(reports)
     assert "at 4 users the run is INVALID.**" in text
@@ -174,7 +174,7 @@ def test_where_littles_law_is_off_users_divided_by_throughput_stand_beside_the_m
     assert "But at 2 users the generator, not the system, may have been measured.**" in written(reports)
 
 
-def test_a_level_on_which_one_of_the_generators_was_slow_is_told_with_the_answer(reports):
+def test_a_level_with_a_slow_generator_is_named_with_the_answer(reports):
     generators = ("10.0.0.7:1099", 100), ("10.0.0.8:1099", 200)
     samples = [
         sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + 100 * turn, all_threads=1, thread_name=f"{name}-Users 1-1")
@@ -190,7 +190,7 @@ def test_a_level_on_which_one_of_the_generators_was_slow_is_told_with_the_answer
     assert "But at 2 users the generator, not the system, may have been measured.**" in text
 
 
-def test_levels_that_not_the_same_generators_drove_are_told(reports):
+def test_levels_with_different_generators_are_named(reports):
     there = GeneratorRecord("10.0.0.7:1099", 2, None, "5.6.3", "17", 0, False)
     save_run(reports / "tiny", "run-07_2", 2, 800, generators=(there,))
     assert "- The runs differ in generators: none, 10.0.0.7:1099." in written(reports)
@@ -206,20 +206,20 @@ def test_what_the_plan_says_of_its_figures_is_on_the_page_once(reports):
 def test_one_level_alone_neither_rises_nor_falls():
     found = analyse(levels({1: 10.0}), None)
     texts = dict(findings(Sweep("x", levels({1: 10.0})), found))
-    assert texts["plateau"] == texts["cliff"] == texts["saturation"] == "not known: it takes two levels"
-    assert "sweep on" not in " ".join(texts.values())
+    assert texts["plateau"] == texts["cliff"] == texts["saturation"] == "unknown: needs at least two levels"
+    assert "more users" not in " ".join(texts.values())
 
 
-def test_levels_that_are_not_steady_are_named_where_the_counted_seconds_are_explained():
+def test_levels_that_are_not_steady_are_named_with_the_measurement_window():
     runs = levels_of((users, LevelRun("run", Figures(), FINE, None, codes)) for users, codes in UNSTEADY)
     assert counted_text(runs) == (
-        "Times and rates are of the counted seconds of each run (without ramp-up, warm-up and tail); at 1 and 5 users "
-        "these are not steady. Errors are of the whole run."
+        "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail); at 1 and 5 "
+        "users it is not steady. Errors cover the whole run."
     )
     assert "not steady" not in counted_text(runs[2:])
 
 
-def test_a_saturated_sweep_says_so_and_tells_no_peak():
+def test_a_saturated_sweep_has_a_saturation_and_no_peak():
     # One server of 50 ms, 2 s of think time: 20 per s, and N* = 41. The fit alone has a peak, throughput never falls.
     queue = QUEUES["1 server, N* = 41"].rates_per_s(200)
     rates = {users: queue[users - 1] for users in THIRTEEN}
@@ -246,7 +246,7 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
         for users, state, reasons in ((1, VALID, ()), (2, DOUBTFUL, ("not steady",)))
     )
     found = Sweep("x", doubted)
-    [chart] = [one.svg for one in sweep_pictures(found, analyse(doubted, None)) if one.name == "throughput.svg"]
+    [chart] = [one.svg for one in sweep_charts(found, analyse(doubted, None)) if one.name == "throughput.svg"]
     assert "DOUBTFUL" in chart
     assert "DOUBTFUL at 2 users: not steady." in warnings_of(found, analyse(doubted, None))
     assert answer_text(found, analyse(doubted, None)).endswith("DOUBTFUL at 2 users: not steady.")
@@ -295,7 +295,7 @@ def test_a_report_alone_is_read_as_published_figures_are(reports):
     assert [level.figures.average_ms for level in found.sweep.levels] == [400, 800, 2000]
 
 
-def test_an_unknown_sweep_is_told_with_those_there_are(reports):
+def test_an_unknown_sweep_is_an_error_that_lists_the_known_ones(reports):
     with pytest.raises(UsageError, match=r"tiny/sweep-08: there is no such sweep; did you mean tiny/sweep-07"):
         find_sweeps(["tiny/sweep-08"], reports)
 
@@ -386,7 +386,7 @@ def pictures(rates, **changes):
     goal = changes.pop("goal", None)
     return {
         picture.name: ElementTree.fromstring(picture.svg)
-        for picture in sweep_pictures(sweep, analyse(sweep.levels, goal))
+        for picture in sweep_charts(sweep, analyse(sweep.levels, goal))
     }
 
 
@@ -408,7 +408,7 @@ def test_the_law_is_drawn_where_it_fits():
     assert "USL fit" in words(pictures(DIRECT)["throughput.svg"])
 
 
-def test_lines_of_several_sweeps_are_told_apart_without_colour(reports, capsys):
+def test_lines_of_several_sweeps_differ_without_colour(reports, capsys):
     rows = [
         f"{name},{users},{rate}"
         for name, rates in (("nginx", NGINX), ("jvm", GATEWAY), ("direct", DIRECT))
@@ -426,12 +426,12 @@ def test_lines_of_several_sweeps_are_told_apart_without_colour(reports, capsys):
     assert {"nginx", "jvm", "direct"} <= set(words(chart))
 
 
-def test_a_goal_far_above_the_figures_is_told_and_not_drawn():
+def test_a_goal_far_above_the_values_is_named_but_not_drawn():
     sweep = Sweep("x", parse_csv("users,average_ms\n1,10\n5,20\n", "x")[0].levels)
-    [picture] = sweep_pictures(sweep, analyse(sweep.levels, Goal(average_ms=10_000)))
+    [picture] = sweep_charts(sweep, analyse(sweep.levels, Goal(average_ms=10_000)))
     assert "goal: average ≤ 10000 ms, above the chart" in words(ElementTree.fromstring(picture.svg))
     assert "20" in words(ElementTree.fromstring(picture.svg))
 
 
 def test_figures_that_nobody_knows_have_no_chart():
-    assert sweep_pictures(Sweep("x", ()), analyse((), None)) == ()
+    assert sweep_charts(Sweep("x", ()), analyse((), None)) == ()

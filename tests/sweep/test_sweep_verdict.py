@@ -1,4 +1,4 @@
-"""The verdict on two sweeps, of the levels that both have."""
+"""The verdict on two sweeps, from their common levels."""
 
 import math
 import random
@@ -44,7 +44,7 @@ def test_one_level_alone_is_no_regression_but_more_than_half_are_and_one_with_re
     flat = figure("average_ms", *[0.0] * 7)
     assert judged(flat, levels=[REGRESSED] + [OK] * 6) == (
         CANNOT_TELL,
-        "worse at 1 user alone: one run a level does not tell, measure again with REPEAT=5",
+        "worse only at 1 user: one run per level is not enough, measure again with REPEAT=5",
     )
     assert judged(flat, levels=[REGRESSED] * 4 + [OK] * 3)[0] == REGRESSED
     assert judged(flat, levels=[REGRESSED] + [OK] * 6, repeated=True) == (REGRESSED, "at 1 user")

@@ -1,4 +1,4 @@
-"""The Universal Scalability Law: known parameters come back, and a peak is told only where there is one."""
+"""The Universal Scalability Law: known parameters come back, and a peak is reported only if there is one."""
 
 import math
 import random
@@ -91,19 +91,19 @@ def test_it_takes_six_levels_above_zero():
 
 @pytest.mark.real
 def test_nineteen_of_twenty_intervals_hold_the_truth():
-    held, told = [0, 0, 0, 0], [0, 0, 0, 0]
+    held, known = [0, 0, 0, 0], [0, 0, 0, 0]
     for seed in range(200):
         found = fit(noisy(ALPHA, BETA, 0.03, seed))
         estimates = (found.gamma_per_s, found.alpha, found.beta, found.peak_users)
         for place, (estimate, true) in enumerate(zip(estimates, (GAMMA, ALPHA, BETA, PEAK), strict=True)):
-            told[place] += estimate is not None
+            known[place] += estimate is not None
             held[place] += estimate is not None and estimate.low <= true <= estimate.high
-    assert told[:3] == [200, 200, 200]
-    assert told[3] >= 80  # a fall of 18 % at the last of seven single runs is often, not always, more than noise
-    assert all(count >= 0.9 * total for count, total in zip(held, told, strict=True))
+    assert known[:3] == [200, 200, 200]
+    assert known[3] >= 80  # a fall of 18 % at the last of seven single runs is often, not always, more than noise
+    assert all(count >= 0.9 * total for count, total in zip(held, known, strict=True))
 
 
 @pytest.mark.real
-def test_where_there_is_no_peak_one_is_seldom_told():
-    told = sum(fit(noisy(0.05, 0.0, 0.03, seed)).peak_users is not None for seed in range(200))
-    assert told <= 2
+def test_false_peaks_are_rare():
+    known = sum(fit(noisy(0.05, 0.0, 0.03, seed)).peak_users is not None for seed in range(200))
+    assert known <= 2
