@@ -63,7 +63,7 @@ def test_samples_of_setup_are_not_counted_however_many(tmp_path):
 def test_a_line_shows_everything_one_wants_to_know():
     figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
     assert line(figures, 61, 100) == (
-        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | 90 % 1010 ms"
+        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | p90 1010 ms"
     )
 
 
