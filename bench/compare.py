@@ -22,6 +22,7 @@ from bench.tables import aims_table, seconds_text
 from harness.base import toolchain
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.guardian import Guardian
+from harness.base.log import stderr_log
 from harness.base.once import lock
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
@@ -29,6 +30,8 @@ from harness.metrics.metric import AVERAGE, compared_metrics, metric_of
 from harness.report.files import STEADY_WINDOW
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _ROWS = 1_000_000
@@ -69,7 +72,7 @@ def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[
     naive: list[float] = []
     groups: list[float] = []
     for utilisation in _UTILISATIONS:
-        _say(f"nothing changed, utilisation {utilisation}")
+        _log(f"nothing changed, utilisation {utilisation}")
         load = _percent(utilisation, 0)
         naive.append(simulation.per_request_rate(random, utilisation, repetitions))
         rows.append(["requests", load, "0", *[""] * compared_metrics().index(metric_of("p50")), _percent(naive[-1])])
@@ -111,7 +114,7 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
     rows: list[list[str]] = []
     differences: list[float] = []
     for noise_cv, shift_ratio, expected in _POWER:
-        _say(f"changed by {_percent(shift_ratio, 0)} %")
+        _log(f"changed by {_percent(shift_ratio, 0)} %")
         for runs, power in zip(_GROUP_SIZES, expected, strict=True):
             found = simulation.group_rates(random, noise_cv, shift_ratio, runs, repetitions)
             differences.append(abs(found.below_alpha[AVERAGE] - power))
@@ -141,10 +144,10 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
 
 def _time(repeat: int) -> Iterator[Aim]:
     """Yield the seconds that a whole compare of the JSON of two runs of 1M samples takes."""
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _say), tempfile.TemporaryDirectory(prefix="bench-") as name:
+    with lock(toolchain.BUILD / "bench.lock", "the bench", _log), tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, _ROWS, _say)
-        _say(f"counting {file.path.name}")
+        file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, _ROWS, _log)
+        _log(f"counting {file.path.name}")
         summary = summary_of_jtls(resolve([str(file.path)]), Counting(window=STEADY_WINDOW, with_batches=True))
         for run in ("run-01_1", "run-01_2"):
             (folder / f"{run}.json").write_text(json.dumps(replace(summary, source=run).to_json()), encoding="utf-8")
@@ -171,7 +174,3 @@ def _rate_cells(rates: Rates) -> list[str]:
 
 def _percent(ratio: float, decimals: int = 1) -> str:
     return percent_text(ratio, decimals)
-
-
-def _say(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from bench import generate, truth
 from bench.generate import GeneratedJtl
 from bench.truth import Truth
 from harness.base.errors import UsageError
+from harness.base.log import Log
 from harness.base.once import stamp_of
 
 _PROGRESS_PERIOD_S = 2.0
@@ -30,7 +30,7 @@ class BenchFile:
     truth: Truth
 
 
-def ensure(folder: Path, seed: int, row_count: int, say: Callable[[str], None]) -> BenchFile:
+def ensure(folder: Path, seed: int, row_count: int, log: Log) -> BenchFile:
     """Return the file of that seed and size; written anew unless it and its generator are as they were.
 
     UsageError when it cannot be written.
@@ -50,14 +50,14 @@ def ensure(folder: Path, seed: int, row_count: int, say: Callable[[str], None]) 
         folder.mkdir(parents=True, exist_ok=True)
         notes.unlink(missing_ok=True)
         jtl = GeneratedJtl(seed, row_count)
-        sha256 = _write(path, jtl, row_count, say)
+        sha256 = _write(path, jtl, row_count, log)
         notes.write_text(json.dumps({"stamp": stamp, "sha256": sha256, "labels": jtl.truth().to_json()}))
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror})", "make room there") from None
     return BenchFile(path, path.stat().st_size, row_count, jtl.truth())
 
 
-def _write(path: Path, jtl: GeneratedJtl, row_count: int, say: Callable[[str], None]) -> str:
+def _write(path: Path, jtl: GeneratedJtl, row_count: int, log: Log) -> str:
     digest = hashlib.sha256()
     started_s = time.monotonic()
     next_look_s = started_s + _PROGRESS_PERIOD_S
@@ -68,7 +68,7 @@ def _write(path: Path, jtl: GeneratedJtl, row_count: int, say: Callable[[str], N
             if time.monotonic() > next_look_s:
                 next_look_s += _PROGRESS_PERIOD_S
                 rows = sum(label.sample_count for label in jtl.truth().labels)
-                say(f"writing {path.name}: {rows:,} of {row_count:,} rows")
+                log(f"writing {path.name}: {rows:,} of {row_count:,} rows")
     return digest.hexdigest()
 
 

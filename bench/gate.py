@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 
 import numpy
@@ -13,9 +12,12 @@ from bench.results import Aim
 from bench.simulated_nights import Noise
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.history.trend import NIGHTS_LEAST
 from harness.report.tables import table
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _CVS = (0.01, 0.03, 0.05)
@@ -59,7 +61,7 @@ def _false_alarms(series: int) -> Iterator[Aim]:
     nights = 0
     for cv in _CVS:
         for name, noise in _noises(cv):
-            _say(f"nothing changed, CV {percent_text(cv, 0)} %, {name}")
+            _log(f"nothing changed, CV {percent_text(cv, 0)} %, {name}")
             # Each with the same random numbers: what differs is the noise.
             found = simulation.alarms(numpy.random.default_rng(_SEED), noise, series)
             nights = found.nights
@@ -87,7 +89,7 @@ def _seen(series: int) -> Iterator[Aim]:
     seen: list[float] = []
     for before in _NIGHTS_BEFORE:
         for name, noise in _noises(_CV_OF_AIMS):
-            _say(f"changed after {before} nights, {name}")
+            _log(f"changed after {before} nights, {name}")
             cells = []
             for shift in _SHIFTS:
                 found = simulation.found(numpy.random.default_rng(_SEED), noise, shift, before, series)
@@ -107,7 +109,3 @@ def _seen(series: int) -> Iterator[Aim]:
         f"≥ {percent_text(_FOUND_LEAST, 0)}",
         min(seen) >= _FOUND_LEAST,
     )
-
-
-def _say(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

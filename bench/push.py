@@ -21,6 +21,7 @@ from bench.tables import aims_table, seconds_text
 from harness.base import toolchain
 from harness.base.aws import aws_errors
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, ServiceError, StartError, UsageError
+from harness.base.log import stderr_log
 from harness.base.ports import LOOPBACK, free_port
 from harness.base.units import mb_text, parse_whole_number
 from harness.jtl.csv import SAMPLES_NAME
@@ -28,6 +29,8 @@ from harness.report.tables import table
 from harness.storage.download import download
 from harness.storage.s3 import Place, open_place, stored_file
 from harness.storage.upload import upload
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _ROWS = "10000000"
@@ -50,7 +53,7 @@ def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when the aim is not met."""
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     row_count = parse_whole_number(options.rows, "--rows", 1, 100_000_000)
-    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _say)
+    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
     if options.s3:
         seconds, sent_bytes = _measure(open_place(options.s3, options.endpoint_url), file.path, repeat)
     else:
@@ -79,7 +82,7 @@ def _measure(place: Place, path: Path, repeat: int) -> tuple[dict[str, list[floa
     sent_bytes = 0
     with aws_errors(place.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number in range(repeat):
-            _say(f"{path.name}: round {number + 1} of {repeat}")
+            _log(f"{path.name}: round {number + 1} of {repeat}")
 
             def copy() -> None:
                 try:
@@ -138,7 +141,3 @@ def _make_bucket(client: Any, process: subprocess.Popen[bytes]) -> None:
         except ServiceError:
             time.sleep(0.2)
     raise StartError("moto's server did not come up", "try python -m moto.server")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

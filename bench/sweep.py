@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from bench.results import Aim
 from bench.simulated_sweeps import LAWS, QUEUES, SEVEN, THIRTEEN, Claims, of_law, of_queue
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.report.tables import table
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _CVS = (0.03, 0.05)
@@ -42,7 +44,7 @@ def _queues(sweeps: int) -> list[Aim]:
     for cv in _CVS:
         for name, queue in QUEUES.items():
             for users in _LEVELS:
-                _say(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
+                _log(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
                 found = of_queue(queue, users, cv, sweeps, _SEED)
                 of_aims += [found] if cv == _CV_OF_AIMS else []
                 shares = (found.peak, found.cliff, found.possible_cliff, found.knee, found.knee_held)
@@ -64,7 +66,7 @@ def _laws(sweeps: int) -> list[Aim]:
     for cv in _CVS:
         for name, law in LAWS.items():
             for users in _LEVELS:
-                _say(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
+                _log(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
                 found = of_law(law, users, cv, sweeps, _SEED)
                 of_aims += [found] if cv == _CV_OF_AIMS else []
                 rows.append(
@@ -93,7 +95,3 @@ def _least(what: str, share: float, least: float) -> Aim:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else percent_text(share, 1)
-
-
-def _say(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

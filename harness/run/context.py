@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from harness.base import toolchain, units
 from harness.base.errors import StartError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
@@ -55,7 +56,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     return JMeterHome(home, java, toolchain.ensure_agent())
 
 
-def warn_of(others: Sequence[OtherRun], log: Callable[[str], None]) -> None:
+def warn_of(others: Sequence[OtherRun], log: Log) -> None:
     """Print a line for each other run."""
     for other in others:
         log(f"warning: another run is in progress on this machine: {other}; the results of both are unreliable")

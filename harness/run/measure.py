@@ -80,7 +80,7 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         process = JMeter(run.command, directory.path)
         stack.callback(process.stop, 0.0, 0.0)  # does nothing unless an error of the harness left JMeter running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
-        progress = Progress(context.console)
+        progress = Progress(context.console, context.log)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)

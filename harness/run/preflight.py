@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from harness.base.errors import UsageError
+from harness.base.log import Log
 from harness.plan import spec as specs
 from harness.plan.check import check_plan
 from harness.plan.lint import lint
@@ -25,7 +25,7 @@ def check_request(request: Request, load: ClosedLoad | OpenLoad) -> None:
     check_plan(plan, request.target or _future_target(request), load, {**plan.properties, **embedded})
 
 
-def log_warnings(request: Request, log: Callable[[str], None]) -> None:
+def log_warnings(request: Request, log: Log) -> None:
     """Print the lint warnings of the plan."""
     shape = request.plan.shape_path
     warnings = lint(shape)

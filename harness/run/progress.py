@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.base import units
+from harness.base.log import Log
 from harness.jtl.csv import Dropped, Sample, parse
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
@@ -78,8 +79,8 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
 class Progress:
     """Prints progress; `log` prints a separate line."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, log: Log) -> None:
+        self.log = log
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._next_plain_s = PLAIN_PERIOD_S
 
@@ -102,7 +103,3 @@ class Progress:
         elif passed_s >= self._next_plain_s:
             self._next_plain_s += PLAIN_PERIOD_S
             self.log(text)
-
-    def log(self, text: str) -> None:
-        """Print a permanent line."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)

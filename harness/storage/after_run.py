@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
+from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
@@ -32,7 +32,7 @@ class Kept:
     problem: str = ""
 
 
-def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], None]) -> Kept:
+def keep(directory: RunDirectory, place: Place, code: int, log: Log) -> Kept:
     """Push a run with its report. Its exit code stays or, if that is 0 and the push failed, is the push's.
 
     A failed push loses nothing: a message gives the command to repeat it.
@@ -42,7 +42,7 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
         problem = "interrupted, therefore not pushed"
     else:
         try:
-            push(directory, place, say)
+            push(directory, place, log)
             return Kept(code)
         except KeyboardInterrupt:
             problem = "the push was interrupted"
@@ -50,8 +50,8 @@ def keep(directory: RunDirectory, place: Place, code: int, say: Callable[[str], 
         except HarnessError as error:
             problem = f"not pushed: {error}"
             failed = EXIT_INVALID
-    say(problem)
-    say(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
+    log(problem)
+    log(f"the run is complete on this machine; to push it: {push_command(directory, place)}")
     return Kept(code or failed, problem)
 
 

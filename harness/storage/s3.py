@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
+from harness.base.log import Log
 from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
@@ -36,7 +37,6 @@ from harness.storage.layout import (
 )
 from harness.storage.upload import upload
 
-Say = Callable[[str], None]
 _PROBE = ".write-check"
 
 
@@ -112,7 +112,7 @@ def runs_there(place: Place, plan: str | None = None) -> tuple[StoredRun, ...]:
         return stored_runs({found["Key"][own:]: found["Size"] for page in pages for found in page.get("Contents", ())})
 
 
-def push(directory: RunDirectory, place: Place, say: Say, replace: bool = False) -> Pushed:
+def push(directory: RunDirectory, place: Place, log: Log, replace: bool = False) -> Pushed:
     """Push a run that has its report; resume an interrupted push; do nothing when it is already stored.
 
     With `replace`, a regenerated report replaces the stored one; measurements are never replaced. UsageError for a run
@@ -124,30 +124,30 @@ def push(directory: RunDirectory, place: Place, say: Say, replace: bool = False)
         stored = _read_manifest(place, local.key)
         missing = local.files if stored is None else _missing(local, stored, url, replace)
         if not missing:
-            say(f"{local.key.id}: already stored: {url}")
+            log(f"{local.key.id}: already stored: {url}")
             return Pushed(local.key.id, url, (), 0)
         sent_bytes = _send(directory, place, local.key, missing)
         manifest = stored.with_files(local.files) if stored else local
         text = json_text(manifest.to_json()).encode()
         place.client.put_object(**place.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
-    say(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
+    log(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
     return Pushed(local.key.id, url, tuple(file.name for file in missing), sent_bytes)
 
 
 def pull(
     place: Place,
     reports: Path,
-    say: Say,
+    log: Log,
     plan: str | None = None,
     since: str | None = None,
     figures_only: bool = True,
 ) -> Pulled:
     """Download stored runs of a plan, optionally since a date such as 2026-11-01, into the folder of reports."""
-    return pull_runs(place, reports, say, Wanted(plan=plan, since=since).of(runs_there(place, plan)), figures_only)
+    return pull_runs(place, reports, log, Wanted(plan=plan, since=since).of(runs_there(place, plan)), figures_only)
 
 
-def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun], figures_only: bool) -> Pulled:
+def pull_runs(place: Place, reports: Path, log: Log, wanted: Iterable[StoredRun], figures_only: bool) -> Pulled:
     """Download stored runs into the folder of reports; each file is verified before it gets its name.
 
     `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
@@ -173,7 +173,7 @@ def pull_runs(place: Place, reports: Path, say: Say, wanted: Iterable[StoredRun]
                 damaged.append(str(error))
                 continue
             if is_new:
-                say(f"{run.key.id}: pulled")
+                log(f"{run.key.id}: pulled")
             (runs if is_new else there).append(run.key.id)
     return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused), tuple(damaged))
 

@@ -26,6 +26,7 @@ from harness.base.errors import (
 )
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import Log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
@@ -164,14 +165,14 @@ class MostUsers:
 class SweepKind:
     """What distinguishes a sweep from a search for the capacity.
 
-    `settings` are the options that RESUME excludes. `after_report` is called with the reports folder and `say`.
+    `settings` are the options that RESUME excludes. `after_report` is called with the reports folder and `log`.
     """
 
     settings: Sequence[str]
     record_of: Callable[[Request], SweepRecord]
     course_of: Callable[[SweepRecord, Request], Course]
     most_users_of: Callable[[SweepRecord], MostUsers]
-    after_report: Callable[[Path, Callable[[str], None]], None]
+    after_report: Callable[[Path, Log], None]
 
 
 def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
@@ -258,12 +259,12 @@ class _Sweep:
         if self._request.profile.cloudwatch and record.runs:
             metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._context.log)
 
-    def close(self, *, sure: bool, after_report: Callable[[Path, Callable[[str], None]], None]) -> int | None:
+    def close(self, *, sure: bool, after_report: Callable[[Path, Log], None]) -> int | None:
         """Write the report, say how it ended and return the exit code; None when nothing was measured.
 
         With `sure` a DOUBTFUL run counts as one that measured nothing.
         """
-        record, say = self._record, self._context.log
+        record, log = self._record, self._context.log
         if not self._files.record.is_file():
             return None
         if record.runs:
@@ -272,15 +273,15 @@ class _Sweep:
             from harness.sweep.text import answer_text
 
             found, analysis = write_sweep_report(self._files.record)
-            after_report(self._files.record.parent.parent, say)
-            say("\n" + self._course.closing(self._so_far))
+            after_report(self._files.record.parent.parent, log)
+            log("\n" + self._course.closing(self._so_far))
             if record.kind == SWEEP:
-                say(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
+                log(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
         if record.state != FINISHED:
             why = record.stop_reason or "not finished"
-            say(f"\n{record.id}: {why}; go on with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
+            log(f"\n{record.id}: {why}; go on with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
         if record.runs:
-            say(f"\nreport: {shown(self._files.report)}")
+            log(f"\nreport: {shown(self._files.report)}")
         if record.state != FINISHED and not record.stop_reason:
             return EXIT_INTERRUPTED
         results = self._so_far.results

@@ -87,7 +87,8 @@ def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
 
 def test_where_the_output_is_no_terminal_a_plain_line_comes_every_ten_seconds():
     out = io.StringIO()
-    with Progress(Console(file=out, width=200)) as progress:
+    console = Console(file=out, width=200)
+    with Progress(console, console.print) as progress:
         for second in range(1, 26):
             progress.show(LiveFigures(second, 0, 1, 1.0, None, None), float(second), 30.0)
     assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == ["0:10 of 0:30", "0:20 of 0:30"]
