@@ -21,9 +21,12 @@ from bench.tables import aims_table, results_table
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
+from harness.base.log import stderr_log
 from harness.base.once import lock
 from harness.base.units import mb_text, parse_whole_number, percent_text
 from harness.run.jmeter import JMeterHome
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _ROWS_MOST = 100_000_000
@@ -107,7 +110,7 @@ def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian:
     work = folder / contender.name
     work.mkdir()
     what = "warm-up and memory" if is_first else f"pass {len(before.passes) + 1}"
-    _log(f"{file.row_count:,} rows, {contender.title}, {what}: ", end="")
+    _log(f"{file.row_count:,} rows, {contender.title}, {what}")
     command = contender.command(tools, file.path, work)
     measured = measure(command, work, guardian.environment, watch_memory=is_first)
     version, problem = before.version, ""
@@ -122,12 +125,8 @@ def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian:
         except (OSError, ValueError, KeyError) as error:
             problem = f"FAILED: its output cannot be read ({error})"
     shutil.rmtree(work)
-    print(f"{measured.wall_s:.2f} s{problem and f', {problem}'}", file=sys.stderr, flush=True)
+    _log(f"{measured.wall_s:.2f} s{problem and f', {problem}'}")
     after = replace(before, problem=problem, version=version)
     if is_first:
         return replace(after, peak_bytes=measured.peak_bytes)
     return replace(after, passes=(*before.passes, Pass(measured.wall_s, measured.cpu_s)))
-
-
-def _log(text: str, end: str = "\n") -> None:
-    print(f"bench: {text}", file=sys.stderr, end=end, flush=True)

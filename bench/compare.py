@@ -22,6 +22,7 @@ from bench.tables import aims_table, seconds_text
 from harness.base import toolchain
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.guardian import Guardian
+from harness.base.log import stderr_log
 from harness.base.once import lock
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
@@ -29,6 +30,8 @@ from harness.metrics.metric import AVERAGE, compared_metrics, metric_of
 from harness.report.files import STEADY_WINDOW
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _ROWS = 1_000_000
@@ -171,7 +174,3 @@ def _rate_cells(rates: Rates) -> list[str]:
 
 def _percent(ratio: float, decimals: int = 1) -> str:
     return percent_text(ratio, decimals)
-
-
-def _log(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from bench import generate, truth
 from bench.generate import GeneratedJtl
 from bench.truth import Truth
 from harness.base.errors import UsageError
+from harness.base.log import Log
 from harness.base.once import stamp_of
 
 _PROGRESS_PERIOD_S = 2.0
@@ -30,7 +30,7 @@ class BenchFile:
     truth: Truth
 
 
-def ensure(folder: Path, seed: int, row_count: int, log: Callable[[str], None]) -> BenchFile:
+def ensure(folder: Path, seed: int, row_count: int, log: Log) -> BenchFile:
     """Return the file with this seed and size; it is written unless it exists and its generator has not changed.
 
     UsageError when it cannot be written.
@@ -57,7 +57,7 @@ def ensure(folder: Path, seed: int, row_count: int, log: Callable[[str], None]) 
     return BenchFile(path, path.stat().st_size, row_count, jtl.truth())
 
 
-def _write(path: Path, jtl: GeneratedJtl, row_count: int, log: Callable[[str], None]) -> str:
+def _write(path: Path, jtl: GeneratedJtl, row_count: int, log: Log) -> str:
     digest = hashlib.sha256()
     started_s = time.monotonic()
     next_log_s = started_s + _PROGRESS_PERIOD_S

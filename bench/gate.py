@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 
 import numpy
@@ -13,9 +12,12 @@ from bench.results import Aim
 from bench.simulated_histories import Noise
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.history.trend import NIGHTS_LEAST
 from harness.report.tables import table
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _CVS = (0.01, 0.03, 0.05)
@@ -105,7 +107,3 @@ def _regressions(series: int) -> Iterator[Aim]:
         f"≥ {percent_text(_FOUND_LEAST, 0)}",
         min(detected) >= _FOUND_LEAST,
     )
-
-
-def _log(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -21,6 +21,7 @@ from bench.tables import aims_table, seconds_text
 from harness.base import toolchain
 from harness.base.aws import aws_errors
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, ServiceError, StartError, UsageError
+from harness.base.log import stderr_log
 from harness.base.ports import LOOPBACK, free_port
 from harness.base.units import mb_text, parse_whole_number
 from harness.jtl.csv import SAMPLES_NAME
@@ -28,6 +29,8 @@ from harness.report.tables import table
 from harness.storage.download import download
 from harness.storage.s3 import Storage, open_storage, stored_file
 from harness.storage.upload import upload
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _ROWS = "10000000"
@@ -140,7 +143,3 @@ def _make_bucket(client: Any, process: subprocess.Popen[bytes]) -> None:
         except ServiceError:
             time.sleep(0.2)
     raise StartError("moto's server did not start", "try python -m moto.server")
-
-
-def _log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from bench.results import Aim
 from bench.simulated_sweeps import LAWS, QUEUES, SEVEN, THIRTEEN, Claims, of_law, of_queue
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.report.tables import table
+
+_log = stderr_log("bench: ")
 
 _SEED = 1
 _CVS = (0.03, 0.05)
@@ -93,7 +95,3 @@ def _least(what: str, share: float, least: float) -> Aim:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else percent_text(share, 1)
-
-
-def _log(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

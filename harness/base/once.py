@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.base.log import Log
 from harness.base.writable import writing_into
 
 
@@ -30,7 +31,7 @@ def has_stamp(file: Path, stamp: str) -> bool:
 
 
 @contextmanager
-def lock(file: Path, name: str, log: Callable[[str], None]) -> Iterator[None]:
+def lock(file: Path, name: str, log: Log) -> Iterator[None]:
     """Hold the lock of one preparation; log a message while another harness holds it."""
     with writing_into(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
+from harness.base.log import stderr_log
 from harness.base.once import has_stamp, lock, stamp_of
+
+_log = stderr_log("setup: ")
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
@@ -80,7 +83,7 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
     if not missing():
         return python
     name = venv.name.removeprefix(".")
-    with lock(BUILD / f"{name}.lock", venv.name, _say):
+    with lock(BUILD / f"{name}.lock", venv.name, _log):
         wanted = missing()
         if wanted:
             with _step(f"Python packages into {venv.relative_to(ROOT)}", f"{name}.log") as log:
@@ -127,7 +130,7 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None])
     home = BUILD / name
     if has_stamp(_stamp_file(home, name), stamp):
         return home
-    with lock(BUILD / f"{name}.lock", what, _say):
+    with lock(BUILD / f"{name}.lock", what, _log):
         if not has_stamp(_stamp_file(home, name), stamp):
             check_maven()
             draft = BUILD / f"{name}.new"
@@ -204,7 +207,7 @@ def _compiled(
     javac = Path(os.path.realpath(found)).with_name("javac") if found else None
     if javac is None or not javac.exists():
         return None
-    with lock(BUILD / f"{name}.lock", name, _say):
+    with lock(BUILD / f"{name}.lock", name, _log):
         if not has_stamp(_stamp_file(classes, name), stamp):
             shutil.rmtree(classes, ignore_errors=True)
             command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes)]
@@ -295,11 +298,11 @@ def _stamp_file(folder: Path, name: str) -> Path:
 @contextmanager
 def _step(what: str, log_name: str) -> Iterator[Path]:
     started_s = time.monotonic()
-    _say(f"{what}: one-time set-up, may take two minutes (log: build/{log_name})")
+    _log(f"{what}: one-time set-up, may take two minutes (log: build/{log_name})")
     log = BUILD / log_name
     log.write_bytes(b"")
     yield log
-    _say(f"{what}: done in {time.monotonic() - started_s:.0f} s")
+    _log(f"{what}: done in {time.monotonic() - started_s:.0f} s")
 
 
 def _run(command: Sequence[str], log: Path, todo: str) -> None:
@@ -325,7 +328,3 @@ def _run(command: Sequence[str], log: Path, todo: str) -> None:
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
         raise StartError(f"set-up failed: {Path(command[0]).name} ended with exit code {code}", todo, tail)
-
-
-def _say(text: str) -> None:
-    print(f"setup: {text}", file=sys.stderr, flush=True)

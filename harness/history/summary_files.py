@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
+from harness.base.log import Log
 from harness.history.catalogue import Catalogue
 from harness.history.files import read_catalogue
 from harness.history.summary import overview
@@ -21,12 +21,12 @@ def write_overview(reports_dir: Path) -> Catalogue:
     return catalogue
 
 
-def update_overview(reports: Path, say: Callable[[str], None]) -> None:
+def update_overview(reports: Path, log: Log) -> None:
     """Write the reports folder's SUMMARY.md again; no run fails because that cannot be done."""
     try:
         write_overview(reports)
     except Exception as error:  # noqa: BLE001 - whatever else lies in the folder, the run itself is fine
-        say(f"{SUMMARY_NAME} could not be written again: {error}; make summary does it")
+        log(f"{SUMMARY_NAME} could not be written again: {error}; make summary does it")
 
 
 def summary_notes(reports_dir: Path) -> str:

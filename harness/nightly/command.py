@@ -21,7 +21,7 @@ from harness.plan.goal import option_metrics, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.run.arguments import add_sure, refuse_empty
 from harness.run.directory import check_space
-from harness.run.preflight import check_asked
+from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
 
 REPORTS = toolchain.ROOT / "reports" / "nightly"
@@ -103,7 +103,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
     if planned_s is None:
         raise UsageError(f"{where}: loops end it, and how long that takes is not known", 'give at_most = "5m", too')
     try:
-        check_asked(request, load)
+        check_request(request, load)
     except UsageError as error:
         raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
     return Load(

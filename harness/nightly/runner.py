@@ -15,6 +15,7 @@ from harness.base import git, toolchain, units
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.process import Launch
 from harness.history.catalogue import Entry
@@ -86,10 +87,10 @@ class Night:
 
         result = write_night(self._files, self._options.home)
         _append_summary(self._options.summary, self._files)
-        _say(f"\n{self._record.title} {self._record.name}: {headline(result)}")
-        _say(f"page: {shown(self._files.page)}")
+        log(f"\n{self._record.title} {self._record.name}: {headline(result)}")
+        log(f"page: {shown(self._files.page)}")
         if self._record.state == RUNNING:
-            _say(f"go on with: {self._record.command} RESUME=1")
+            log(f"go on with: {self._record.command} RESUME=1")
             return EXIT_INTERRUPTED
         return result.exit_code_if(sure=self._options.sure)
 
@@ -103,19 +104,19 @@ class Night:
         if needed_s > left_s:
             needed, left = (units.duration_text(round(max(0.0, seconds))) for seconds in (needed_s, left_s))
             why = f"no time for it: it needs about {needed}, of the budget {left} are left"
-            _say(f"{self._record.title_of(run)}: not run, {why}")
+            log(f"{self._record.title_of(run)}: not run, {why}")
             self._set(place, replace(run, state=NOT_RUN, problem=why))
             return
-        _say(self._heading(place))
+        log(self._heading(place))
         self._set(place, replace(run, state=UNDER_WAY))
         self._set(place, self._driven(place, run, load, min(load.limit_s, left_s)))
 
     def _driven(self, place: int, run: NightRun, load: Load, limit_s: float) -> NightRun:
         """Drive a load and return its run as it ended."""
-        log = self._files.folder / self._record.log_name(place)
-        result = log.with_suffix(".result.json")
+        log_path = self._files.folder / self._record.log_name(place)
+        result = log_path.with_suffix(".result.json")
         result.unlink(missing_ok=True)
-        ended = run_limited(self._launch(load, log, result), limit_s, self._interrupts)
+        ended = run_limited(self._launch(load, log_path, result), limit_s, self._interrupts)
         end = read_end(result) or RunEnd()
         result.unlink(missing_ok=True)
         directory = self._files.run(load.plan, Path(end.run).name) if end.run else None
@@ -126,7 +127,7 @@ class Night:
         if directory and entry and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         line = run_line(entry.result) if entry and entry.result else ""
-        _say("  " + "; ".join(part for part in (line, problem) if part))
+        log("  " + "; ".join(part for part in (line, problem) if part))
         return replace(
             run,
             # An interrupted run is done again when the night goes on.
@@ -137,7 +138,7 @@ class Night:
             problem=problem,
         )
 
-    def _launch(self, load: Load, log: Path, result: Path) -> Launch:
+    def _launch(self, load: Load, log_path: Path, result: Path) -> Launch:
         options = self._options
         places = (("reports", self._files.reports), ("home", options.home), ("build", options.build))
         return Launch(
@@ -153,7 +154,7 @@ class Night:
             cwd=Path.cwd(),
             # All of ours: a run may fetch metrics with the keys that are kept from a system.
             environment={**os.environ, **self._guardian.environment},
-            log=log,
+            log=log_path,
         )
 
     def _heading(self, place: int) -> str:
@@ -207,7 +208,7 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
         git_changed=checkout.is_changed,
         commits=git.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
     )
-    _say(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.page)}")
+    log(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.page)}")
     return files, record
 
 
@@ -228,7 +229,7 @@ def _taken_up(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite
             _reported(files.run(load.plan, name))
     runs = tuple(replace(run, state=WAITING) if run.state == UNDER_WAY else run for run in record.runs)
     measured = sum(run.state == ENDED for run in runs)
-    _say(f"{record.title} {files.name}: goes on after {units.plural(measured, 'run')}")
+    log(f"{record.title} {files.name}: goes on after {units.plural(measured, 'run')}")
     return files, replace(record, runs=runs)
 
 
@@ -277,8 +278,4 @@ def _append_summary(given: Path | None, files: NightFiles) -> None:
         with path.open("a", encoding="utf-8") as stream:
             stream.write(step_summary(files.page.read_text(encoding="utf-8"), shown(files.page), room_bytes))
     except OSError as error:
-        _say(f"{path}: the summary cannot be written ({error.strerror}); the page is all there")
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
+        log(f"{path}: the summary cannot be written ({error.strerror}); the page is all there")

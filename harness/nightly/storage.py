@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.base.errors import HarnessError, ServiceError
+from harness.base.log import log
 from harness.nightly.record import Load
 from harness.run.directory import RunDirectory
 from harness.run.record import FINISHED
@@ -29,7 +30,7 @@ class NightStorage:
         try:
             s3.check_writable(self._storage)
             for plan in dict.fromkeys(load.plan for load in loads):
-                pulled = s3.pull(self._storage, reports, _say, plan=plan, since=since, figures_only=True)
+                pulled = s3.pull(self._storage, reports, log, plan=plan, since=since, figures_only=True)
                 if pulled.refused:
                     self._note(f"not fetched, for other runs of the same names are here: {', '.join(pulled.refused)}")
                 for problem in pulled.damaged:
@@ -43,15 +44,11 @@ class NightStorage:
         if data is None or data["state"] != FINISHED:
             return
         try:
-            s3.push(directory, self._storage, _say)
+            s3.push(directory, self._storage, log)
         except HarnessError as error:
             again = push_command(directory, self._storage)
             self._note(f"{directory.plan}/{directory.name} was not pushed: {error.what}; again: {again}")
 
     def _note(self, problem: str) -> None:
-        _say(problem)
+        log(problem)
         self.problems = (*self.problems, problem)
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

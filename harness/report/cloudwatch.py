@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from harness.base import aws, units
 from harness.base.errors import HarnessError, UsageError
+from harness.base.log import Log
 from harness.cloudwatch.points import Answers, CloudMetrics
 from harness.cloudwatch.queries import CloudWatchSpec, Query, Span, calls_of, period_kept_s, queries_of, whole_periods
 from harness.report.charts.cloudwatch import cloud_warnings
@@ -27,9 +28,7 @@ class NothingToFetchError(UsageError):
     """A run that CloudWatch cannot be asked about; of others it can."""
 
 
-def add_cloudwatch(
-    directory: RunDirectory, say: Callable[[str], None], asked: CloudWatchSpec | None = None
-) -> RunSummary:
+def add_cloudwatch(directory: RunDirectory, log: Log, asked: CloudWatchSpec | None = None) -> RunSummary:
     """Fetch the figures of a run, write its JSON, charts and Markdown again and return its summary.
 
     `asked` takes the place of what the run's profile asked for. NothingToFetchError when neither asks for anything, or
@@ -44,32 +43,32 @@ def add_cloudwatch(
         )
     if summary.origin_s is None or not summary.window.run_s:
         raise NothingToFetchError(f"{summary.source}: there was no load to watch anything under", "see its report")
-    is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, say)
+    is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, log)
     if is_new and spec != run.cloudwatch:
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     summary = replace(summary, run=run, observed=replace(summary.observed, cloudwatch=found))
     write_summary(directory, summary)
     for line in _told(found, summary.source) if found else ():
-        say(line)
+        log(line)
     return summary
 
 
-def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[[str], None]) -> None:
+def metrics_after(name: str, directories: Iterable[RunDirectory], log: Log) -> None:
     """Fetch the CloudWatch metrics of finished runs; an error or Ctrl-C changes nothing in the runs.
 
     `name` is the name of the run, or of the sweep.
     """
-    say("CloudWatch: fetching what it knows")
+    log("CloudWatch: fetching what it knows")
     for directory in directories:
         try:
-            add_cloudwatch(directory, say)
+            add_cloudwatch(directory, log)
         except NothingToFetchError:
             continue  # an INVALID run without a load: its report says so
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            say(f"CloudWatch's figures are not there: {what}")
-            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
+            log(f"CloudWatch's figures are not there: {what}")
+            log(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
             return
 
 
@@ -87,20 +86,20 @@ def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> 
     return record
 
 
-def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, say: Callable[[str], None]) -> bool:
+def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> bool:
     """Write cloudwatch.csv and return True; False where the one that is there has what CloudWatch has not any more."""
     period_s = period_kept_s(spec.period_s, time.time() - from_s)
     span = whole_periods(from_s, to_s, period_s)
     queries = queries_of(spec)
     answers = _answers(spec, queries, span)
     for message in dict.fromkeys(answers.messages):
-        say(f"{_WHERE} says: {one_line(message)}")
+        log(f"{_WHERE} says: {one_line(message)}")
     kept_s = _period_of_kept(directory)
     if kept_s is not None and (kept_s < period_s or not any(answers.values.values())):
-        say(f"cloudwatch.csv, of periods of {kept_s} s, is kept: CloudWatch has less by now")
+        log(f"cloudwatch.csv, of periods of {kept_s} s, is kept: CloudWatch has less by now")
         return False
     if period_s != spec.period_s:
-        say(f"CloudWatch has no periods of {spec.period_s} s of so long ago any more: they are {period_s} s")
+        log(f"CloudWatch has no periods of {spec.period_s} s of so long ago any more: they are {period_s} s")
     directory.path.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
     write_whole(directory.cloudwatch, answers.to_csv(queries, span))
     return True

@@ -16,14 +16,14 @@ DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
-    """Add the plan and its profile; every value is text and checked later."""
+    """Add the options of the plan and profile; values are checked later."""
     parser.add_argument("--plan", default=DEFAULT_PLAN, help=f"plan plans/<PLAN>.toml ({DEFAULT_PLAN})")
     profile = f"profile env/<ENV>.toml: heap sizes and settings ({DEFAULT_PROFILE})"
     parser.add_argument("--env", default=DEFAULT_PROFILE, help=profile)
 
 
 def add_length(parser: argparse.ArgumentParser) -> None:
-    """Add the length of a run and its target."""
+    """Add the options of the length of a run and its target."""
     option = parser.add_argument
     option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
     option("--duration", help="duration with its ramp-up: 100, 100s, 4h; for one run also auto (the plan's default)")
@@ -34,7 +34,7 @@ def add_length(parser: argparse.ArgumentParser) -> None:
 
 
 def add_goal(parser: argparse.ArgumentParser) -> None:
-    """Add the goal that replaces the plan's goal."""
+    """Add the options of the goal, which replaces the plan's goal."""
     for metric in option_metrics():
         if metric.is_share:
             text = "goal: at most this share of failed samples, such as 1%% (the plan's goal)"
@@ -44,19 +44,19 @@ def add_goal(parser: argparse.ArgumentParser) -> None:
 
 
 def goal_arguments(options: argparse.Namespace) -> Mapping[str, str | None]:
-    """Return what the options say of the goal, by metric name."""
+    """Return the goal's limits from the options, by metric name."""
     return {metric.name: getattr(options, metric.name) for metric in option_metrics()}
 
 
 def add_remotes(parser: argparse.ArgumentParser) -> None:
-    """Add the load generators that replace the JMeter of this machine."""
+    """Add the options of the load generators, which replace the JMeter of this machine."""
     option = parser.add_argument
     option("--remotes", help="load generators that share the load, host:port,host:port; make generator starts one")
     add_keys(parser)
 
 
 def add_keys(parser: argparse.ArgumentParser) -> None:
-    """Add the folder of the load generators' keys."""
+    """Add the option of the folder of the load generators' keys."""
     keys = f"folder of the load generators' keys ({KEYS_FOLDER}/)"
     parser.add_argument("--keys", type=Path, default=toolchain.ROOT / KEYS_FOLDER, help=keys)
 
@@ -66,8 +66,8 @@ def add_sure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
 
 
-def add_places(parser: argparse.ArgumentParser) -> None:
-    """Add the report's note, and the folders."""
+def add_folders(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the report's note and the folders."""
     option = parser.add_argument
     option("--note", default="", help="text for the notes in the report")
     reports = "folder of the run directories (reports/)"
@@ -77,23 +77,23 @@ def add_places(parser: argparse.ArgumentParser) -> None:
 
 
 def _folder(text: str) -> Path:
-    """Return a path that means the same to programs that work in folders of their own, such as a system's JVM."""
+    """Return an absolute path; processes with another working directory, such as a system's JVM, use it too."""
     return Path(text).resolve()
 
 
 def refuse_empty(options: argparse.Namespace) -> None:
-    """Raise a UsageError for an option without a value: a variable of a script that was never set."""
+    """Raise a UsageError for an option with an empty value, such as an unset variable of a script."""
     for name, value in vars(options).items():
         if isinstance(value, str) and not value.strip() and name != "note":
             raise UsageError(f"--{name} is empty", "give a value, or leave the option out")
 
 
 def names_of(options: argparse.Namespace) -> Names:
-    """Return what the options name."""
+    """Return the names in the options."""
     return Names(options.plan, options.env, options.target, options.port, options.remotes)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:
     """Return the make command with the variables that have a value, and the profile unless it is the default."""
-    words = [f"{name.upper()}={value}" for name, value in values.items() if value]
-    return " ".join(["make", verb, *(word for word in words if word != f"ENV={DEFAULT_PROFILE}")])
+    variables = [f"{name.upper()}={value}" for name, value in values.items() if value]
+    return " ".join(["make", verb, *(variable for variable in variables if variable != f"ENV={DEFAULT_PROFILE}")])

@@ -1,8 +1,8 @@
-"""Decides when a load of the length `auto` may end: it is steady, and its mean response time is known well enough.
+"""Decides when a load of the length `auto` ends: in steady state, with a precise mean response time.
 
-Looks at all samples so far every 10 s. A look is satisfied when the steady window (`window.find_window`) is 60 s or
-longer and the 95 % interval of its mean, by batch means, is within ± 5 % of the mean. Who looks often and stops at the
-first good look stops by chance too early: so two looks in a row must be satisfied, and short windows never are.
+It checks all samples so far every 10 s. A check succeeds when the steady window (`window.find_window`) is 60 s or
+longer and the 95 % interval of its mean, by batch means, is within ± 5 % of the mean. Frequent checks succeed by chance
+too early; so two checks in a row must succeed, and short windows never do.
 
 Source: P. Heidelberger, P. D. Welch, "Simulation run length control in the presence of an initial transient",
 Operations Research 31(6), 1983 (looks at fixed times, batch means, a relative half-width).
@@ -31,24 +31,24 @@ PRECISION_RATIO = 0.05
 LOOK_PERIOD_S = 10.0
 WINDOW_LEAST_S = 60
 LOOKS_NEEDED = 2
-# A look while nothing ends would not see that the system stands still.
+# A check fails when no sample ended for this long: the system may hang.
 _SILENT_MOST_S = 5.0
 
 
 class AutoEnd:
-    """The samples of a load so far, and whether they are enough."""
+    """Collects the samples of a load and decides whether they are sufficient."""
 
     def __init__(self, load: ClosedLoad, once_labels: Iterable[str] = ()) -> None:
         self._load = load
         self._once = frozenset(once_labels)
         self._requests, self._transactions = SecondSeries(), SecondSeries()
         self._first_s: int | None = None
-        self._last_sample_s = self._next_look_s = 0.0
+        self._last_sample_s = self._next_check_s = 0.0
         self._satisfied_count = 0
         self._last = AutoEndRecord(False, 0, None, None, None)
 
     def add(self, now_s: float, samples: Sequence[Sample], row_count: int) -> None:
-        """Count the rows that arrived since the last call; `samples` are all of them or a part, which is scaled up."""
+        """Count the new rows; `samples` are all of them, or a part that is scaled up."""
         scale = row_count / len(samples) if samples else 1.0
         for sample in samples:
             if group_of(sample.thread_name, sample.label, self._once) not in (LOAD, ONCE):
@@ -63,20 +63,20 @@ class AutoEnd:
                 second_series.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
 
     def is_enough(self, now_s: float) -> bool:
-        """Return whether the load may end now; True once two looks in a row were satisfied."""
-        if now_s < self._next_look_s or self._first_s is None:
+        """Return whether the load may end now: True after two successful checks in a row."""
+        if now_s < self._next_check_s or self._first_s is None:
             return False
-        self._next_look_s = now_s + LOOK_PERIOD_S
-        is_satisfied = self._look() and now_s - self._last_sample_s <= _SILENT_MOST_S
+        self._next_check_s = now_s + LOOK_PERIOD_S
+        is_satisfied = self._check() and now_s - self._last_sample_s <= _SILENT_MOST_S
         self._satisfied_count = self._satisfied_count + 1 if is_satisfied else 0
         return self._satisfied_count >= LOOKS_NEEDED
 
     @property
     def record(self) -> AutoEndRecord:
-        """What the last look found."""
+        """The result of the last check."""
         return self._last
 
-    def _look(self) -> bool:
+    def _check(self) -> bool:
         second_series = self._requests if self._requests.seconds else self._transactions
         span_s = second_series.span_s
         if span_s is None or self._first_s is None:

@@ -1,4 +1,4 @@
-"""Detects that a clock was set during a run: the time stamps then cover more or less time than has passed."""
+"""Detects that a clock was set during a run: time stamps then cover more or less time than has passed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import datetime
 from harness.base.units import MS_PER_S, duration_text
 from harness.run.record import RunRecord
 
-# The samples lie within JMeter's life; time stamps are whole milliseconds of another clock.
+# All samples are taken while JMeter runs; time stamps are whole milliseconds of another clock.
 _SPAN_TOLERANCE_S = 1.0
-# run.json has whole seconds, and some of them pass between its start and JMeter's.
+# run.json has whole seconds, and JMeter starts a few seconds after the run.
 _WALL_TOLERANCE_S = 5.0
-# Rows are written in the order in which samples end, a thread that had to wait for its turn a little later.
+# Rows are written in the order in which samples end, or a little later when a thread waits for the file.
 _BACK_TOLERANCE_S = 2.0
-# A step of more than this share of the run makes its throughput false, not just doubtful.
+# A larger step, as a share of the run, makes the run INVALID instead of DOUBTFUL.
 INVALID_RATIO = 0.1
 
 
 @dataclass(frozen=True)
 class ClockStep:
-    """A clock was set by about `step_s` (negative: back); `is_large` against the run's length; `evidence` in words."""
+    """A clock was set by about `step_s` (negative: back); `is_large` is relative to the run; `evidence` is text."""
 
     step_s: float
     is_large: bool
@@ -30,11 +30,11 @@ class ClockStep:
 def find_clock_step(
     run: RunRecord | None, span_ms: tuple[int, int] | None, back_ms: int, longest_ms: int
 ) -> ClockStep | None:
-    """Return the largest step of a clock that the samples or run.json show; None when there is none.
+    """Return the largest clock step that the samples or run.json show; None without one.
 
-    `span_ms` is the first start and last end of all samples, setUp and tearDown included, `back_ms` how far the end of
-    a row is before that of an earlier row at most, and `longest_ms` the longest response time: a part of a sample may
-    be written after the whole of it.
+    `span_ms` is the first start and last end of all samples, including setUp and tearDown. `back_ms` is the largest
+    distance by which a row ends before an earlier row. `longest_ms` is the longest response time: a sub-sample may be
+    written after its parent.
     """
     found = []
     if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms):

@@ -24,9 +24,9 @@ from harness.report.files import write_report
 from harness.report.setup import load_text
 from harness.report.terminal import closing_text
 from harness.run.arguments import (
+    add_folders,
     add_goal,
     add_length,
-    add_places,
     add_remotes,
     add_sure,
     add_traffic,
@@ -39,7 +39,7 @@ from harness.run.context import RunContext, ready_jmeter, start, system_of, warn
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure
 from harness.run.other_runs import OtherRuns
-from harness.run.preflight import check_asked, say_warnings
+from harness.run.preflight import check_request, log_warnings
 from harness.run.prepare import prepare
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
@@ -51,7 +51,7 @@ _EPILOG = """\
 examples:
   scripts/run --plan killbill-stripe --users 50
   scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
-  scripts/run --plan killbill-stripe --duration auto --max 5m          (until it is steady and the mean is exact to 5 %)
+  scripts/run --plan killbill-stripe --duration auto --max 5m          (until steady state and a mean within 5 %)
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users per second)
   scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that already runs)
   scripts/run --env staging --target http://10.0.0.5:8080             (needs allowed_targets in env/staging.toml)
@@ -79,13 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_remotes(parser)
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
     add_sure(parser)
-    add_places(parser)
-    # For a parent process: where the result file is written.
+    add_folders(parser)
+    # The path of the result file, for a parent process.
     option("--result", type=Path, help=argparse.SUPPRESS)
 
 
 def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
-    """Return the validated spec of the options; UsageError when they make no sense together."""
+    """Return the validated spec of the options; UsageError when they contradict each other."""
     arguments = LoadArguments(
         users=options.users,
         ramp=options.ramp,
@@ -119,7 +119,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
     request = replace(request, plan=replace(request.plan, goal=goal))
     spec = resolve(options, request)
-    check_asked(request, spec.load)
+    check_request(request, spec.load)
     if isinstance(spec.load, ClosedLoad):
         allow_open_files(spec.load.users)
     with Interrupts() as interrupts, ExitStack() as stack:
@@ -128,14 +128,14 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
-        say_warnings(request, context.log)
+        log_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         result.begin(directory)
         try:
             _measure(spec, request, directory, context)
         finally:
             if not directory.run_json.is_file():
-                directory.discard()  # nothing was measured: an empty run directory would only mislead
+                directory.discard()  # nothing was measured, and an empty run directory would mislead
         with interrupts.held():
             stack.close()
             summary = write_report(directory)
@@ -150,11 +150,11 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:
-    """Start the system unless there is a target, drive it and write run.json; everything started is stopped again."""
+    """Start the system unless there is a target, run JMeter and write run.json; stop everything that was started."""
     load = load_record(spec.load, spec.plan.load.think_time_s)
     context.log(f"{spec.plan.name}/{directory.name}: {load_text(load)}")
     with ExitStack() as stack:
-        # From the start on: the system logs into the directory, and the plan in it is not masked before the end.
+        # From the start: the system writes its logs into the directory, and the plan there is masked only at the end.
         stack.enter_context(context.guardian.masking(directory.path, spec.hidden))
         system = None
         if spec.target is None:

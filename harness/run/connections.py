@@ -1,4 +1,4 @@
-"""Which hosts the JVM of JMeter may connect to, and what it tried beside them: the agent in harness/run/java."""
+"""Configures the agent in harness/run/java, which restricts JMeter's connections, and reads its file."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urllib.parse import urlsplit
 from harness.base import units
 from harness.plan.spec import Target, plain_host
 
-# Written by the agent in the run directory: what is allowed, then a line for each attempt that was refused.
+# The agent writes this file in the run directory: the allowed hosts, then a line for each refused attempt.
 FOREIGN_NAME = "foreign-connections.txt"
 _HEAD = "allowed: "
-# The agent writes no more.
+# The agent writes at most this number of lines.
 _LINES_MOST = 1000
 _ADDRESSES_SHOWN = 3
 
 
 def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return host:port of each address that may be reached, port 0 for any; this machine's own are not named.
+    """Return host:port of each allowed address except those of this machine; port 0 is any port.
 
-    `hosts` are those of the plan's [allow]; `generators` may be reached at every port.
+    `hosts` are those of the plan's [allow]; `generators` are allowed at every port.
     """
     found = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
     for text in hosts:
@@ -31,7 +31,7 @@ def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequen
 
 
 def agent_argument(agent: Path, allowed: Sequence[str] = ()) -> str:
-    """Return the JVM argument that restricts a JVM to these addresses; a load generator gets them with each run."""
+    """Return the JVM argument that restricts a JVM to these addresses; a load generator receives them with each run."""
     return f"-javaagent:{agent}={FOREIGN_NAME}={','.join(allowed)}"
 
 
@@ -41,12 +41,12 @@ def agent_option(agent: Path, allowed: Sequence[str]) -> str:
 
 
 def generator_connections(number: int) -> str:
-    """Return the name that a load generator's file has in the run directory."""
+    """Return the name of a load generator's file in the run directory."""
     return FOREIGN_NAME.replace(".txt", f"-{number}.txt")
 
 
 def foreign_reasons(text: str | None, allowed: Sequence[str], name: str = FOREIGN_NAME) -> tuple[str, ...]:
-    """Return why a run is invalid by what the agent wrote: attempts to reach other hosts, or that it wrote nothing."""
+    """Return why the agent's file makes a run invalid: attempts to reach other hosts, or no file."""
     if text is None:
         return (f"JMeter ran without the agent that watches its connections: {name} is missing",)
     counts = Counter(line for line in text.splitlines() if not line.startswith(_HEAD))

@@ -1,10 +1,10 @@
-"""What the runs of one command share: JMeter, the interrupts, the terminal, the guardian, the load generators."""
+"""Provides what the runs of one command share, such as JMeter, the console and the load generators."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from harness.base import toolchain, units
 from harness.base.errors import StartError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
@@ -30,7 +31,7 @@ from harness.system.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class RunContext:
-    """What the runs of one command share; `generators` drive in place of JMeter itself where there are some."""
+    """The shared state of the runs; `generators`, if any, produce the load instead of this machine's JMeter."""
 
     jmeter: JMeterHome
     interrupts: Interrupts
@@ -44,7 +45,7 @@ class RunContext:
 
 
 def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
-    """Return the JMeter to run; UsageError when none can: no Java, no room for reports, nothing at the target."""
+    """Return the JMeter to run; UsageError without Java, disk space for reports or an answering target."""
     java = toolchain.jmeter_java_version()
     home = toolchain.ensure_jmeter()
     check_space(reports, request.profile.min_free_mb)
@@ -55,15 +56,15 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     return JMeterHome(home, java, toolchain.ensure_agent())
 
 
-def warn_of(others: Sequence[OtherRun], log: Callable[[str], None]) -> None:
+def warn_of(others: Sequence[OtherRun], log: Log) -> None:
     """Print a line for each other run."""
     for other in others:
-        log(f"warning: another run is going on here: {other}; the figures of both are doubtful")
+        log(f"warning: another run is in progress on this machine: {other}; the results of both are unreliable")
 
 
 @contextmanager
 def with_generators(request: Request, keys: Path, context: RunContext) -> Iterator[RunContext]:
-    """Yield the context with the load generators of the request, claimed for as long as this is entered.
+    """Yield the context with the load generators of the request; they are claimed until the block ends.
 
     StartError when one of them cannot be used.
     """
@@ -90,7 +91,7 @@ def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:
 
 
 def start(system: Supervisor, logs: Path, request: Request, context: RunContext) -> None:
-    """Start the system; StartError when it does not come up, which names the folder of its logs."""
+    """Start the system; a StartError names the folder of its logs."""
     try:
         system.prepare(context.log)
         context.log(f"{system.manifest.title}: starting")
@@ -98,22 +99,23 @@ def start(system: Supervisor, logs: Path, request: Request, context: RunContext)
         system.start()
         context.log(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
     except StartError as error:
-        raise _with_logs_kept(error, logs, request) from None
+        raise _with_saved_logs(error, logs, request) from None
 
 
-def _with_logs_kept(error: StartError, logs: Path, request: Request) -> StartError:
-    """Return the error with the place where the logs of the failed start can be read; no secret stands in either."""
+def _with_saved_logs(error: StartError, logs: Path, request: Request) -> StartError:
+    """Return the error with the folder to which the logs of the failed start are copied; secrets are masked in both."""
     what, detail = masked(error.what, request.hidden), masked(error.detail, request.hidden)
     if not logs.is_dir():
         return StartError(what, error.todo, detail)
-    kept = request.build / "failed-start"
-    shutil.rmtree(kept, ignore_errors=True)
+    copy = request.build / "failed-start"
+    shutil.rmtree(copy, ignore_errors=True)
     try:
-        shutil.copytree(logs, kept)
-    except OSError:  # build/ is somebody else's: what is known is the tail of the logs in `detail`
+        shutil.copytree(logs, copy)
+    except OSError:  # another user owns build/: only the tail of the logs in `detail` is available
         return StartError(what, "", detail)
-    mask_secrets(kept, request.hidden)
-    # Where the logs are now is gone when the harness ends.
-    told = error.todo.replace(str(logs), shown(kept))
-    todo = told if told != error.todo else f"{told}; its logs: {shown(kept)}".lstrip("; ")
+    mask_secrets(copy, request.hidden)
+    # The harness deletes the original logs when it ends.
+    todo = error.todo.replace(str(logs), shown(copy))
+    if todo == error.todo:
+        todo = f"{todo}; its logs: {shown(copy)}".lstrip("; ")
     return StartError(what, todo, detail)

@@ -1,4 +1,4 @@
-"""The run directory: named without collisions, run.json written whole or not at all."""
+"""Names and creates run directories, and reads and writes their files, such as run.json."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunDirectory:
 
     @property
     def plan(self) -> str:
-        """The plan's name: the folder that the run stands in."""
+        """The plan's name, which is the name of the parent folder."""
         return self.path.parent.name
 
     @property
@@ -53,7 +53,7 @@ class RunDirectory:
 
     @property
     def all_samples(self) -> tuple[Path, ...]:
-        """JMeter's JTL, and those of the other generators of a merged run, in their order; empty without the first."""
+        """The JTL, and those of the other generators of a merged run, in order; empty without the first."""
         if not self.samples.is_file():
             return ()
         numbered = ((samples_number(path.name), path) for path in self.path.iterdir())
@@ -61,30 +61,30 @@ class RunDirectory:
 
     @property
     def effective_plan(self) -> Path:
-        """The JMX that JMeter really ran."""
-        from harness.run.jmeter_command import PLAN_NAME  # here, because a table needs neither plan nor JMeter
+        """The JMX that JMeter runs."""
+        from harness.run.jmeter_command import PLAN_NAME  # deferred: a table needs neither plan nor JMeter
 
         return self.path / PLAN_NAME
 
     def add_plan(self, jmx: bytes, shape_path: Path) -> None:
-        """Write the JMX that JMeter is to run, with the data files of its shape beside it, where it looks for them."""
+        """Write the JMX that JMeter runs, and copy its data files beside it."""
         self.effective_plan.write_bytes(jmx)
         where = f"{shape_path.parent.name}/{shape_path.name}: its data file"
-        from harness.plan.jmx import data_files  # here, because a table needs no plan
+        from harness.plan.jmx import data_files  # deferred: a table needs no plan
 
         for name in data_files(shape_path):
             if ".." in Path(name).parts:
-                raise UsageError(f"{where} {name} lies outside of the plan's folder", "put it into a folder beside it")
+                raise UsageError(f"{where} {name} is outside of the plan's folder", "move it into the plan's folder")
             copy = self.path / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             try:
                 shutil.copyfile(shape_path.parent / name, copy)
             except OSError as error:
-                raise UsageError(f"{where} {name}: {error.strerror}", "put it beside the plan") from None
+                raise UsageError(f"{where} {name}: {error.strerror}", "store it in the plan's folder") from None
 
     @property
     def telemetry(self) -> Path:
-        """CPU, memory and threads per second and process."""
+        """The CPU, memory and threads per second and process."""
         return self.path / "telemetry.csv"
 
     @property
@@ -94,7 +94,7 @@ class RunDirectory:
 
     @property
     def cloudwatch(self) -> Path:
-        """What CloudWatch knows of the run."""
+        """The CloudWatch metrics of the run."""
         return self.path / "cloudwatch.csv"
 
     @property
@@ -104,7 +104,7 @@ class RunDirectory:
 
     @property
     def summary_json(self) -> Path:
-        """The canonical figures, beside the directory."""
+        """The summary JSON, beside the directory."""
         return self.path.with_name(self.path.name + ".json")
 
     @property
@@ -114,26 +114,26 @@ class RunDirectory:
 
     @property
     def is_there(self) -> bool:
-        """Whether anything is left from which its figures can be read."""
+        """Whether a file with its metrics exists."""
         return self.run_json.is_file() or self.summary_json.is_file()
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
-        """Write run.json; a reader sees the old or the new one, never half of it."""
+        """Write run.json; a reader sees the old or the new file, never a part of it."""
         write_whole(self.run_json, json_text(facts))
 
     def read_run(self) -> dict[str, Any] | None:
-        """Return run.json; None when there is none. UsageError when it is no JSON of this version."""
+        """Return run.json; None when there is none. UsageError when it is not JSON of this version."""
         return read_json(self.run_json, RUN_VERSION) if self.run_json.is_file() else None
 
     def discard(self) -> None:
-        """Remove the directory of a run that measured nothing, and the plan's when that was all."""
+        """Remove the directory of a run that measured nothing, and the plan's folder if it is then empty."""
         shutil.rmtree(self.path, ignore_errors=True)
-        with contextlib.suppress(OSError):  # not empty: other runs
+        with contextlib.suppress(OSError):  # it contains other runs
             self.path.parent.rmdir()
 
 
 def json_text(data: Mapping[str, Any]) -> str:
-    """Return JSON that diffs well: indented, in the order given, lists of plain values on one line, a last newline."""
+    """Return indented JSON in the given order, with lists of plain values on one line, so that it diffs well."""
     return _indented(data, "") + "\n"
 
 
@@ -150,7 +150,7 @@ def _indented(value: Any, margin: str) -> str:
 
 
 def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
-    """Return the object in a JSON file of `what`; UsageError when there is none that can be used."""
+    """Return the object in a JSON file of `what`; UsageError when it cannot be read."""
     try:
         return parse_object(path.read_bytes())
     except OSError as error:
@@ -160,7 +160,7 @@ def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
 
 
 def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:
-    """Return a JSON file of ours; UsageError when it is broken or of another format version."""
+    """Return the content of a JSON file of the harness; UsageError when it is broken or of another format version."""
     data = read_object(path, what)
     if data.get("format_version") != version or isinstance(data["format_version"], bool):
         raise UsageError(
@@ -170,7 +170,7 @@ def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a crash leaves the old one or the new one."""
+    """Write a file atomically: a crash leaves the old or the new file."""
     draft = path.with_name(f".{path.name}.new")
     try:
         draft.write_text(text, encoding="utf-8", newline="\n")
@@ -181,8 +181,8 @@ def write_whole(path: Path, text: str) -> None:
         what = f"{path.parent.name}/{path.name} cannot be written ({error.strerror})"
         if error.errno in _REFUSALS:
             raise UsageError(what, TODO) from None
-        kept = "make room; what JMeter could write is kept: ./aggregate.py report makes the report of it"
-        raise InvalidRunError(what, kept if path.parent.is_dir() else "its folder was removed") from None
+        todo = "free disk space; the samples so far are saved: ./aggregate.py report creates their report"
+        raise InvalidRunError(what, todo if path.parent.is_dir() else "its folder was removed") from None
 
 
 def check_space(reports_dir: Path, min_free_mb: int) -> None:
@@ -194,21 +194,22 @@ def check_space(reports_dir: Path, min_free_mb: int) -> None:
         probe.unlink()
     except OSError as error:
         raise UsageError(
-            f"{reports_dir.name}/ cannot be written ({error.strerror})", "make room or give yourself the right to write"
+            f"{reports_dir.name}/ cannot be written ({error.strerror})",
+            "free disk space, or give yourself write permission",
         ) from None
     free_mb = shutil.disk_usage(reports_dir).free // BYTES_PER_MB
     if free_mb < min_free_mb:
         raise UsageError(
-            f"{reports_dir.name}/ has {free_mb} MB free, a run wants {min_free_mb} MB",
-            "make room, or lower min_free_mb in the [reports] of the profile",
+            f"{reports_dir.name}/ has {free_mb} MB free, a run needs {min_free_mb} MB",
+            "free disk space, or lower min_free_mb in [reports] of the profile",
         )
 
 
 def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
-    """Return a new, empty run directory: the series given or the last one, and the next free number in it.
+    """Return a new, empty run directory in the given or last series, with the next free number.
 
-    The last one is never that of a sweep, whose runs are its levels. Making the directory is what reserves the name, so
-    two runs that start at once get two names.
+    The last series is never that of a sweep, whose runs are its levels. The creation of the directory reserves the
+    name, so two runs that start at once get two names.
     """
     folder = reports_dir / plan
     with writing_into(folder):
@@ -228,12 +229,12 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
 
 
 def next_series(folder: Path) -> str:
-    """Return the first series of a plan's folder that neither a run nor a sweep has used, nor a later one."""
+    """Return the series after the last one that a run or a sweep in a plan's folder uses."""
     return f"{1 + max((int(series) for series in _series(folder, RUN_NAME, SWEEP_NAME)), default=0):02d}"
 
 
 def _last_series(folder: Path) -> str:
-    """Return the last series of runs that no sweep has; where there is none a new one."""
+    """Return the last series of runs that is not of a sweep, else a new series."""
     sweeps = {int(series) for series in _series(folder, SWEEP_NAME)}
     single = [series for series in _series(folder, RUN_NAME) if int(series) not in sweeps]
     return max(single, key=int, default="") or next_series(folder)

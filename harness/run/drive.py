@@ -1,4 +1,4 @@
-"""Watches a running JMeter to its end: progress, dead system processes, a run that hangs, the user's wish to stop."""
+"""Watches JMeter until it ends: shows progress and handles dead processes, a hanging run and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from harness.run.auto_end import AutoEnd  # it needs SciPy, and most runs do not
 
 _PERIOD_S = 1.0
-# How long running samples may take to finish after a Ctrl-C: KillBill gives a payment 30 s.
+# The time for running samples to finish after Ctrl-C; KillBill allows 30 s for a payment.
 GRACEFUL_S = 35.0
-# After the system died or JMeter hung there is nothing to wait for.
+# The same after the system died or JMeter hung.
 _BRIEF_S = 3.0
 _TERM_S = 5.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How JMeter ended; `reasons` say why the run is not what was asked for."""
+    """How JMeter ended; `reasons` explain why the run does not match its request."""
 
     exit_code: int
     interrupted: bool
@@ -36,8 +36,8 @@ class Outcome:
 class EndOfLoad:
     """When a load ends; `duration_s` is None when only loops end it.
 
-    After `request_count` samples, or as soon as `auto_end` has seen enough, JMeter is asked to end, which is no
-    interruption. It is given `overrun_s` beyond the duration for its start, its last samples and tearDown.
+    After `request_count` samples, or when `auto_end` is satisfied, the harness asks JMeter to end; this is not an
+    interruption. JMeter has `overrun_s` beyond the duration for its start, its last samples and tearDown.
     """
 
     duration_s: float | None
@@ -51,10 +51,10 @@ def drive(
     tail: JtlTail,
     progress: Progress,
     interrupts: Interrupts,
-    troubles: Callable[[], Sequence[str]],
+    failures: Callable[[], Sequence[str]],
     end: EndOfLoad,
 ) -> Outcome:
-    """Return how the run ended. `interrupts` must be held; `troubles` returns what of the system or generators died."""
+    """Return how the run ended. `interrupts` must be held; `failures` returns dead system processes and generators."""
     live = LiveTally()
     started_s = time.monotonic()
     first_sample_s: float | None = None
@@ -67,28 +67,28 @@ def drive(
         if first_sample_s is not None:
             progress.show(figures, now_s - first_sample_s, end.duration_s)
         if interrupts.count:
-            progress.say("stopping: JMeter finishes its running samples (once more to stop at once)")
+            progress.log("stopping: JMeter finishes its running samples (once more to stop at once)")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
         enough = ""
         if end.request_count is not None and figures.sample_count >= end.request_count:
-            enough = f"{figures.sample_count} samples of {end.request_count} are there"
+            enough = f"{figures.sample_count} of {end.request_count} samples done"
         elif end.auto_end:
             end.auto_end.add(now_s, samples, row_count)
-            enough = "steady, and the mean is known" if end.auto_end.is_enough(now_s) else ""
+            enough = "steady state, and the mean is precise enough" if end.auto_end.is_enough(now_s) else ""
         if enough:
-            progress.say(f"{enough}: JMeter finishes its running samples")
+            progress.log(f"{enough}: JMeter finishes its running samples")
             code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
             return Outcome(code, interrupts.count > 0, _reasons(code))
-        found = tuple(troubles())
+        found = tuple(failures())
         if found:
-            progress.say(f"stopping: {found[0]}")
+            progress.log(f"stopping: {found[0]}")
             return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, found)
         if end.duration_s is not None and now_s - started_s > end.duration_s + end.overrun_s:
-            progress.say(f"stopping: JMeter still runs {end.overrun_s:.0f} s after its time")
+            progress.log(f"stopping: JMeter still runs {end.overrun_s:.0f} s after its duration")
             reason = f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration and was stopped"
             return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, (reason,))
     code = jmeter.poll() or 0
-    if interrupts.count:  # the wish came in the last second
+    if interrupts.count:  # Ctrl-C came in the last second
         return Outcome(code, True, ())
     return Outcome(code, False, _reasons(code))
 

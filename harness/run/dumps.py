@@ -1,4 +1,4 @@
-"""Figures out of the JSON files that a plan saves in the run directory, such as KillBill's own metrics."""
+"""Reads metrics from the JSON files that a plan saves in the run directory, such as KillBill's own metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.plan.plan import Dump
 
 
 def read_figures(directory: Path, dumps: Sequence[Dump]) -> tuple[tuple[str, str], ...]:
-    """Return (label, value) for every dump; a value that is not there is said to be missing, never 0."""
+    """Return (label, value) for every dump; a missing value is reported as unknown, never as 0."""
     return tuple((dump.label, _figure(directory / dump.file, dump.path)) for dump in dumps)
 
 
@@ -21,5 +21,5 @@ def _figure(path: Path, keys: Sequence[str]) -> str:
         for key in keys:
             value = value[key]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return f"not known ({path.name} does not hold it)"
+        return f"not known ({path.name} does not contain it)"
     return str(value)

@@ -1,4 +1,4 @@
-"""Runs JMeter in a run directory and stops it: gracefully first, then harder. Its exit code is never believed alone."""
+"""Starts and stops JMeter in a run directory, and finds the reasons of a failure in its logs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from harness.run.jmeter_command import CONSOLE_NAME, JMeterCommand
 _ASK_AGAIN_S = 0.5
 _REASONS_KEPT = 3
 _ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
-# What a plan writes with ${__log(…,ERROR)}: the thread's name, then the words.
+# What a plan logs with ${__log(…,ERROR)}: the thread's name, then the message.
 _PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
-# A JVM that a signal ends in order, as SIGTERM, ends with this and the signal's number.
+# A JVM that a signal such as SIGTERM ends in order has this exit code plus the signal's number.
 _SIGNALLED = 128
 _DEAD_THREAD = " ERROR o.a.j.t.JMeterThread: Test failed!"
-# Java names the options that it was given by the environment.
+# Java prints the options that it reads from the environment.
 _JAVA_NOTE = "NOTE: Picked up "
 _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
 
@@ -37,7 +37,7 @@ class JMeterHome:
     agent: Path = Path()
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of Java, JMeter and its plugins, read off the names of the jars."""
+        """Return the versions of Java, JMeter and its plugins, as found in the names of the jars."""
         found = {"java": self.java, "jmeter": "unknown"}
         for jar in sorted((self.path / "lib" / "ext").glob("*.jar")):
             match = re.fullmatch(r"(ApacheJMeter_core|jmeter-plugins-[a-z-]+)-(\d[\w.]*)\.jar", jar.name)
@@ -64,25 +64,25 @@ class JMeter:
         return self._process.poll()
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit code as soon as there is one; None when it still runs after `seconds`."""
+        """Return the exit code when JMeter ends; None when it still runs after `seconds`."""
         try:
             return self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def ask_to_stop(self) -> None:
-        """Ask for the graceful end: no new iterations, and tearDown runs."""
+        """Ask JMeter to end gracefully: no new iterations, and tearDown runs."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             sender.sendto(self._command.stop_word.encode(), (LOOPBACK, self._command.stop_port))
 
     def stop(self, graceful_s: float, term_s: float, hurry: Callable[[], bool] = lambda: False) -> int:
         """Return the exit code after a stop by the shutdown port, then TERM, then KILL.
 
-        TERM comes after `graceful_s`, or as soon as `hurry` says so: the JTL then is whole, running samples are lost.
+        TERM follows after `graceful_s`, or when `hurry` returns true: the JTL is then complete without running samples.
         """
         deadline_s = time.monotonic() + graceful_s
         while self.poll() is None and time.monotonic() < deadline_s and not hurry():
-            self.ask_to_stop()  # repeated: a JMeter that is still starting does not listen yet
+            self.ask_to_stop()  # repeated, since a starting JMeter does not listen yet
             self.wait(_ASK_AGAIN_S)
         child.stop(self._process, term_s)
         code = self.poll()
@@ -90,21 +90,21 @@ class JMeter:
 
 
 def free_udp_port() -> int:
-    """Return a UDP port of the loopback interface that was free a moment ago."""
+    """Return a free UDP port of the loopback interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def words_of_plan(directory: Path, log_name: str) -> tuple[str, ...]:
-    """Return what the plan itself logged as errors: why it did not do what was asked of it; each of them once."""
-    said = (match[1].strip() for line in _log_lines(directory / log_name) if (match := _PLAN_LINE.search(line)))
-    return tuple(dict.fromkeys(said))[:_REASONS_KEPT]
+def plan_messages(directory: Path, log_name: str) -> tuple[str, ...]:
+    """Return the distinct errors that the plan itself logged."""
+    messages = (match[1].strip() for line in _log_lines(directory / log_name) if (match := _PLAN_LINE.search(line)))
+    return tuple(dict.fromkeys(messages))[:_REASONS_KEPT]
 
 
 def has_dead_thread(directory: Path, log_name: str) -> bool:
-    """Return whether an exception ended a thread, and with it a user, before the time."""
+    """Return whether an exception ended a thread, and with it a user, too early."""
     return any(_DEAD_THREAD in line for line in _log_lines(directory / log_name))
 
 
@@ -125,16 +125,16 @@ def ending_text(exit_code: int) -> str:
 
 
 def reason_from_logs(directory: Path, log_name: str, *, with_console: bool = True) -> str:
-    """Return what JMeter itself says went wrong: errors and exceptions of jmeter.log, else the end of its console.
+    """Return the errors and exceptions in jmeter.log, else the last lines of the console.
 
-    Of a JMeter that a signal ended the console says nothing about the reason: leave it out.
+    When a signal ended JMeter the console does not contain the reason: leave it out.
     """
     console, lines = directory / CONSOLE_NAME, _log_lines(directory / log_name)
-    said = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
-    if not said and with_console and console.is_file():
+    errors = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
+    if not errors and with_console and console.is_file():
         shown = console.read_text(errors="replace").splitlines()
-        said = [line for line in shown if line.strip() and not line.startswith(_JAVA_NOTE)][-_REASONS_KEPT:]
-    reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in said)
+        errors = [line for line in shown if line.strip() and not line.startswith(_JAVA_NOTE)][-_REASONS_KEPT:]
+    reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in errors)
     return "; ".join(list(reasons)[:_REASONS_KEPT])
 
 

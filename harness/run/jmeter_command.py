@@ -1,6 +1,6 @@
-"""How JMeter is called: its arguments and environment, decided here and run elsewhere.
+"""Creates the command that starts JMeter: its arguments and environment.
 
-JMeter works inside the run directory, so that every path in its command but those of the tool itself is relative.
+The working directory of JMeter is the run directory; all paths in its command are relative, except those of JMeter.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
 PLAN_NAME = "effective.jmx"
 DUMP_DIR = "."
-# JMeter 5.6 warns here that a Cookie Manager "superseded" itself, whenever a plan loops: harmless, and one line a
-# request (https://github.com/apache/jmeter/issues/6235).
+# JMeter 5.6 warns here that a Cookie Manager "superseded" itself, whenever a plan loops. The warning is harmless but
+# appears once per request (https://github.com/apache/jmeter/issues/6235).
 _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 
 
 @dataclass(frozen=True)
 class JMeterCommand:
-    """How JMeter is called for one run; `properties` are what the plan reads, and all secrets are in the clear.
+    """The command that starts JMeter for one run; `properties` are those of the plan, and secrets are not masked.
 
-    JMeter listens at the UDP port `stop_port` for `stop_word`; its agent reports what is not in `allowed_connections`.
+    JMeter listens on the UDP port `stop_port` for `stop_word`; its agent reports connections that are not in
+    `allowed_connections`.
     """
 
     arguments: tuple[str, ...] = field(repr=False)
@@ -38,10 +39,10 @@ class JMeterCommand:
 
 
 def stop_word(load: ClosedLoad | OpenLoad) -> str:
-    """Return the word that ends JMeter gracefully when it is sent to its UDP port.
+    """Return the command that ends JMeter gracefully when it is sent to its UDP port.
 
-    Shutdown lets running samples finish. The Open Model Thread Group does not hear it (5.6.3); StopTestNow it does,
-    at the price of running samples that are counted as failed. After both tearDown runs.
+    Shutdown lets running samples finish. The Open Model Thread Group ignores it (5.6.3) but obeys StopTestNow, which
+    makes running samples fail. tearDown runs after both.
     """
     return "StopTestNow" if isinstance(load, OpenLoad) else "Shutdown"
 
@@ -51,7 +52,7 @@ def jmeter_arguments(
 ) -> list[str]:
     """Return the command that runs the plan in the working directory; `settings` is jmeter/jmeter.properties.
 
-    JMeter listens on the UDP port `stop_port` for the stop word; it would try the next ones if that were taken.
+    JMeter listens on the UDP port `stop_port` for the stop word; `maxport` keeps it from trying the next ports.
     """
     command = [str(home / "bin" / "jmeter"), "-n", "-t", PLAN_NAME, "-l", SAMPLES_NAME, "-j", LOG_NAME]
     command += ["-q", str(settings), f"-L{_QUIET}"]
@@ -60,6 +61,6 @@ def jmeter_arguments(
 
 
 def environment(profile: Profile) -> dict[str, str]:
-    """Return the variables that size JMeter's own JVM."""
+    """Return the environment variables with the heap size and options of JMeter's JVM."""
     heap = f"-Xms{profile.generator_heap_mb}m -Xmx{profile.generator_heap_mb}m -XX:MaxMetaspaceSize=256m"
     return {"HEAP": heap, "JVM_ARGS": profile.generator_jvm_args}

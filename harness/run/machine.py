@@ -1,4 +1,4 @@
-"""Facts about the host that every run.json contains."""
+"""Collects the facts about the host for run.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives a prepared run and finishes its record; the caller starts and stops the system."""
+"""Runs a prepared run and finishes its record; the caller starts and stops the system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.run.context import RunContext, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.dumps import read_figures
-from harness.run.jmeter import JMeter, ending_text, has_dead_thread, reason_from_logs, signal_of, words_of_plan
+from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.prepare import PreparedRun, now
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 
 def measure(run: PreparedRun, context: RunContext) -> RunRecord:
-    """Drive the system and return the finished record; run.json has it, too. Interrupts must be held."""
+    """Run the load, write the finished record to run.json and return it. Interrupts must be held."""
     spec, directory, record = run.spec, run.directory, run.record
     directory.write_run(record.to_json())
     started_s = time.monotonic()
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
         outcome = _drive(run, context, others, auto_end)
-        others.new()  # one that began in the last second
+        others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
         raise InvalidRunError(what, "its samples are gone")
-    # The logs of a system that still writes them come after its end.
+    # The system still writes its logs; they are masked after it stops.
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
-        context.log(f"secrets stood in {', '.join(changed)}: they are masked")
+        context.log(f"masked secrets in {', '.join(changed)}")
     generator_count = 0 if outcome.reasons else len(record.generators)
     reasons = outcome.reasons + _foreign(directory, run.command.allowed_connections, generator_count)
     record = replace(
@@ -70,7 +70,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
 
 
 def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: AutoEnd | None) -> Outcome:
-    """Run JMeter to its end, beside its telemetry and progress; return how it ended."""
+    """Run JMeter until it ends, record telemetry and show progress; return the outcome."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     request_count = spec.load.requests if isinstance(spec.load, ClosedLoad) else None
     end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end)
@@ -78,20 +78,22 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         if generators:
             stack.enter_context(generators.keys_in(directory))
         process = JMeter(run.command, directory.path)
-        stack.callback(process.stop, 0.0, 0.0)  # nothing to do, unless an error of ours left it running
+        stack.callback(process.stop, 0.0, 0.0)  # does nothing unless an error of the harness left JMeter running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
-        progress = Progress(context.console)
+        progress = Progress(context.console, context.log)
 
-        def look() -> tuple[str, ...]:
-            warn_of(others.new(), progress.say)
-            return _troubles(system, generators, context.guardian)
+        def failures() -> tuple[str, ...]:
+            warn_of(others.new(), progress.log)
+            return _failures(system, generators, context.guardian)
 
-        warn_of(others.new(), progress.say)
+        warn_of(others.new(), progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
         with telemetry, progress:
-            outcome = drive(process, JtlTail(directory.samples), progress, context.interrupts, look, end)
-    if telemetry.trouble:
-        context.log(f"{directory.telemetry.name} is not whole ({telemetry.trouble}): CPU and memory are not all known")
+            outcome = drive(process, JtlTail(directory.samples), progress, context.interrupts, failures, end)
+    if telemetry.problem:
+        context.log(
+            f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"
+        )
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
@@ -100,16 +102,16 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:
-    """Return what decides when a load of the length `auto` ends; None for others."""
+    """Return the end condition of a load of the length `auto`; None for other loads."""
     if not (isinstance(spec.load, ClosedLoad) and spec.load.is_auto):
         return None
-    from harness.run.auto_end import AutoEnd  # here, because no other run waits for SciPy
+    from harness.run.auto_end import AutoEnd  # imported here: other runs do not need SciPy
 
     return AutoEnd(spec.load, spec.plan.once_labels)
 
 
 def _foreign(directory: RunDirectory, allowed: Sequence[str], generator_count: int) -> tuple[str, ...]:
-    """Return what JMeter tried to reach beside the allowed hosts; nothing of a JMeter that took no sample.
+    """Return JMeter's attempts to reach hosts that are not allowed; a missing file counts only with samples.
 
     `generator_count` is the number of load generators that finished the run: a lost one leaves no file.
     """
@@ -123,30 +125,31 @@ def _foreign(directory: RunDirectory, allowed: Sequence[str], generator_count: i
     return tuple(reasons)
 
 
-def _troubles(system: Supervisor | None, generators: Generators | None, guardian: Guardian) -> tuple[str, ...]:
-    """Return what has died since the last look, a line each; a guardian that has died is replaced."""
+def _failures(system: Supervisor | None, generators: Generators | None, guardian: Guardian) -> tuple[str, ...]:
+    """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
     dead = system.check() if system else ()
     died = tuple(f"{name} died during the run: it {ending_text(code)}" for name, code, _ in dead)
-    return died + (generators.troubles() if generators else ())
+    return died + (generators.failures() if generators else ())
 
 
 def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
-    """Return what jmeter.log says of a run that is not what was asked for; nothing where there is nothing to say.
+    """Return the reasons in jmeter.log why a run does not match its request.
 
-    That is what the plan itself says, else, where JMeter took no sample, lost a user or ended badly, its own errors.
+    These are the messages of the plan. Without them, they are JMeter's own errors, if JMeter recorded no sample, lost a
+    user or ended with an error.
     """
     if outcome.interrupted:
         return ()
     path = directory.path
     logs = [LOG_NAME, *sorted(log.name for log in path.glob(generator_log("*")))]
-    words = dict.fromkeys(text for log in logs for text in words_of_plan(path, log))
-    if words:
-        return tuple(f"the plan says: {text}" for text in words)
+    messages = dict.fromkeys(text for log in logs for text in plan_messages(path, log))
+    if messages:
+        return tuple(f"the plan says: {text}" for text in messages)
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
-    telling = [
+    relevant = [
         log for log in logs if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and outcome.exit_code)
     ]
     with_console = signal_of(outcome.exit_code) is None
-    reasons = ((log, reason_from_logs(path, log, with_console=with_console)) for log in telling)
+    reasons = ((log, reason_from_logs(path, log, with_console=with_console)) for log in relevant)
     return tuple(f"{log}: {reason}" for log, reason in reasons if reason)

@@ -1,7 +1,7 @@
-"""Notices other runs whose load is on at the same time on this machine, also those of other users.
+"""Detects other runs, also of other users, whose load runs at the same time on this machine.
 
-Each run registers for the time of its load: a file in a folder that all users of the machine share, locked for as long
-as the run's process lives. Whatever ends that process frees the lock, so a file without a lock is one left behind.
+Each run registers while its load runs: it locks a file in a folder that all users of the machine share. The end of the
+process always frees the lock, so a file without a lock is a leftover.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-# Names another folder: tests have one each, so that they do not see each other's runs.
+# The variable names another folder; each test uses its own, to isolate its runs.
 FOLDER_VARIABLE = "HARNESS_RUNS"
 _FOLDER_NAME = "load-test-runs"
 _SUFFIX = ".run"
-# Others may write there: no more than this is read of a file, and no more than this of a text.
+# Other users may write there: limit the bytes of a file and the length of a text.
 _MOST_BYTES = 4096
 _MOST_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
 class OtherRun:
-    """A run whose load is on: plan and name, process id, user."""
+    """A run whose load is running; `name` contains the plan."""
 
     name: str
     pid: int
     user: str
 
     def __str__(self) -> str:
-        """Return the run as messages and run.json name it."""
+        """Return the text for messages and run.json."""
         return f"{self.name}, pid {self.pid} of {self.user}"
 
 
 class OtherRuns:
-    """Tells of the other runs that are seen; `seen` has them all, in the order in which they were noticed."""
+    """Finds other runs; `seen` contains all of them in the order of detection."""
 
     def __init__(self, own: Path | None = None) -> None:
         self._own = own
@@ -49,7 +49,7 @@ class OtherRuns:
         self.seen: list[OtherRun] = []
 
     def new(self) -> list[OtherRun]:
-        """Return the runs that are on now and were not there at an earlier look."""
+        """Return the runs that are running now and were not found by an earlier call."""
         found = []
         for path in _files():
             if path != self._own and path.name not in self._known:
@@ -63,9 +63,9 @@ class OtherRuns:
 
 @contextlib.contextmanager
 def registered(name: str) -> Iterator[OtherRuns]:
-    """Show others that the load of the run `name` is on, until the end of the block; yield the look at theirs.
+    """Register the run `name` until the end of the block; yield the detector of other runs.
 
-    Where the folder cannot be written to, others do not see this run; it sees them all the same.
+    When the folder is not writable, other runs do not detect this one, but it detects them.
     """
     with contextlib.ExitStack() as stack:
         own = None
@@ -78,7 +78,7 @@ def _register(name: str, stack: contextlib.ExitStack) -> Path:
     folder = _folder()
     with contextlib.suppress(FileExistsError):
         folder.mkdir(parents=True)
-        folder.chmod(0o1777)  # for all users, and nobody removes what is another's
+        folder.chmod(0o1777)  # writable by all users; only the owner of a file can remove it
     own = folder / f"{uuid4().hex}{_SUFFIX}"
     draft = own.with_suffix(".new")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
@@ -86,12 +86,12 @@ def _register(name: str, stack: contextlib.ExitStack) -> Path:
     stack.callback(own.unlink, missing_ok=True)
     fcntl.flock(handle, fcntl.LOCK_EX)
     os.write(handle, json.dumps({"name": name, "pid": os.getpid(), "user": _user()}).encode())
-    draft.rename(own)  # only now: whoever sees the file finds it locked and whole
+    draft.rename(own)  # only now, so that other runs always find a complete, locked file
     return own
 
 
 def _locked_run(path: Path) -> OtherRun | None:
-    """Return the run that holds a file; None for a file that no living process holds, or that is no file of ours."""
+    """Return the run that locks a file; None for an unlocked file or a file of something else."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -102,7 +102,7 @@ def _locked_run(path: Path) -> OtherRun | None:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             with contextlib.suppress(OSError):
-                path.unlink()  # its run is over; where it is another user's it stays
+                path.unlink()  # its run has ended; the file of another user cannot be removed
             return None
         facts = json.loads(os.read(handle, _MOST_BYTES))
         return OtherRun(_plain(facts["name"]), int(facts["pid"]), _plain(facts["user"]))
@@ -127,7 +127,7 @@ def _folder() -> Path:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user that has no name
+    except (KeyError, OSError):  # a container's user without a name
         return str(os.getuid())
 
 

@@ -1,4 +1,4 @@
-"""Prepares a run: its effective plan, JMeter's command made from the spec, and the record made from the command."""
+"""Prepares a run: writes the effective plan and creates JMeter's command and the run's record."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from harness.run.record import FORMAT_VERSION, RUNNING, RunRecord
 from harness.run.remote.load import load_of_each
 from harness.system.supervisor import Supervisor
 
-# Read by the launcher of every Java from 9 on; it takes quotes, so that paths may have blanks.
+# Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
 _JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
-_HEAP_NOT_READ_YET = "not known: the run did not come to its end"
+_HEAP_NOT_READ_YET = "not known: the run did not finish"
 
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that is about to be driven: what it is, JMeter's command, and its record as it will be in run.json."""
+    """A run that is ready to start, with JMeter's command and the record for run.json."""
 
     spec: RunSpec
     directory: RunDirectory
@@ -49,9 +49,9 @@ def prepare(
     context: RunContext,
     start_facts: tuple[tuple[str, str], ...] = (),
 ) -> PreparedRun:
-    """Return a run that is ready to be driven; its effective plan is in the directory then.
+    """Return a run that is ready to start; write its effective plan into the directory.
 
-    `start_facts` are lines of the set-up about how the system came to its state.
+    `start_facts` are lines of the report's set-up that describe how the system reached its state.
     """
     target = spec.target or specs.parse_target(system.target_url if system else "")
     properties = _properties(spec, target, directory.name, is_embedded=system is not None)
@@ -68,7 +68,7 @@ def prepare(
 
 
 def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) -> dict[str, str]:
-    """Return what the plan reads with ${__P(…)}; secrets are not masked here."""
+    """Return the properties that the plan reads with ${__P(…)}, secrets unmasked."""
     return {
         **_plan_properties(spec.plan, is_embedded=is_embedded),
         **target_properties(target),
@@ -84,7 +84,7 @@ def _plan_properties(plan: Plan, *, is_embedded: bool) -> Mapping[str, str]:
 
 
 def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext) -> JMeterCommand:
-    """Return how JMeter is called for the spec: here, or as the controller of the load generators."""
+    """Return JMeter's command for the spec; with load generators JMeter is their controller."""
     generators, port = context.generators, free_udp_port()
     remotes = generators.remotes if generators else ()
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
@@ -118,7 +118,7 @@ def _record(
     command: JMeterCommand,
     context: RunContext,
 ) -> RunRecord:
-    """Return what run.json says of a run that begins; no secret is in it."""
+    """Return the record of a run that starts; secrets are masked."""
     plan, profile, generators = spec.plan, spec.profile, context.generators
     checkout = git.facts(toolchain.ROOT)
     return RunRecord(
@@ -158,7 +158,7 @@ def _shown_properties(spec: RunSpec, command: JMeterCommand, *, is_embedded: boo
     """Return the properties of the command with the plan's secrets masked."""
     plan = spec.plan
     own = _plan_properties(plan, is_embedded=is_embedded)
-    # What the system started here has of its own is no secret.
+    # The own properties of the system that we start are not secret.
     embedded = plan.embedded_properties if is_embedded else {}
     secret = [name for name in plan.secret_properties if name not in embedded]
     hidden = masked_table({name: command.properties[name] for name in own}, secret, spec.hidden)
@@ -166,5 +166,5 @@ def _shown_properties(spec: RunSpec, command: JMeterCommand, *, is_embedded: boo
 
 
 def now() -> str:
-    """Return the time of now in UTC, ISO 8601."""
+    """Return the current time in UTC, ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Shows a run while it goes on: one line that is rewritten in a terminal, a plain line every ten seconds elsewhere."""
+"""Shows the progress of a run: one line that is updated in a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.base import units
+from harness.base.log import Log
 from harness.jtl.csv import Dropped, Sample, parse
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
@@ -18,12 +19,12 @@ from harness.metrics.live import LiveFigures
 PLAIN_PERIOD_S = 10.0
 
 
-# Reading every row of a fast run would take the core that its generator needs.
+# Parsing all rows of a fast run would use the core that JMeter needs.
 _READ_BYTES = 256 * 1024
 
 
 class JtlTail:
-    """Reads the rows that were added to a growing JTL since the last call, but those of setUp, which may be many."""
+    """Reads the new rows of a growing JTL, without those of setUp, which may be many."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,12 +33,12 @@ class JtlTail:
         self._dropped = Dropped()  # the report reads the file again and counts for itself
 
     def new_samples(self) -> tuple[list[Sample], int]:
-        """Return the samples written since the last call, and their number; of more than 256 KB only the last ones."""
+        """Return the new samples and their count; of more than 256 KB return only the last samples."""
         try:
             with self._path.open("rb") as stream:
                 stream.seek(self._offset)
                 data = stream.read()
-        except OSError:  # not there yet, or no more
+        except OSError:  # it does not exist yet, or was removed
             return [], 0
         data = data[: data.rfind(b"\n") + 1]
         if not data:
@@ -58,7 +59,7 @@ class JtlTail:
 
 
 def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
-    """Return one line of progress; what matters most stands first, a narrow terminal cuts the end."""
+    """Return a progress line; the most important values are first, since a narrow terminal cuts the end."""
     ratio = figures.error_count / figures.sample_count if figures.sample_count else 0.0
     about = "about " if figures.is_estimate else ""
     total = f" of {units.clock_text(total_s)}" if total_s else ""
@@ -71,15 +72,15 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
     ]
     if figures.average_ms is not None:
         parts.append(f"avg {units.average_text(figures.average_ms)} ms")
-        parts.append(f"90 % {units.ms_text(figures.p90_ms)} ms")
+        parts.append(f"p90 {units.ms_text(figures.p90_ms)} ms")
     return " | ".join(parts)
 
 
 class Progress:
-    """Prints progress; `say` prints a line of its own in between."""
+    """Prints progress; `log` prints a separate line."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, log: Log) -> None:
+        self.log = log
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._next_plain_s = PLAIN_PERIOD_S
 
@@ -95,14 +96,10 @@ class Progress:
             self._live.stop()
 
     def show(self, figures: LiveFigures, passed_s: float, total_s: float | None) -> None:
-        """Show the figures of now."""
+        """Show the current values."""
         text = line(figures, passed_s, total_s)
         if self._live:
             self._live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
         elif passed_s >= self._next_plain_s:
             self._next_plain_s += PLAIN_PERIOD_S
-            self.say(text)
-
-    def say(self, text: str) -> None:
-        """Print a line that stays."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self.log(text)

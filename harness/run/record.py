@@ -1,4 +1,4 @@
-"""What run.json holds: how a run was set up, what it ran on, and how it ended."""
+"""Defines run.json: how a run was set up, the machine it ran on, and how it ended."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ RUNNING, FINISHED = "running", "finished"
 
 @dataclass(frozen=True)
 class AutoEndRecord:
-    """How far a load of the length `auto` came, at the last look, `after_s` seconds after its start.
+    """The result of the last check of a load of the length `auto`, `after_s` seconds after its start.
 
-    `is_met` says whether it was steady and its mean known well enough. The steady window begins at `steady_from_s`; its
-    mean is `average_ms`, with a 95 % interval of `within_ms` to both sides. None where it was not steady.
+    `is_met` is true when the load was steady and its mean was precise enough. The steady window begins at
+    `steady_from_s`; its mean is `average_ms` ± `within_ms` (95 % interval). These are None when it was not steady.
     """
 
     is_met: bool
@@ -43,11 +43,11 @@ class HostRecord:
 
 @dataclass(frozen=True)
 class GeneratorRecord:
-    """One of several generators: its address, which begins its threads' names in the JTL, and its part of the load.
+    """One of several generators; `name` is its address, which starts its thread names in the JTL.
 
-    `users` is None in the open model, `rate_per_s` in the closed one. `is_local` is one on this machine, whose
-    telemetry is there; `clock_ahead_ms` is how far its clock was ahead of this machine's before the run, None where
-    nobody asked it. `host` is the machine of one that ran by itself, whose run was merged into this one.
+    `users` is None in the open model, `rate_per_s` in the closed model. `is_local` means that it ran on this machine,
+    with telemetry. `clock_ahead_ms` is how far its clock was ahead of this machine's before the run, None if unknown.
+    `host` is the machine of a generator whose separate run was merged into this one.
     """
 
     name: str
@@ -64,12 +64,12 @@ class GeneratorRecord:
 class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
-    `cloudwatch` is what its profile, or somebody later, asked CloudWatch for.
-    `exception_logs` are files in system/; `heap_unknown` says per process what is not known of its heap, and why.
-    `allowances` are the opt-ins of the plan in words, such as "run scripts and programs".
-    `kept_up` says that the system was up before and stayed so: its logs are those of the run alone. `generators` is
-    empty where JMeter itself made the load. `other_runs` names the runs whose load was on at the same time on the
-    machine.
+    `cloudwatch` contains the CloudWatch metrics of the profile, or those requested later.
+    `exception_logs` are files in system/. `heap_unknown` contains, per process, why its heap is unknown.
+    `allowances` describe the opt-ins of the plan, such as "run scripts and programs".
+    `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
+    `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
+    at the same time on the machine.
     """
 
     format_version: int
@@ -118,16 +118,16 @@ class RunRecord:
 
     @property
     def is_merged(self) -> bool:
-        """Whether it was merged of the runs of generators that knew nothing of each other."""
+        """Whether it was merged from separate runs of several generators."""
         return any(generator.host for generator in self.generators)
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the system was started here, beside the generator."""
+        """Whether the harness started the system, on the machine of the generator."""
         return self.target is None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, keys in the order of the fields."""
+        """Return plain data with keys in field order."""
         return {**asdict(self), "goal": self.goal.to_json()}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a command asks for: plan, profile, and the target or the system to start; the same for all its runs."""
+"""Resolves the names on a command line to a plan, a profile, and a target or a system to start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.system.system import Manifest, Settings
 
 @dataclass(frozen=True)
 class Names:
-    """What a command line names: plan, profile, target, port and load generators, as texts."""
+    """The plan, profile, target, port and load generators that a command line names, not resolved yet."""
 
     plan: str
     profile: str
@@ -32,10 +32,10 @@ class Names:
 
 @dataclass(frozen=True)
 class Request:
-    """What all runs of a command share: plan, profile, and the target or the system to start; port 0 is any.
+    """The plan, profile, and target or system of all runs of a command; port 0 is any free port.
 
-    `manifest` is None for a plan that has no system, and always a target. `hidden` are the values that nothing keeps,
-    those of the plan's `secrets` and others.
+    `manifest` is None for a plan without a system, which always has a target. `hidden` are the values that no file may
+    contain: those of the plan's `secrets` and others.
     """
 
     plan: Plan
@@ -66,7 +66,7 @@ class Request:
 
 
 def resolve_request(names: Names, home: Path, build: Path) -> Request:
-    """Return what the names mean in `home`; UsageError when one is unknown or they make no sense together."""
+    """Return the request that the names describe in `home`; UsageError for an unknown name or a contradiction."""
     profile = specs.load_profile(home / "env", names.profile)
     plan = load_plan(home / "plans", names.plan, profile.plan_changes.get(names.plan))
     if names.target and names.port:

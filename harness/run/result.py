@@ -1,4 +1,4 @@
-"""The small file that a run ends with: its directory, verdict, reasons and exit code, for whoever started it."""
+"""Writes and reads the result file of a run for its parent process: directory, verdict, reasons and exit code."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended; `run` is plan and name, None when it left no run directory.
+    """How a run ended; `run` is plan and name, None without a run directory.
 
-    `exit_code` is None while the run goes on, and stays None when it is killed. `verdict` is None without a report;
-    `reasons` are then the error. `not_stored` is why the run is not in S3 though it was to be.
+    `exit_code` is None while the run is in progress, and stays None when it is killed. `verdict` is None without a
+    report; `reasons` then contain the error. `not_stored` is why an upload to S3 failed.
     """
 
     format_version: int = FORMAT_VERSION
@@ -37,7 +37,7 @@ def read_end(path: Path) -> RunEnd | None:
 
 
 class ResultFile:
-    """Writes the result file of one run, also when an error ends it; without a path it writes nothing."""
+    """Writes the result file of one run, also after an error; without a path it writes nothing."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -56,7 +56,7 @@ class ResultFile:
             self._write(replace(self._end, reasons=(why,), exit_code=EXIT_BUG))
 
     def begin(self, directory: RunDirectory) -> None:
-        """Write which run goes on."""
+        """Write the name of the run that starts."""
         self._write(replace(self._end, run=f"{directory.plan}/{directory.name}"))
 
     def end(self, verdict: str, reasons: tuple[str, ...], exit_code: int, not_stored: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Whether a system that we did not start answers at all, said within ten seconds."""
+"""Checks, within ten seconds, that a system that we did not start answers HTTP."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ DEADLINE_S = 8.0
 
 
 def check_target(target: Target) -> None:
-    """Raise a UsageError that names the address unless something there speaks HTTP; any answer will do."""
-    trouble = ["no answer"]
+    """Raise a UsageError with the address unless it answers HTTP; any answer is accepted."""
+    problem = ["no answer"]
 
     def ask() -> None:
         try:
             _ask(target)
         except (OSError, http.client.HTTPException) as error:
-            trouble[0] = str(error) or type(error).__name__
+            problem[0] = str(error) or type(error).__name__
         else:
-            trouble[0] = ""
+            problem[0] = ""
 
-    # In a thread of its own: looking a name up and connecting to several addresses have no common time-out.
+    # In a separate thread: name resolution and connections to several addresses have no common time-out.
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(DEADLINE_S)
-    if trouble[0]:
+    if problem[0]:
         raise UsageError(
-            f"TARGET={target.url}: nothing answers HTTP at {target.origin} ({trouble[0]})",
+            f"TARGET={target.url}: nothing answers HTTP at {target.origin} ({problem[0]})",
             "start it, or leave TARGET out to have the system started here",
         )
 
@@ -38,7 +38,7 @@ def check_target(target: Target) -> None:
 def _ask(target: Target) -> None:
     if target.scheme == "https":
         context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # as JMeter, which trusts any certificate
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # like JMeter, which trusts any certificate
         connection: http.client.HTTPConnection = http.client.HTTPSConnection(
             target.host, target.port, timeout=DEADLINE_S, context=context
         )

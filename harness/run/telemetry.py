@@ -1,4 +1,4 @@
-"""What telemetry.csv holds and what is made of it: CPU, memory and threads per process."""
+"""Reads telemetry.csv: CPU, memory and threads per process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 
-# cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is the memory in use.
+# cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
 COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
 HOST = "host"
 HARNESS = "harness"
-# JMeter, or where generators are driven their controller; each generator of this machine is "generator <host>:<port>".
+# JMeter, which controls the load generators if there are any; a local one is "generator <host>:<port>".
 GENERATOR = "jmeter"
 GENERATOR_PREFIX = "generator "
 SERIES_POINTS_KEPT = 600
@@ -22,7 +22,7 @@ SERIES_POINTS_KEPT = 600
 
 @dataclass(frozen=True)
 class Usage:
-    """What one process used over a stretch of time; thread figures are None for the host."""
+    """The resource usage of one process over an interval; `thread_count_max` is None for the host."""
 
     process: str
     second_count: int
@@ -37,9 +37,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class UsageSeries:
-    """What one process used, to be drawn: CPU in cores and resident bytes at seconds after the start of the run.
+    """The CPU and memory of one process for a chart; `seconds` count from the start of the run.
 
-    There are at most SERIES_POINTS_KEPT points; those of a longer run are means of a few seconds each.
+    There are at most SERIES_POINTS_KEPT points; for a longer run each is the mean of a few seconds.
     """
 
     process: str
@@ -49,7 +49,7 @@ class UsageSeries:
 
 
 def process_at(process: str, generator: str) -> str:
-    """Return what a process of one generator's machine is called among those of several machines."""
+    """Return the name of a process of one generator's machine when there are several machines."""
     return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
 
 
@@ -64,20 +64,20 @@ class _Row(NamedTuple):
 def read_telemetry(
     lines: Iterable[str], run_ms: tuple[int, int], window_ms: tuple[int, int]
 ) -> tuple[tuple[Usage, ...], tuple[UsageSeries, ...]]:
-    """Return the use per process within the window, and its course over the run; processes in order of appearance.
+    """Return the usage per process within the window, and its time series over the run, in order of appearance.
 
-    Both stretches are epoch ms, ends included. In one pass, and no row is kept: a run may last for days.
+    Both intervals are epoch ms and include their ends. Rows are read once and not stored, as a run may last for days.
     """
     uses: dict[str, _Use] = {}
-    courses: dict[str, _Course] = {}
+    series: dict[str, _Series] = {}
     for row in _rows(lines):
         if window_ms[0] <= row.time_ms <= window_ms[1]:
             uses.setdefault(row.process, _Use()).add(row)
         if run_ms[0] <= row.time_ms <= run_ms[1]:
-            courses.setdefault(row.process, _Course()).add(row)
+            series.setdefault(row.process, _Series()).add(row)
     return (
         tuple(use.usage(process) for process, use in uses.items()),
-        tuple(course.series(process, run_ms[0]) for process, course in courses.items()),
+        tuple(one.series(process, run_ms[0]) for process, one in series.items()),
     )
 
 
@@ -87,7 +87,7 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
             threads = int(row["thread_count"]) if row["thread_count"] else None
             yield _Row(int(row["time_ms"]), row["process"], float(row["cpu_cores"]), int(row["rss_bytes"]), threads)
         except (TypeError, ValueError, KeyError):
-            continue  # a harness that was killed leaves half a row at the end
+            continue  # a killed harness leaves an incomplete last row
 
 
 class _Use:
@@ -126,7 +126,7 @@ class _Use:
 
 @dataclass
 class _Point:
-    """Sums of the rows that are drawn as one point."""
+    """The sums of the rows of one point."""
 
     row_count: int
     time_ms_sum: int
@@ -142,8 +142,8 @@ class _Point:
         )
 
 
-class _Course:
-    """The points of one process: whenever there are too many, two neighbours at a time become one."""
+class _Series:
+    """The points of one process; when there are too many, neighbours are merged in pairs."""
 
     def __init__(self) -> None:
         self._rows_per_point = 1

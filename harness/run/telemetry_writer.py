@@ -1,4 +1,4 @@
-"""Writes CPU, memory and threads of processes, each with its descendants, once a second while a run goes on."""
+"""Writes CPU, memory and threads of processes, including their descendants, once a second during a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import psutil
 from harness.run.telemetry import COLUMNS, HARNESS, HOST
 
 _PERIOD_S = 1.0
-# Looking for descendants reads every process of the machine: it is done at the start and each so many seconds.
+# The search for descendants reads every process of the machine, so it runs only every few seconds.
 _FAMILY_PERIOD = 10
 
 
@@ -31,13 +31,13 @@ class TelemetryWriter:
         self._family_age = 0
         self._cpu_s: dict[str | int, float] = {}
         self._stop = threading.Event()
-        self.trouble = ""  # why rows could not be written
+        self.problem = ""  # why rows could not be written
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
         for name, pid in {HARNESS: os.getpid(), **pids}.items():
             try:
                 self._processes[name] = psutil.Process(pid)
             except psutil.NoSuchProcess:
-                continue  # it has died already; the run's own checks say so
+                continue  # it has died already, which other checks of the run report
 
     def __enter__(self) -> TelemetryWriter:
         self._thread.start()
@@ -54,16 +54,16 @@ class TelemetryWriter:
             with self._path.open("wb", buffering=0) as out:
                 self._write(out, [COLUMNS])
                 last_s = time.monotonic()
-                self._rows(_PERIOD_S)  # not written: the CPU times to count from
+                self._rows(_PERIOD_S)  # not written: the initial CPU times
                 while not self._stop.wait(_PERIOD_S - (time.monotonic() - last_s)):
                     now_s = time.monotonic()
                     self._write(out, self._rows(now_s - last_s))
                     last_s = now_s
         except OSError as error:
-            self.trouble = error.strerror or str(error)
+            self.problem = error.strerror or str(error)
 
     def _write(self, out: io.FileIO, rows: Sequence[Sequence[object]]) -> None:
-        """Append the rows of a second, all or none of them: those for which the disk has no room are left out."""
+        """Append all rows of a second, or none of them when the disk is full."""
         data = "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
         end = out.tell()
         try:
@@ -74,7 +74,7 @@ class TelemetryWriter:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-        self.trouble = os.strerror(errno.ENOSPC)
+        self.problem = os.strerror(errno.ENOSPC)
 
     def _rows(self, passed_s: float) -> list[tuple[object, ...]]:
         now_ms = time.time_ns() // 1_000_000
@@ -90,7 +90,7 @@ class TelemetryWriter:
             try:
                 used_s, rss_bytes, thread_count = self._use(process)
             except psutil.Error:
-                continue  # it has ended: no row is the honest row
+                continue  # it has ended and gets no row
             for member in self._families[name]:
                 with contextlib.suppress(psutil.Error):  # a worker that has ended
                     of_member = self._use(member)
@@ -110,7 +110,7 @@ class TelemetryWriter:
         self._family_age += 1
 
     def _use(self, process: psutil.Process) -> tuple[float, int, int]:
-        """Return CPU seconds since the last look, resident bytes and threads."""
+        """Return CPU seconds since the last call, resident bytes and threads."""
         with process.oneshot():
             cpu = process.cpu_times()
             return (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
+from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
@@ -32,7 +32,7 @@ class PushOutcome:
     problem: str = ""
 
 
-def push_after_run(directory: RunDirectory, storage: Storage, code: int, log: Callable[[str], None]) -> PushOutcome:
+def push_after_run(directory: RunDirectory, storage: Storage, code: int, log: Log) -> PushOutcome:
     """Push a run with its report. Return its exit code or, if that is 0 and the push failed, the push's code.
 
     A failed push loses nothing: a message gives the command to repeat it.

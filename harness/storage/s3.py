@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
+from harness.base.log import Log
 from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
@@ -36,7 +37,7 @@ from harness.storage.layout import (
 )
 from harness.storage.upload import upload
 
-Log = Callable[[str], None]
+Log = Log
 _PROBE = ".write-check"
 
 

@@ -26,6 +26,7 @@ from harness.base.errors import (
 )
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import Log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
@@ -36,8 +37,8 @@ from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.run.arguments import (
     DEFAULT_PROFILE,
+    add_folders,
     add_length,
-    add_places,
     add_sure,
     add_traffic,
     make_command,
@@ -46,7 +47,7 @@ from harness.run.arguments import (
 )
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.other_runs import OtherRuns
-from harness.run.preflight import check_asked, say_warnings
+from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
 from harness.run.request import Names, Request, resolve_request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
@@ -97,7 +98,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     option("--resume", help="resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07")
     option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
     add_sure(parser)
-    add_places(parser)
+    add_folders(parser)
 
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
@@ -169,7 +170,7 @@ class SweepKind:
     record_of: Callable[[Request], SweepRecord]
     schedule_of: Callable[[SweepRecord, Request], Schedule]
     most_users_of: Callable[[SweepRecord], MostUsers]
-    after_report: Callable[[Path, Callable[[str], None]], None]
+    after_report: Callable[[Path, Log], None]
 
 
 def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
@@ -191,7 +192,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
             request = replace(request, plan=replace(request.plan, goal=record.goal))
         most_users = kind.most_users_of(record)
         for users in (most_users.levels, most_users.warm_up):
-            check_asked(request, level_load(request, record, users))
+            check_request(request, level_load(request, record, users))
         schedule = kind.schedule_of(record, request)
         allow_open_files(most_users.levels)
         jmeter = ready_jmeter(request, options.reports)
@@ -199,7 +200,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
-        say_warnings(request, context.log)
+        log_warnings(request, context.log)
         if files:
             stack.enter_context(files.locked())
             record = _resumed(files, context)
@@ -257,7 +258,7 @@ class _Sweep:
         if self._request.profile.cloudwatch and record.runs:
             metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._context.log)
 
-    def close(self, *, sure: bool, after_report: Callable[[Path, Callable[[str], None]], None]) -> int | None:
+    def close(self, *, sure: bool, after_report: Callable[[Path, Log], None]) -> int | None:
         """Write the report, log the result and return the exit code; None when no run was started.
 
         With `sure`, a DOUBTFUL run is treated as a run without a usable result.

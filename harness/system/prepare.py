@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
 from harness.base.errors import UsageError
+from harness.base.log import Log
 from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.writable import writing_into
 from harness.system.system import Context, Manifest, Prepare, applies, render, render_argv
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class _Step:
         return has_stamp(self.stamp_file, self.stamp) and all(path.exists() for path in self.creates)
 
 
-def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, log: Say) -> None:
+def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, log: Log) -> None:
     """Run the steps that are not done yet; a second harness waits for the first one."""
     if all(step.is_done for step in _steps(manifest, context, artifacts)):
         return
@@ -71,7 +70,7 @@ def _stamp(spec: Prepare, argv: tuple[str, ...], inputs: list[Path], where: str)
         raise UsageError(what, "correct inputs") from None
 
 
-def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log_path: Path, log: Say) -> None:
+def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log_path: Path, log: Log) -> None:
     log(f"{manifest.name}: {step.name}, one-time preparation (log: {log_path})")
     started_s = time.monotonic()
     step.stamp_file.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -20,6 +20,7 @@ from harness.base import process as child
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.java import java_context
+from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
 from harness.system import prepare, probe
 from harness.system.system import (  # fmt: skip
@@ -114,10 +115,10 @@ class Supervisor:
         """Return the lines of the report's set-up; empty until the system is started."""
         return self._facts
 
-    def prepare(self, say: Callable[[str], None] = print) -> None:
+    def prepare(self, log: Log = print) -> None:
         """Run the once-per-machine steps; takes milliseconds when they are already done."""
         environment = self._guard().environment
-        prepare.prepare(self.manifest, self._context, environment, self._artifacts, say)
+        prepare.prepare(self.manifest, self._context, environment, self._artifacts, log)
 
     def start(self) -> None:
         """Start every process and wait until all are ready. On StartError, everything is stopped again."""

@@ -63,7 +63,7 @@ def test_samples_of_setup_are_not_counted_however_many(tmp_path):
 def test_a_line_shows_everything_one_wants_to_know():
     figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
     assert line(figures, 61, 100) == (
-        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | 90 % 1010 ms"
+        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | p90 1010 ms"
     )
 
 
@@ -87,7 +87,8 @@ def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
 
 def test_where_the_output_is_no_terminal_a_plain_line_comes_every_ten_seconds():
     out = io.StringIO()
-    with Progress(Console(file=out, width=200)) as progress:
+    console = Console(file=out, width=200)
+    with Progress(console, console.print) as progress:
         for second in range(1, 26):
             progress.show(LiveFigures(second, 0, 1, 1.0, None, None), float(second), 30.0)
     assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == ["0:10 of 0:30", "0:20 of 0:30"]

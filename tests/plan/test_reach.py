@@ -10,7 +10,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.script_text import is_simple
-from harness.run.preflight import check_asked
+from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
 from tests.support.off_host import (
     ALIAS,
@@ -50,7 +50,7 @@ def check(home: Path):
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text())
         asked = resolve_request(Names("tiny", "local", target), home, home)
-        check_asked(asked, resolve_load(parse_load(load or LoadArguments()), asked.plan.load))
+        check_request(asked, resolve_load(parse_load(load or LoadArguments()), asked.plan.load))
 
     return checked
 
@@ -299,7 +299,7 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
             LoadArguments(duration="60"),
             LoadArguments(rate="5", duration="60"),
         ):
-            check_asked(asked, resolve_load(parse_load(arguments), asked.plan.load))
+            check_request(asked, resolve_load(parse_load(arguments), asked.plan.load))
 
 
 @pytest.mark.parametrize(

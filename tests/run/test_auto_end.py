@@ -73,7 +73,7 @@ def test_a_mean_that_scatters_too_much_is_waited_for():
 def test_one_good_look_is_not_enough():
     watch = AutoEnd(LOAD)
     looks = []
-    watch._look = lambda: True
+    watch._check = lambda: True
     watch.add(0.0, [sample()], 1)
     for now_s in range(0, 40):
         watch.add(float(now_s), [sample()], 1)
@@ -177,7 +177,7 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
     process = start_run("--target", target, "--users", "2", "--duration", "auto", "--max", "5m")
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
-    assert "steady, and the mean is known: JMeter finishes its running samples" in out
+    assert "steady state, and the mean is precise enough: JMeter finishes its running samples" in out
     facts = run_json(tmp_path / "reports")
     assert facts["load"]["is_auto"] is True
     assert facts["auto_end"]["is_met"] is True

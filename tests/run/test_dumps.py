@@ -11,7 +11,7 @@ def test_a_figure_is_read_from_the_dump_and_a_missing_one_is_said_to_be_missing(
     dumps = [Dump(name, f"{name}.json", THREADS) for name in ("before", "after", "torn", "gone")]
     assert read_figures(tmp_path, dumps) == (
         ("before", "61"),
-        ("after", "not known (after.json does not hold it)"),
-        ("torn", "not known (torn.json does not hold it)"),
-        ("gone", "not known (gone.json does not hold it)"),
+        ("after", "not known (after.json does not contain it)"),
+        ("torn", "not known (torn.json does not contain it)"),
+        ("gone", "not known (gone.json does not contain it)"),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.run.jmeter import has_dead_thread, reason_from_logs, words_of_plan
+from harness.run.jmeter import has_dead_thread, plan_messages, reason_from_logs
 
 STARTED = "2026-11-21 10:27:04,001 INFO o.a.j.t.JMeterThread: Thread started: Users 1-4\n"
 
@@ -18,12 +18,12 @@ def log(tmp_path):
 
 def test_what_a_plan_logs_as_an_error_is_its_word_on_the_run_said_once_for_all_users(log):
     line = "2026-11-21 10:27:05,643 ERROR o.a.j.f.LogFunction: Users 1-{}  :  none left: a run needs one each\n"
-    assert words_of_plan(*log(STARTED + line.format(4) + line.format(2))) == ("none left: a run needs one each",)
+    assert plan_messages(*log(STARTED + line.format(4) + line.format(2))) == ("none left: a run needs one each",)
 
 
 def test_what_a_plan_logs_for_information_is_no_reason(log):
     text = "2026-11-21 10:27:05,643 INFO o.a.j.f.LogFunction: Users 1-4  :  half of them are used\n"
-    assert words_of_plan(*log(STARTED + text)) == ()
+    assert plan_messages(*log(STARTED + text)) == ()
 
 
 def test_an_exception_that_ends_a_thread_is_seen_and_told(log):
@@ -41,5 +41,5 @@ def test_an_exception_that_ends_a_thread_is_seen_and_told(log):
 
 def test_a_run_without_errors_or_without_a_log_has_nothing_to_say(log, tmp_path):
     where = log(STARTED)
-    assert (words_of_plan(*where), has_dead_thread(*where)) == ((), False)
-    assert (words_of_plan(tmp_path, "none.log"), has_dead_thread(tmp_path, "none.log")) == ((), False)
+    assert (plan_messages(*where), has_dead_thread(*where)) == ((), False)
+    assert (plan_messages(tmp_path, "none.log"), has_dead_thread(tmp_path, "none.log")) == ((), False)

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -14,6 +13,7 @@ from harness.report.warnings import WarningCode
 from harness.run.other_runs import OtherRuns, registered
 from tests.support.factories import record, two_users
 from tests.support.paths import ROOT
+from tests.support.processes import output_until
 from tests.support.summaries import summary_of, warnings_of
 from tests.support.tiny import run_json, samples_under_way
 
@@ -109,11 +109,10 @@ def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(st
     first = start_run("--target", target, "--duration", "30")
     samples_under_way(tmp_path)
     second = run("--target", target, "--duration", "2")
-    assert f"warning: another run is going on here: tiny/run-01_1, pid {first.pid} of " in second.stdout
-    time.sleep(1.5)
+    assert f"warning: another run is in progress on this machine: tiny/run-01_1, pid {first.pid} of " in second.stdout
+    output_until(first, "warning: another run is in progress on this machine: tiny/run-01_2, pid ")
     first.terminate()
-    out, _ = first.communicate(timeout=60)
-    assert "warning: another run is going on here: tiny/run-01_2, pid " in out
+    first.communicate(timeout=60)
     for name, other in (("run-01_1", "run-01_2"), ("run-01_2", "run-01_1")):
         (text,) = run_json(tmp_path / "reports", name)["other_runs"]
         assert text.startswith(f"tiny/{other}, pid ")

@@ -33,7 +33,7 @@ def test_runs_that_start_at_once_never_share_a_directory(tmp_path):
 
 
 def test_too_little_space_is_refused_before_anything_starts(tmp_path):
-    with pytest.raises(UsageError, match=r"reports/ has \d+ MB free, a run wants 999999999 MB"):
+    with pytest.raises(UsageError, match=r"reports/ has \d+ MB free, a run needs 999999999 MB"):
         check_space(tmp_path / "reports", 999_999_999)
 
 
@@ -78,7 +78,7 @@ def test_what_the_plan_reads_goes_along_into_the_run_directory(tmp_path):
     ("name", "message"),
     [
         ("data/none.csv", "plans/a.jmx: its data file data/none.csv: No such file or directory"),
-        ("../a.csv", "plans/a.jmx: its data file ../a.csv lies outside of the plan's folder"),
+        ("../a.csv", "plans/a.jmx: its data file ../a.csv is outside of the plan's folder"),
     ],
 )
 def test_a_data_file_that_cannot_go_along_is_refused(tmp_path, name, message):

@@ -400,8 +400,8 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
 
 def test_telemetry_on_a_full_disk_is_no_traceback(capfd):
     with TelemetryWriter(Path("/dev/full"), {}) as writer:
-        wait_for(lambda: writer.trouble, 5)
-    assert writer.trouble == "No space left on device"
+        wait_for(lambda: writer.problem, 5)
+    assert writer.problem == "No space left on device"
     assert "Traceback" not in capfd.readouterr().err
 
 

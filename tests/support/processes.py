@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,18 @@ def wait_for(condition, seconds: float = 20.0):
             return value
         time.sleep(0.05)
     raise AssertionError(f"not within {seconds} s")
+
+
+def output_until(process: subprocess.Popen[str], text: str, seconds: float = 20.0) -> str:
+    """Return the standard output of a process up to `text`; the test fails when `text` does not appear."""
+    deadline_s, output = time.monotonic() + seconds, b""
+    while text.encode() not in output:
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline_s - time.monotonic()))
+        chunk = os.read(process.stdout.fileno(), 65_536) if ready else b""
+        if not chunk:
+            raise AssertionError(f"no {text!r} within {seconds} s: {output.decode()}")
+        output += chunk
+    return output.decode()
 
 
 def becomes(read: Callable[[], Any], expected: object, seconds: float = 10.0) -> None:

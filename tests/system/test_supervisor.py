@@ -61,13 +61,6 @@ def answer_of(supervisor: Supervisor) -> str:
         return answer.read().decode()
 
 
-def eventually(condition: Callable[[], bool], within_s: float = 15.0) -> bool:
-    until_s = time.monotonic() + within_s
-    while not condition() and time.monotonic() < until_s:
-        time.sleep(0.05)
-    return condition()
-
-
 def test_a_started_system_answers_at_its_target(make: Start) -> None:
     with make() as system:
         system.start()
@@ -158,7 +151,7 @@ def test_a_process_that_dies_while_the_system_runs_is_reported_once(make: Start)
     with make() as system:
         system.start()
         psutil.Process(system.processes["web"]).kill()
-        assert eventually(lambda: psutil.Process(system.processes["web"]).status() == psutil.STATUS_ZOMBIE)
+        wait_for(lambda: psutil.Process(system.processes["web"]).status() == psutil.STATUS_ZOMBIE)
         ((name, code, tail),) = system.check()
         assert (name, code) == ("web", -signal.SIGKILL)
         assert "mode is good" in tail
@@ -300,7 +293,7 @@ def harness(tmp_path: Path) -> Iterator[Callable[[str], tuple[subprocess.Popen[s
 
 
 def only_process_of(owner: str) -> psutil.Process:
-    assert eventually(lambda: bool(owned_processes(owner)))
+    wait_for(lambda: owned_processes(owner))
     return owned_processes(owner)[0]
 
 
@@ -315,7 +308,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_no_work_folder(
     assert work.is_dir()
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert eventually(lambda: not owned_processes(owner) and not work.exists())
+    wait_for(lambda: not owned_processes(owner) and not work.exists())
 
 
 @pytest.mark.real
@@ -326,7 +319,7 @@ def test_kill_9_while_the_system_starts_leaves_nothing_either(
     work = Path(only_process_of(owner).cwd())
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert eventually(lambda: not owned_processes(owner) and not work.exists())
+    wait_for(lambda: not owned_processes(owner) and not work.exists())
 
 
 @pytest.mark.real

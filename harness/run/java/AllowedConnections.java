@@ -16,14 +16,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * A Java agent that holds a JVM to the hosts it may connect to; its own machine's loopback addresses always are.
+ * A Java agent that restricts the connections of a JVM to allowed hosts; loopback addresses are always allowed.
  *
- * The agent's argument is {@code file=host:port,host:0,…}: port 0 is any port, IPv6 addresses stand in brackets. An
- * attempt to reach another address ends in a ConnectException and is a line of the file, up to {@link #MOST_LINES}.
- * The file's first line is written when the agent is at work. A load generator starts with an empty list: {@link #allow}
- * gives it the list of each run. Every TCP connection of Java, of sockets, channels and
+ * The agent's argument is {@code file=host:port,host:0,…}: port 0 is any port, IPv6 addresses are in brackets. An attempt
+ * to reach another address throws a ConnectException and adds a line to the file, up to {@link #MOST_LINES}. The agent
+ * writes the file's first line when it starts. A load generator starts with an empty list: {@link #allow} sets the list
+ * of each run. Every TCP connection of Java, of sockets, channels and
  * asynchronous channels, passes {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}.
- * Processes that the JVM starts are not held.
+ * Processes that the JVM starts are not restricted.
  */
 public final class AllowedConnections {
     private static final int MOST_LINES = 1000;
@@ -43,12 +43,12 @@ public final class AllowedConnections {
         allowed = parsed(names);
         patch(instrumentation, "sun.nio.ch.Net", "connect", "Ljava/net/InetAddress;", true);
         patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
-        if (!names.isEmpty() && Files.notExists(file)) { // a Java that the plan starts has the same environment: it leaves the file as it is
+        if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
             Files.writeString(file, "allowed: this machine, " + names + "\n");
         }
     }
 
-    /** Replaces the list of the hosts that may be reached, and starts the file again. */
+    /** Replaces the list of allowed hosts and the file. */
     public static synchronized void allow(String entries) throws IOException {
         names = entries;
         allowed = parsed(entries);
@@ -70,7 +70,7 @@ public final class AllowedConnections {
             Instrumentation instrumentation, String type, String method, String parameter, boolean withInt) throws Exception {
         Class<?> target = Class.forName(type);
         MethodPatch patch = new MethodPatch(method, parameter, withInt, "AllowedConnections", "check");
-        Throwable[] trouble = new Throwable[1];
+        Throwable[] failure = new Throwable[1];
         ClassFileTransformer transformer = new ClassFileTransformer() {
             @Override
             public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
@@ -79,17 +79,17 @@ public final class AllowedConnections {
                 }
                 try {
                     return patch.patched(classFile);
-                } catch (RuntimeException | Error error) { // the JVM would swallow it
-                    trouble[0] = error;
+                } catch (RuntimeException | Error error) { // the JVM would ignore it
+                    failure[0] = error;
                     return null;
                 }
             }
         };
         instrumentation.addTransformer(transformer, true);
         instrumentation.retransformClasses(target);
-        // It stays: the next class that is changed would otherwise be without it.
-        if (trouble[0] != null || patch.patchedCount() == 0) {
-            throw new IllegalStateException(type + " of this Java cannot be watched", trouble[0]);
+        // The transformer is not removed: otherwise a later retransformation would drop the patch.
+        if (failure[0] != null || patch.patchedCount() == 0) {
+            throw new IllegalStateException(type + " of this Java cannot be watched", failure[0]);
         }
     }
 
@@ -105,7 +105,7 @@ public final class AllowedConnections {
         }
         write(address, port);
         throw new ConnectException(
-                "refused by the load test: " + text(address, port) + " is not among the hosts of this run (this machine, " + names + ")");
+                "refused by the load test: " + text(address, port) + " is not an allowed host of this run (this machine, " + names + ")");
     }
 
     /** Called by the patched methods. */
@@ -116,7 +116,7 @@ public final class AllowedConnections {
     }
 
     private static String text(InetAddress address, int port) {
-        String[] parts = address.toString().split("/", 2); // name/address, without looking the name up
+        String[] parts = address.toString().split("/", 2); // name/address, without name resolution
         String host = parts[1].contains(":") ? "[" + parts[1] + "]" : parts[1];
         return host + ":" + port + (parts[0].isEmpty() || parts[0].equals(parts[1]) ? "" : " (" + parts[0] + ")");
     }
@@ -128,32 +128,32 @@ public final class AllowedConnections {
         }
     }
 
-    /** A host that may be reached, by its name or address. */
+    /** An allowed host, given by its name or address. */
     private static final class Allowed {
         private final String host;
         private final int port;
         private final Set<InetAddress> addresses = ConcurrentHashMap.newKeySet();
-        private long askedNs;
-        private boolean wasAsked;
+        private long resolvedNs;
+        private boolean wasResolved;
 
         Allowed(String host, int port) {
             this.host = host;
             this.port = port;
         }
 
-        boolean has(InetAddress address, int asked) {
-            return (port == 0 || port == asked) && (addresses.contains(address) || resolved().contains(address));
+        boolean has(InetAddress address, int otherPort) {
+            return (port == 0 || port == otherPort) && (addresses.contains(address) || resolved().contains(address));
         }
 
-        /** Returns the addresses so far; Java itself remembers an answer for 30 s, so that a new one is seen here, too. */
+        /** Returns all addresses so far; Java caches a name for 30 s, and later addresses are added. */
         private synchronized Set<InetAddress> resolved() {
-            if (!wasAsked || System.nanoTime() - askedNs > RETRY_NS) {
-                wasAsked = true;
-                askedNs = System.nanoTime();
+            if (!wasResolved || System.nanoTime() - resolvedNs > RETRY_NS) {
+                wasResolved = true;
+                resolvedNs = System.nanoTime();
                 try {
                     addresses.addAll(Arrays.asList(InetAddress.getAllByName(host)));
                 } catch (UnknownHostException error) {
-                    // It has no address now: nothing else is allowed for that.
+                    // It has no address now, so it allows none.
                 }
             }
             return addresses;

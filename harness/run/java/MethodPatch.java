@@ -5,13 +5,13 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 
 /**
- * Puts a call of a static method in front of the code of some methods of a class file.
+ * Inserts a call of a static method at the start of some methods of a class file.
  *
- * The called method takes one parameter of the patched method, or that one and the int behind it. Only what this needs
- * of the class file format is read (JVMS 4): no library reads the class files of every Java version.
+ * The called method takes one parameter of the patched method, and optionally the int after it. This class reads only the
+ * necessary parts of the class file format (JVMS 4), since no library reads the class files of every Java version.
  */
 final class MethodPatch {
-    /** The length of the call in bytes: a multiple of four, so that the padding of switch tables stays right. */
+    /** The length of the call in bytes: a multiple of four, so that the padding of switch tables stays valid. */
     private static final int CALL = 8;
 
     private final String method;
@@ -35,7 +35,7 @@ final class MethodPatch {
         this.called = called;
     }
 
-    /** How many methods were patched. */
+    /** Returns the number of patched methods. */
     int patchedCount() {
         return patchedCount;
     }
@@ -71,7 +71,7 @@ final class MethodPatch {
                 case 3, 4, 9, 10, 11, 12, 17, 18 -> copy(4);
                 case 5, 6 -> {
                     copy(8);
-                    at++; // a long takes two places
+                    at++; // a long takes two entries
                 }
                 default -> throw new IOException("constant of the unknown kind " + tag);
             }
@@ -119,7 +119,7 @@ final class MethodPatch {
         }
     }
 
-    /** Returns the local variable that holds the parameter; -1 when the method has none. */
+    /** Returns the local variable of the parameter; -1 when the method has no such parameter. */
     private int slot(String descriptor, boolean isStatic) {
         int slot = isStatic ? 0 : 1;
         int at = 1;
@@ -137,7 +137,7 @@ final class MethodPatch {
         return -1;
     }
 
-    /** Returns a Code attribute with the call in front; tables that only debuggers read are dropped. */
+    /** Returns a Code attribute that starts with the call; tables for debuggers are dropped. */
     private byte[] code(byte[] attribute, int slot) throws IOException {
         DataInputStream from = new DataInputStream(new ByteArrayInputStream(attribute));
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(attribute.length + CALL);
@@ -185,7 +185,7 @@ final class MethodPatch {
         return bytes.toByteArray();
     }
 
-    /** Returns a StackMapTable whose first frame is CALL bytes further on; the others count from the one before. */
+    /** Returns a StackMapTable whose first frame moves by CALL bytes; the others are relative to the previous frame. */
     private static byte[] frames(byte[] table) throws IOException {
         DataInputStream from = new DataInputStream(new ByteArrayInputStream(table));
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(table.length + 2);
@@ -222,7 +222,7 @@ final class MethodPatch {
             to.writeByte(tag);
             if (tag == 7) { // an object, by its class
                 to.writeShort(from.readUnsignedShort());
-            } else if (tag == 8) { // an object that is not initialised yet, by the place of its `new`
+            } else if (tag == 8) { // an object that is not initialised yet, by the offset of its `new`
                 to.writeShort(from.readUnsignedShort() + CALL);
             }
         }

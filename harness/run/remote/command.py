@@ -64,87 +64,87 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Keep the load generator running until a signal and return 0; StartError when it does not start, or dies."""
-    place = _place(options.host, options.port)
+    address = _parse_address(options.host, options.port)
     profile = specs.load_profile(options.home / "env", options.env)
     with Interrupts() as interrupts:
         toolchain.jmeter_java_version()
         home = toolchain.ensure_jmeter()
         classes = toolchain.ensure_generators(home)
-        _ready_keys(options.keys, place)
-        _check_host(place)
-        for number in (place.port, place.port + 1):
+        _ready_keys(options.keys, address)
+        _check_host(address)
+        for number in (address.port, address.port + 1):
             check_port("generator", number)
         allow_most_open_files()
         classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
         settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
         sizes = [*shlex.split(" ".join(environment(profile).values())), agent_argument(toolchain.ensure_agent())]
-        command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, place, sizes)
+        command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, address, sizes)
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
             folder = Path(name)
             guardian.remove_at_end(folder)
             for key in (KEY_STORE, KEY_PROPERTIES):
                 (folder / key).symlink_to(options.keys.resolve() / key)
             for log in (LOG_NAME, _CONSOLE_NAME):
-                (folder / log).touch()  # what is there at its start is not a plan's
+                (folder / log).touch()  # the server does not treat files that exist at its start as files of a plan
             variables = {**_secrets(options.home), **guardian.environment}
             console = folder / _CONSOLE_NAME
             process = child.start(child.Launch("generator", command, folder, variables, console))
             try:
-                _follow(process, console, place, interrupts)
+                _follow(process, console, address, interrupts)
             finally:
                 child.stop(process, _STOP_S)
     return EXIT_OK
 
 
-def _place(host: str, port: str) -> Remote:
+def _parse_address(host: str, port: str) -> Remote:
     number = parse_whole_number(port, "PORT", 1024, PORT_MAX)
-    (place,) = generators.parse_remotes(f"{host}:{number}", "HOST")
-    return place
+    (address,) = generators.parse_remotes(f"{host}:{number}", "HOST")
+    return address
 
 
-def _check_host(place: Remote) -> None:
-    """Raise UsageError unless HOST is an address of this machine: one that others reach, or plainly its own alone."""
-    todo = "give the name or IPv4 address by which the others reach this machine"
+def _check_host(remote: Remote) -> None:
+    """Raise UsageError unless HOST is an address of this machine that others can reach, or a loopback address."""
+    todo = "give the name or IPv4 address at which other machines reach this one"
     with socket.socket() as probe:
         try:
-            probe.bind((place.host, 0))
+            probe.bind((remote.host, 0))
         except OSError as error:
-            raise UsageError(f"HOST={place.host} is no address of this machine ({error.strerror})", todo) from None
+            raise UsageError(f"HOST={remote.host} is not an address of this machine ({error.strerror})", todo) from None
         address: str = probe.getsockname()[0]
-    if is_loopback(address) and not place.is_local:
-        raise UsageError(f"HOST={place.host} is {address} here, which no other machine reaches", todo)
+    if is_loopback(address) and not remote.is_local:
+        raise UsageError(f"HOST={remote.host} is {address} here, which no other machine can reach", todo)
 
 
 def _secrets(home: Path) -> dict[str, str]:
-    """Return what secrets.toml has beyond our environment: plans read their secrets where the load is made."""
+    """Return the secrets of secrets.toml that the environment lacks: the generator's plans read them."""
     path = home / SECRETS_NAME
-    kept = load_toml(path, "the file of secrets", path.stem) if path.is_file() else {}
-    return {name: str(value) for name, value in kept.items() if name != "format_version" and name not in os.environ}
+    secrets = load_toml(path, "the file of secrets", path.stem) if path.is_file() else {}
+    return {name: str(value) for name, value in secrets.items() if name != "format_version" and name not in os.environ}
 
 
-def _ready_keys(keys: Path, place: Remote) -> None:
-    """Raise UsageError without keys; for this machine alone they are made, as nobody else needs them."""
-    if place.is_local and not keys.exists():
+def _ready_keys(keys: Path, remote: Remote) -> None:
+    """Raise UsageError without keys; create them when the generator serves this machine only."""
+    if remote.is_local and not keys.exists():
         make_keys(keys)
-        print(f"{shown(keys)}: made, for the generators of this machine; make generator-keys has more", flush=True)
+        print(f"{shown(keys)}: created for this machine only; for others use make generator-keys", flush=True)
     check_keys(keys)
 
 
-def _follow(process: subprocess.Popen[bytes], console: Path, place: Remote, interrupts: Interrupts) -> None:
-    """Print what the generator says of itself, until we are asked to stop; StartError when it ends by itself."""
+def _follow(process: subprocess.Popen[bytes], console: Path, remote: Remote, interrupts: Interrupts) -> None:
+    """Print the messages of the generator until Ctrl-C; StartError when it ends by itself."""
     until_s = time.monotonic() + _READY_S
-    said, is_ready = 0, False
+    printed, is_ready = 0, False
     with interrupts.held():
         while not interrupts.count:
             code = process.poll()
             text = console.read_text(errors="replace")
-            for line in text[said : text.rfind("\n") + 1].splitlines():
+            for line in text[printed : text.rfind("\n") + 1].splitlines():
                 if line == READY_LINE:
                     is_ready = True
-                    print(f"generator listens at {place.name}; Ctrl-C ends it", flush=True)
+                    print(f"generator listens at {remote.name}; Ctrl-C ends it", flush=True)
                 elif line.startswith("generator: "):
                     print(line, flush=True)
-            said = max(said, text.rfind("\n") + 1)
+            printed = max(printed, text.rfind("\n") + 1)
             if code is not None:
                 tail = child.tail_of(console, console.with_name(LOG_NAME))
                 raise StartError(f"the generator ended with exit code {code}", "see below", tail)

@@ -1,4 +1,4 @@
-"""Claims generators for a command, tells each its part of every run, notices one that dies, takes home what it left."""
+"""Controls the load generators of a command: claims them, sends them their part of each run, collects their files."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys
 from harness.run.remote.load import ALLOWED_CONNECTIONS, KEY_PROPERTIES, KEY_STORE, LOG_NAME, Remote
 
-# A JVM's start, the first handshake and the reading of all jars take two seconds on a busy machine.
+# The start of a JVM, the first handshake and the reading of all jars take two seconds on a busy machine.
 _CLAIM_S = 30.0
-# A generator whose last load still goes on takes 10 s to stop it.
+# A generator needs up to 10 s to stop a load that still runs.
 _COMMAND_S = 30.0
 _END_S = 15.0
-# What stands in the place of a line when the program that talks to the generators has ended.
+# Replaces a line of the generator client after it has ended.
 _END = "end"
 
 
 @dataclass
 class _Peer:
-    """What is known of one generator."""
+    """One generator, its facts, and why it was lost."""
 
     remote: Remote
     facts: dict[str, str]
@@ -48,9 +48,9 @@ class _Peer:
 
 
 class Generators:
-    """The generators of one command: claimed from the start on, and given free however the harness ends.
+    """The generators of one command: claimed at the start, and released however the harness ends.
 
-    StartError names the one that is not there, is in use, or is not like this machine.
+    A StartError names a generator that is missing, in use, or different from this machine.
     """
 
     def __init__(self, remotes: Sequence[Remote], keys: Path, home: Path, guardian: Guardian) -> None:
@@ -81,23 +81,23 @@ class Generators:
             self._wait_for_all("ready", _CLAIM_S)
             for peer in self._peers:
                 if unlike := generators.difference(self._own, peer.facts):
-                    raise _not_usable(peer.remote, unlike, "give it what this machine has, and start it again")
+                    raise _not_usable(peer.remote, unlike, "install what this machine has there, and restart it")
         except BaseException:  # Ctrl-C as well
             self.close()
             raise
 
     @property
     def remotes(self) -> tuple[Remote, ...]:
-        """Where they listen."""
+        """The addresses of the generators."""
         return tuple(peer.remote for peer in self._peers)
 
     @property
     def local_processes(self) -> Mapping[str, int]:
-        """The process ids of those on this machine, by what telemetry calls them."""
+        """The process ids of the generators on this machine, by their name in telemetry."""
         return {generators.process_name(p.remote): int(p.facts["pid"]) for p in self._peers if p.remote.is_local}
 
     def records(self, load: ClosedLoad | OpenLoad) -> tuple[GeneratorRecord, ...]:
-        """Return what run.json says of each for a load."""
+        """Return the record of each generator for run.json."""
         facts, ahead_ms = [peer.facts for peer in self._peers], [peer.clock_ahead_ms for peer in self._peers]
         return generators.records(self.remotes, facts, ahead_ms, load)
 
@@ -110,36 +110,36 @@ class Generators:
         variables: Sequence[str],
         allowed: Sequence[str],
     ) -> None:
-        """Send each generator its users and the plan's data; lines that are used up are divided.
+        """Send each generator its users and the plan's data; lines that can be used only once are divided.
 
-        `variables` are those that must be in the environment of each, `allowed` the addresses that it may connect to.
+        `variables` must be in the environment of each generator; `allowed` are the addresses that it may connect to.
         """
         folders = [self._folder / str(number) for number in range(len(self._peers))]
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-        own = _deal_out_data(directory.path, shape_path, properties, folders)
+        own = _distribute_data(directory.path, shape_path, properties, folders)
         samples_go_to = f"{_address_towards(generators.far_first(self.remotes))}:0"
         hosts = ",".join((*allowed, samples_go_to))
         for number, (folder, record) in enumerate(zip(folders, self.records(load), strict=True)):
             users = "" if record.users is None else str(record.users)
             values = {**own, "users": users, "generator": str(number + 1), ALLOWED_CONNECTIONS: hosts}
-            told = [f"{name}={value}" for name, value in values.items()]
-            self._tell("begin", str(number), str(folder), ",".join(variables), *told)
+            fields = [f"{name}={value}" for name, value in values.items()]
+            self._send("begin", str(number), str(folder), ",".join(variables), *fields)
         self._wait_for_all("done", _COMMAND_S)
 
     def controller_options(self, properties: Mapping[str, str], shape_path: Path) -> list[str]:
-        """Return what JMeter is told so that it drives the generators with these properties."""
-        own = {"users", *(data.property_name for data in data_sets(shape_path))}  # each was told them by itself
+        """Return the options with which JMeter controls the generators with these properties."""
+        own = {"users", *(data.property_name for data in data_sets(shape_path))}  # sent to each generator separately
         alike = {name: value for name, value in properties.items() if name not in own}
         return generators.controller_options(self.remotes, _address_towards(generators.far_first(self.remotes)), alike)
 
     @contextlib.contextmanager
     def keys_in(self, directory: RunDirectory) -> Iterator[None]:
-        """Have the keys in the run directory, where JMeter works, for as long as this is entered.
+        """Link the keys into the run directory, JMeter's working directory, until the block ends.
 
-        A generator tells JMeter where its key store is, and JMeter looks there: only a name without a folder can be
-        right on both machines.
+        A generator sends JMeter the path of its key store, and JMeter opens that path. Only a name without a folder is
+        valid on both machines.
         """
         links = [directory.path / name for name in (KEY_STORE, KEY_PROPERTIES)]
         for link in links:
@@ -151,7 +151,7 @@ class Generators:
             for link in links:
                 link.unlink(missing_ok=True)
 
-    def troubles(self) -> tuple[str, ...]:
+    def failures(self) -> tuple[str, ...]:
         """Return a line for each generator that was lost."""
         with contextlib.suppress(queue.Empty):
             while True:
@@ -161,26 +161,26 @@ class Generators:
         return tuple(f"generator {peer.remote.name} was lost: {peer.lost}" for peer in self._peers if peer.lost)
 
     def end(self, directory: RunDirectory) -> tuple[str, ...]:
-        """Stop what still runs; put into the run directory what the plan saved, and each one's log.
+        """Stop a load that still runs; copy the files that the plan saved, and the logs, into the run directory.
 
-        Of a file that several saved the first generator's is kept. Return a line for each generator that was lost, or
-        on which the load still went on: JMeter ends with code 0 when one of them dies while it starts them.
+        When several generators saved a file, that of the first is copied. Return a line for each generator that was
+        lost or whose load still ran: JMeter ends with code 0 when a generator dies while JMeter starts them.
         """
         found: list[str] = []
-        there = [number for number, peer in enumerate(self._peers) if not peer.lost]
-        for number in there:
+        present = [number for number, peer in enumerate(self._peers) if not peer.lost]
+        for number in present:
             folder = self._folder / f"{number}-left"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            self._tell("end", str(number), str(folder))
-        for number, answer in self._answers("done", there, _COMMAND_S).items():
+            self._send("end", str(number), str(folder))
+        for number, answer in self._answers("done", present, _COMMAND_S).items():
             peer = self._peers[number]
             match answer:
                 case ["done", _, "ran on"]:
-                    found.append(f"the load of generator {peer.remote.name} still went on when JMeter ended")
+                    found.append(f"the load of generator {peer.remote.name} still ran when JMeter ended")
                 case ["failed" | "lost", _, why]:
                     found.append(f"generator {peer.remote.name} was lost: {why}")
-        for number in there:
+        for number in present:
             folder = self._folder / f"{number}-left"
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
                 name = path.relative_to(folder).as_posix()
@@ -195,7 +195,7 @@ class Generators:
         return tuple(found)
 
     def close(self) -> None:
-        """Give them free. Can be called again."""
+        """Release the generators; repeated calls do nothing."""
         if self._client.stdin and not self._client.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._client.stdin.close()
@@ -218,20 +218,20 @@ class Generators:
             self._lines.put(line.rstrip("\n").split("\t"))
         self._lines.put([_END])
 
-    def _tell(self, *fields: str) -> None:
+    def _send(self, *fields: str) -> None:
         assert self._client.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the wait for the answer says so
+        with contextlib.suppress(BrokenPipeError):  # the wait for the answer reports it
             self._client.stdin.write("\t".join(fields) + "\n")
             self._client.stdin.flush()
 
-    def _wait_for_all(self, word: str, within_s: float) -> None:
-        """Wait until each generator has said `word`; StartError names the first that does not."""
-        for number, answer in self._answers(word, range(len(self._peers)), within_s).items():
-            if answer[0] != word:
-                raise _not_usable(self._peers[number].remote, answer[2], "docs/generators.md says what that may be")
+    def _wait_for_all(self, answer_type: str, within_s: float) -> None:
+        """Wait until each generator has answered `answer_type`; a StartError names the first that does not."""
+        for number, answer in self._answers(answer_type, range(len(self._peers)), within_s).items():
+            if answer[0] != answer_type:
+                raise _not_usable(self._peers[number].remote, answer[2], "see docs/generators.md for the cause")
 
-    def _answers(self, word: str, numbers: Iterable[int], within_s: float) -> dict[int, list[str]]:
-        """Return what each of these generators says: `word`, or failed or lost with the reason; silence has failed."""
+    def _answers(self, answer_type: str, numbers: Iterable[int], within_s: float) -> dict[int, list[str]]:
+        """Return the answers: `answer_type`, or failed or lost with the reason; no answer is failed."""
         answers: dict[int, list[str]] = {}
         waiting, until_s = set(numbers), time.monotonic() + within_s
         while waiting:
@@ -245,7 +245,7 @@ class Generators:
                 why = " ".join((self._folder / "client.log").read_text(errors="replace").split())
                 answers |= {n: ["failed", str(n), f"the program that talks to it ended: {why}"] for n in waiting}
                 return answers
-            if fields[0] in (word, "failed", "lost"):
+            if fields[0] in (answer_type, "failed", "lost"):
                 answers[int(fields[1])] = fields
                 waiting.discard(int(fields[1]))
         return answers
@@ -267,33 +267,33 @@ def _not_usable(remote: Remote, why: str, todo: str) -> StartError:
 
 
 def _address_towards(remote: Remote) -> str:
-    """Return the address of this machine that a generator sees: no packet is sent to find it."""
+    """Return the address of this machine that a generator sees; this sends no packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((remote.host, remote.port))
         address: str = probe.getsockname()[0]
         return address
 
 
-def _deal_out_data(
+def _distribute_data(
     run: Path, shape_path: Path, properties: Mapping[str, str], folders: Sequence[Path]
 ) -> dict[str, str]:
-    """Put into each generator's folder the data that the plan reads there; return the properties that name them."""
-    told = {}
+    """Write the plan's data files into each generator's folder; return the properties with their names."""
+    changed = {}
     for data in data_sets(shape_path):
         name = data.file(properties)
         if not name:
             continue
         source = Path(name) if Path(name).is_absolute() else run / name
-        there = f"data/{source.name}" if Path(name).is_absolute() else name
+        copy_name = f"data/{source.name}" if Path(name).is_absolute() else name
         if data.property_name:
-            told[data.property_name] = there
+            changed[data.property_name] = copy_name
         try:
             lines = source.read_bytes().splitlines(keepends=True)
         except OSError as error:
             raise UsageError(f"{shape_path.name}: its data file {name}: {error.strerror}", "correct its name") from None
         parts = divided(lines, data.has_head, len(folders)) if data.is_used_up else (lines,) * len(folders)
         for folder, part in zip(folders, parts, strict=True):
-            copy = folder / there
+            copy = folder / copy_name
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(b"".join(part))
-    return told
+    return changed

@@ -1,4 +1,4 @@
-"""The key store by which generators and the harness know each other: made once, copied to every machine."""
+"""Creates and checks the key store with which generators and the harness authenticate each other."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _VALID_DAYS = 3650
 _TIMEOUT_S = 60
 _PASSWORD_VARIABLE = "GENERATOR_KEYS_PASSWORD"
 _PROPERTIES = """\
-# What JMeter's RMI reads about its keys. The same two files stand on every machine; nobody else may read them.
+# The key settings of JMeter's RMI. All machines have the same two files; other users must not read them.
 server.rmi.ssl.keystore.type=PKCS12
 server.rmi.ssl.keystore.file={store}
 server.rmi.ssl.keystore.alias=rmi
 server.rmi.ssl.keystore.password={password}
-# The ports on which the harness's machine listens for samples; 0 takes free ones. Behind a firewall open four, from one
-# above this number on.
+# The base of the ports on which the harness receives samples; 0 uses free ports. Behind a firewall open the four ports
+# above this number.
 client.rmi.localport=0
 """
 
 
 def make_keys(folder: Path) -> None:
-    """Make the key store in a new folder, for this user alone; UsageError when it is there already."""
+    """Create the key store in a new folder that only this user can read; UsageError when the folder exists."""
     if folder.exists():
-        raise UsageError(f"{folder} is there already", "to make new keys remove it first, on every machine")
+        raise UsageError(f"{folder} exists already", "to create new keys, remove it first on every machine")
     draft = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     with writing_into(folder.parent):
@@ -54,20 +54,20 @@ def make_keys(folder: Path) -> None:
 
 
 def check_keys(folder: Path) -> None:
-    """Raise a UsageError unless both files are there and no other user can read them."""
+    """Raise a UsageError unless both files exist and no other user can read them."""
     for name in (KEY_STORE, KEY_PROPERTIES):
         path = folder / name
         if not path.is_file():
             raise UsageError(
                 f"{path} is missing",
-                "make generator-keys makes it; where generators have theirs already, copy the whole folder from there",
+                "create it with make generator-keys, or copy the whole folder from a generator that has it",
             )
         if path.stat().st_mode & 0o077:
             raise UsageError(f"{path} can be read by other users", f"chmod -R go= {folder}")
 
 
 def _run_keytool(folder: Path, password: str) -> None:
-    """Run the JDK's keytool; the password is told by the environment, where `ps` does not show it."""
+    """Run the JDK's keytool; the password is passed in the environment, which `ps` does not show."""
     java_bin = java_context().get("java_bin")
     keytool = Path(java_bin) / "keytool" if java_bin else Path("keytool")
     command: Sequence[str] = [
@@ -87,4 +87,4 @@ def _run_keytool(folder: Path, password: str) -> None:
     except (OSError, subprocess.TimeoutExpired):
         raise StartError(f"{keytool} does not run", "install a JDK") from None
     if done.returncode:
-        raise StartError("keytool made no key store", "see below", (done.stdout + done.stderr).strip())
+        raise StartError("keytool created no key store", "see below", (done.stdout + done.stderr).strip())

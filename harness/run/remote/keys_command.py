@@ -26,6 +26,6 @@ def run(options: argparse.Namespace) -> int:
         toolchain.java_version()
         make_keys(options.keys)
     folder = shown(options.keys)
-    print(f"{folder}: made; whoever has it can drive your generators, and git ignores it")
+    print(f"{folder}: created; everyone who has it can control your generators, and git ignores it")
     print(f"for each other machine: scp -rp {folder} HOST:PATH/OF/THE/CHECKOUT/")
     return EXIT_OK

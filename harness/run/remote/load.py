@@ -1,4 +1,4 @@
-"""Many generators: which ones, what each of them drives, whether they are alike, and how JMeter is told of them."""
+"""Parses REMOTES, divides the load among the generators, and creates the commands that start and control them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from harness.run.record import GeneratorRecord
 from harness.run.telemetry import GENERATOR_PREFIX
 
 REMOTES_MAX = 100
-# The property of GeneratorServer.java that has the addresses of a run.
+# The property of GeneratorServer.java with the allowed addresses of a run.
 ALLOWED_CONNECTIONS = "allowed_connections"
 KEY_STORE, KEY_PROPERTIES = "rmi_keystore.jks", "generators.properties"
-# JMeter's own engine listens on the port behind the registry's.
+# JMeter's own engine listens on the port after the registry's.
 PORT_MAX = 65_534
 DEFAULT_PORT = 1099
 LOG_NAME = "generator.log"
@@ -27,98 +27,98 @@ READY_LINE = "generator: ready"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _JAR = "jar "
 _NAMED = 3
-# JMeter's own launcher opens these for its non-GUI parts: XStream and the script engines read private fields.
+# JMeter's own launcher opens these for non-GUI mode: XStream and the script engines read private fields.
 _OPENS = ("java.lang", "java.lang.invoke", "java.lang.reflect", "java.util", "java.text")
-# Samples come every second: a run's progress, REQUESTS and a generator that dies are then seen in time.
+# Samples arrive every second, so that progress, REQUESTS and a dead generator are detected in time.
 _BATCH = {"mode": "StrippedBatch", "num_sample_threshold": "100", "time_threshold": "1000"}
 
 
 @dataclass(frozen=True)
 class Remote:
-    """Where a generator listens."""
+    """The address at which a generator listens."""
 
     host: str
     port: int
 
     @property
     def name(self) -> str:
-        """The address as it stands in REMOTES and in the JTL's thread names, such as 10.0.0.7:1099."""
+        """The address as in REMOTES and in the thread names of the JTL, such as 10.0.0.7:1099."""
         return f"{self.host}:{self.port}"
 
     @property
     def is_local(self) -> bool:
-        """Whether it can only be a process of this machine."""
+        """Whether the address is a loopback address of this machine."""
         return is_loopback(self.host)
 
 
 def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
-    """Return the generators in host:port,host; UsageError when one is no address or stands there twice."""
+    """Return the generators in host:port,host; UsageError for an invalid or repeated address."""
     remotes: list[Remote] = []
     for part in text.split(","):
         host, _, port = part.strip().partition(":")
         if not _HOST.fullmatch(host):
             raise UsageError(
-                f"{variable}={text}: {part.strip() or 'an empty part'} is no host:port",
+                f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port",
                 "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099",
             )
         remote = Remote(
             host, units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
         )
         if remote in remotes:
-            raise UsageError(f"{variable}={text}: {remote.name} stands there twice", "name each generator once")
+            raise UsageError(f"{variable}={text}: {remote.name} is repeated", "name each generator once")
         remotes.append(remote)
     if len(remotes) > REMOTES_MAX:
-        raise UsageError(f"REMOTES: {len(remotes)} generators", f"give {REMOTES_MAX} at the most")
+        raise UsageError(f"REMOTES: {len(remotes)} generators", f"give at most {REMOTES_MAX}")
     return tuple(remotes)
 
 
 def check_reach(remotes: Sequence[Remote], target: Target | None) -> None:
-    """Raise UsageError where generators of other machines would be sent to this machine's loopback address."""
+    """Raise UsageError when generators of other machines would use this machine's loopback address."""
     others = [remote.name for remote in remotes if not remote.is_local]
     if not others:
         return
     if target is None:
         raise UsageError(
-            f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 alone",
+            f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only",
             "give TARGET=http://host:port of a system that all generators can reach",
         )
     if is_loopback(target.host):
         raise UsageError(
-            f"TARGET={target.url} is another system for {others[0]} than for this machine",
-            "give the name or address by which all generators reach it",
+            f"TARGET={target.url} is a different system on {others[0]} than on this machine",
+            "give the name or address at which all generators reach it",
         )
 
 
 def far_first(remotes: Sequence[Remote]) -> Remote:
-    """Return the generator by whose route this machine is known to all: one elsewhere where there is one."""
+    """Return a generator on another machine if there is one; its route gives the address of this machine."""
     return next((remote for remote in remotes if not remote.is_local), remotes[0])
 
 
 def users_each(users: int, count: int) -> tuple[int, ...]:
-    """Return the users of each of `count` generators, the first ones with one more; UsageError if one has none."""
+    """Return the users of each of `count` generators; UsageError if one has none."""
     if users < count:
         raise UsageError(
-            f"USERS={users}: fewer than the {count} generators, so one of them would have none",
+            f"USERS={users} is less than the {count} generators, so one would have no users",
             "give more users, or fewer REMOTES",
         )
     return tuple(users // count + (number < users % count) for number in range(count))
 
 
 def check_users(load: ClosedLoad | OpenLoad, remotes: Sequence[Remote]) -> None:
-    """Raise UsageError where there are generators, and one of them would have no user."""
+    """Raise UsageError if one of the generators would have no users."""
     if remotes and isinstance(load, ClosedLoad):
         users_each(load.users, len(remotes))
 
 
 def load_of_each(load: ClosedLoad | OpenLoad, count: int) -> ClosedLoad | OpenLoad:
-    """Return the load that the plan has for each of `count` generators; its users are told to each by itself."""
+    """Return the load in the plan of each of `count` generators; users are sent to each separately."""
     return replace(load, rate_per_s=load.rate_per_s / count) if isinstance(load, OpenLoad) else load
 
 
 def records(
     remotes: Sequence[Remote], facts: Sequence[Mapping[str, str]], ahead_ms: Sequence[int], load: ClosedLoad | OpenLoad
 ) -> tuple[GeneratorRecord, ...]:
-    """Return what run.json says of each generator."""
+    """Return the record of each generator for run.json."""
     count = len(remotes)
     users: tuple[int | None, ...] = (None,) * count
     if isinstance(load, ClosedLoad):
@@ -131,23 +131,23 @@ def records(
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """Return in what a generator's JMeter is not this machine's; "" where they are alike.
+    """Return how a generator's JMeter differs from this machine's; "" when they are equivalent.
 
-    A Java of the same release is alike: its updates change neither what is sent nor how.
+    A Java of the same release is equivalent: its updates do not change the load.
     """
     if own["protocol"] != other.get("protocol"):
         return "it was started by another version of the harness"
     if own["jmeter"] != other["jmeter"]:
-        return f"it has JMeter {other['jmeter']}, and this machine {own['jmeter']}"
+        return f"it has JMeter {other['jmeter']}, this machine has {own['jmeter']}"
     if _release(own["java"]) != _release(other["java"]):
-        return f"it has Java {other['java']}, and this machine {own['java']}"
+        return f"it has Java {other['java']}, this machine has {own['java']}"
     jars = {name.removeprefix(_JAR) for name in own.keys() | other.keys() if name.startswith(_JAR)}
     missing = sorted(name for name in jars if f"{_JAR}{name}" not in other)
     more = sorted(name for name in jars if f"{_JAR}{name}" not in own)
     unlike = sorted(name for name in jars.difference(missing, more) if own[_JAR + name] != other[_JAR + name])
     parts = [
         f"{verb} {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}"
-        for verb, names in (("it lacks", missing), ("it has beside ours", more), ("it has another", unlike))
+        for verb, names in (("it lacks", missing), ("it also has", more), ("it has a different", unlike))
         if names
     ]
     return "; ".join(parts)
@@ -158,19 +158,19 @@ def _release(java: str) -> str:
 
 
 def generator_log(number: object) -> str:
-    """Return the name in a run directory of the log of a generator: of the first one in REMOTES it is 1."""
+    """Return the file name of a generator's log in a run directory; the first generator in REMOTES is 1."""
     return f"generator-{number}.log"
 
 
 def process_name(remote: Remote) -> str:
-    """Return what telemetry calls a generator on this machine."""
+    """Return the name in telemetry of a generator on this machine."""
     return f"{GENERATOR_PREFIX}{remote.name}"
 
 
 def controller_options(remotes: Sequence[Remote], address: str, properties: Mapping[str, str]) -> list[str]:
-    """Return what JMeter is told beside its plan when it drives generators.
+    """Return the options with which JMeter controls generators.
 
-    It listens at `address` for their samples; `properties` are what the plan reads, on each of them alike.
+    JMeter receives their samples at `address`; `properties` are those of the plan that all generators share.
     """
     options = ["-R", ",".join(remote.name for remote in remotes), "-q", KEY_PROPERTIES]
     options.append(f"-Djava.rmi.server.hostname={address}")
@@ -179,25 +179,25 @@ def controller_options(remotes: Sequence[Remote], address: str, properties: Mapp
 
 
 def server_command(
-    java: str, home: Path, classpath: str, settings: Path, place: Remote, jvm_options: Sequence[str]
+    java: str, home: Path, classpath: str, settings: Path, remote: Remote, jvm_options: Sequence[str]
 ) -> list[str]:
-    """Return the command of a generator, to be run in a folder with the key store and its properties.
+    """Return the command that starts a generator in a folder with the key store and its properties.
 
-    `jvm_options` have its sizes and the agent that watches its connections.
+    `jvm_options` contain the heap size and the agent that watches its connections.
     """
     opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS]
     jvm = [java, *opens, *jvm_options, "-Djava.awt.headless=true", f"-Djmeter.home={home}"]
-    # Before JMeter can: RMI, which is set up first, logs too.
+    # Set here and not by JMeter, since RMI starts first and logs, too.
     jvm += [f"-Djmeter.logfile={LOG_NAME}", f"-Dlog4j2.configurationFile={home}/bin/log4j2.xml"]
-    jvm += [f"-Djava.rmi.server.hostname={place.host}", "-cp", classpath, "GeneratorServer"]
-    arguments = [str(home), KEY_PROPERTIES, str(place.port), LOG_NAME, "-q", str(settings), "-q", KEY_PROPERTIES]
-    # The end of a load must not be that of the generator.
+    jvm += [f"-Djava.rmi.server.hostname={remote.host}", "-cp", classpath, "GeneratorServer"]
+    arguments = [str(home), KEY_PROPERTIES, str(remote.port), LOG_NAME, "-q", str(settings), "-q", KEY_PROPERTIES]
+    # The generator continues after the end of a load.
     return [*jvm, *arguments, "-Jjmeterengine.force.system.exit=false"]
 
 
 def client_command(java: str, home: Path, classpath: str, who: str, remotes: Sequence[Remote]) -> list[str]:
-    """Return the command that claims generators, to be run in the folder of the keys."""
-    # An answer that takes longer is none; a full collection of a generator's heap takes about a second.
+    """Return the command that claims generators; it runs in the folder of the keys."""
+    # A later answer counts as no answer; a full collection of a generator's heap takes about a second.
     jvm = [java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     jvm += ["-Dsun.rmi.transport.tcp.responseTimeout=15000", "-Dsun.rmi.transport.tcp.handshakeTimeout=5000"]
     jvm += ["-Dlog4j2.level=OFF", "-cp", classpath, "Generators"]

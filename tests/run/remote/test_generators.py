@@ -76,7 +76,7 @@ def test_users_are_divided_and_the_first_generators_have_one_more():
 
 
 def test_a_generator_without_a_user_is_refused_whatever_says_so():
-    with pytest.raises(UsageError, match="USERS=2: fewer than the 3 generators"):
+    with pytest.raises(UsageError, match="USERS=2 is less than the 3 generators"):
         check_users(ClosedLoad(2, 0.0, 10.0, None), parse_remotes("a,b,c"))
     check_users(ClosedLoad(2, 0.0, 10.0, None), ())
     check_users(OPEN, parse_remotes("a,b,c"))
@@ -108,11 +108,11 @@ def test_addresses_have_jmeters_port_unless_they_name_one():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,", "REMOTES=a,: an empty part is no host:port"),
-        ("[::1]:1099", "is no host:port; give names or IPv4 addresses"),
+        ("a,", "REMOTES=a,: an empty part is not host:port"),
+        ("[::1]:1099", "is not host:port; give names or IPv4 addresses"),
         ("a:x", "the port in REMOTES=x: not a whole number"),
         ("a:65535", "the port in REMOTES=65535: not a whole number"),
-        ("a,b,a:1099", "a:1099 stands there twice"),
+        ("a,b,a:1099", "a:1099 is repeated"),
     ],
 )
 def test_what_is_no_list_of_generators_is_refused(text, message):
@@ -128,7 +128,7 @@ def test_generators_of_other_machines_need_a_target_that_they_can_reach():
     check_reach(there, parse_target("http://10.0.0.5:8080"))
     with pytest.raises(UsageError, match=r"10\.0\.0\.7:1099 cannot reach the system that is started here"):
         check_reach(there, None)
-    with pytest.raises(UsageError, match="is another system for"):
+    with pytest.raises(UsageError, match="is a different system on"):
         check_reach(there, parse_target("http://localhost:8080"))
 
 
@@ -141,13 +141,13 @@ def test_samples_come_back_by_an_address_that_a_generator_elsewhere_reaches():
 def test_alike_are_those_with_the_same_jmeter_jars_and_release_of_java():
     assert difference(FACTS, FACTS) == ""
     assert difference(FACTS, {**FACTS, "java": "17.0.12", "pid": "7"}) == ""
-    assert difference(FACTS, {**FACTS, "java": "21.0.1"}) == "it has Java 21.0.1, and this machine 17.0.9"
-    assert difference(FACTS, {**FACTS, "jmeter": "5.5"}) == "it has JMeter 5.5, and this machine 5.6.3"
+    assert difference(FACTS, {**FACTS, "java": "21.0.1"}) == "it has Java 21.0.1, this machine has 17.0.9"
+    assert difference(FACTS, {**FACTS, "jmeter": "5.5"}) == "it has JMeter 5.5, this machine has 5.6.3"
     assert difference(FACTS, {**FACTS, "protocol": "2"}) == "it was started by another version of the harness"
     other = {**FACTS, "jar lib/ext/a-1.jar": "abd", "jar lib/c-3.jar": ""}
     del other["jar lib/b-2.jar"]
     assert difference(FACTS, other) == (
-        "it lacks lib/b-2.jar; it has beside ours lib/c-3.jar; it has another lib/ext/a-1.jar"
+        "it lacks lib/b-2.jar; it also has lib/c-3.jar; it has a different lib/ext/a-1.jar"
     )
 
 
@@ -256,7 +256,7 @@ def test_what_cannot_be_used_is_named_at_once_and_nothing_is_left(shared, two, t
     for message, remotes, arguments, environment in (
         (f"{nobody}: nothing listens there", f"{first},{nobody}", (), {}),
         (f"{first}: it does not speak SSL with the keys", first, ("--keys", str(other_keys)), {}),
-        (f"{first}: it has beside ours lib/ext/{jar.name}", first, (), {"JMETER_HOME": str(fewer)}),
+        (f"{first}: it also has lib/ext/{jar.name}", first, (), {"JMETER_HOME": str(fewer)}),
     ):
         process = shared(remotes, *arguments, **environment)
         _, err = process.communicate(timeout=60)
@@ -275,7 +275,7 @@ def test_a_harness_that_is_killed_leaves_generators_that_stop_and_are_free(share
     process.kill()
     process.communicate()
     wait_for(lambda: log.read_text().count("free") > before, 20)
-    assert "the load that still went on is stopped" in log.read_text()
+    assert "stopping the load that still runs" in log.read_text()
     wait_for(lambda: not processes_of(tmp_path / "reports"), 15)
     # Not even a link to the keys, which a copy of the run would follow.
     wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)

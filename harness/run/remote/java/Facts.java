@@ -10,13 +10,13 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.apache.jmeter.util.JMeterUtils;
 
-/** What one JMeter installation is: its versions, and the jars that a plan can need. */
+/** Reads the facts about a JMeter installation: its versions, and the jars that a plan can need. */
 final class Facts {
     private static final int DIGEST_LENGTH = 12;
 
     private Facts() {}
 
-    /** Return protocol, versions and {@code jar <name>}: the beginning of its hash for a jar of lib/ext, "" for one of lib. */
+    /** Returns protocol, versions and {@code jar <name>}: the start of the hash for a jar in lib/ext, "" for one in lib. */
     static Map<String, String> of(Path home) throws IOException {
         Map<String, String> facts = new TreeMap<>();
         facts.put("protocol", Generator.PROTOCOL);

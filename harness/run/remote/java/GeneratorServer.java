@@ -26,23 +26,24 @@ import org.apache.jmeter.threads.JMeterContextService;
 import org.apache.jmeter.util.JMeterUtils;
 
 /**
- * A JMeter server with {@link Generator} beside its engine. It works in the current folder, which is its alone.
+ * A JMeter server that offers {@link Generator} in addition to its engine. It works in the current folder, which no other
+ * process uses.
  *
- * <p>Arguments: the JMeter home, the properties of the key store, the port, the log's name, then JMeter's own. The
+ * <p>Arguments: the JMeter home, the properties of the key store, the port, the log's name, then those of JMeter. The
  * registry and this object listen on the port, JMeter's engine on the next one.
  */
 public final class GeneratorServer implements Generator {
     private static final long STOP_WAIT_MS = 10_000;
     private static final long POLL_MS = 50;
-    /** The property that has the hosts of a run, host:port with commas between. */
+    /** The property with the allowed hosts of a run, host:port separated by commas. */
     private static final String ALLOWED = "allowed_connections";
-    /** A plan that saves whole answers leaves them on the machine: what goes back are figures. */
+    /** Larger files, such as complete answers that a plan saves, are not sent back. */
     private static final long FILE_MAX_BYTES = 16L * 1024 * 1024;
 
     private final Path home;
     private final Path folder;
     private final Path log;
-    private final Set<Path> kept;
+    private final Set<Path> ownFiles;
     private final RemoteJMeterEngine engine;
     private volatile String claim = "";
     private volatile String claimedBy = "";
@@ -56,7 +57,7 @@ public final class GeneratorServer implements Generator {
         this.log = folder.resolve(logName);
         this.engine = engine;
         try (Stream<Path> files = Files.list(folder)) {
-            this.kept = Set.copyOf(files.toList());
+            this.ownFiles = Set.copyOf(files.toList());
         }
     }
 
@@ -68,7 +69,7 @@ public final class GeneratorServer implements Generator {
         JMeterUtils.setProperty("server.rmi.localport", String.valueOf(port + 1));
         RMIClientSocketFactory clients = RmiUtils.createClientSocketFactory();
         RMIServerSocketFactory servers = RmiUtils.createServerSocketFactory();
-        // Made here and not by JMeter: one factory for registry and generator is what lets them share a port.
+        // Created here and not by JMeter: registry and generator can share a port only with the same factory.
         Registry registry = LocateRegistry.createRegistry(port, clients, servers);
         List<String> own = new ArrayList<>(List.of("-s", "-j", arguments[3], "-Jserver_port=" + port));
         own.add("-Jserver.rmi.localport=" + (port + 1));
@@ -112,11 +113,11 @@ public final class GeneratorServer implements Generator {
         claim = wanted;
         claimedBy = who;
         renewedNs = System.nanoTime();
-        say("in use by " + who);
+        print("in use by " + who);
     }
 
     @Override
-    public long renew(String held) { // waits for nothing that may take its time
+    public long renew(String held) { // not synchronized: it must not wait for a slow call
         check(held);
         renewedNs = System.nanoTime();
         return System.currentTimeMillis();
@@ -154,7 +155,7 @@ public final class GeneratorServer implements Generator {
         });
     }
 
-    /** Gives the agent that watches this JVM's connections the hosts of the run. It is no class of this program. */
+    /** Sends the hosts of the run to the agent, a separate program that watches this JVM's connections. */
     private static void allow(String hosts) {
         try {
             Class.forName("AllowedConnections").getMethod("allow", String.class).invoke(null, hosts);
@@ -192,31 +193,31 @@ public final class GeneratorServer implements Generator {
         check(held);
         stop();
         claim = "";
-        say("free");
+        print("free");
     }
 
     private synchronized void lapse() {
         if (!claim.isEmpty() && System.nanoTime() - renewedNs > TimeUnit.MILLISECONDS.toNanos(LAPSE_MS)) {
-            say("nothing is heard of " + claimedBy + " any more");
+            print("no contact with " + claimedBy + " any more");
             stop();
             claim = "";
-            say("free");
+            print("free");
         }
     }
 
     private void check(String held) {
         if (!claim.equals(held)) {
             throw new IllegalStateException(
-                    claim.isEmpty() ? "nothing was heard of this harness for too long" : "it is in use by " + claimedBy);
+                    claim.isEmpty() ? "it had no contact with this harness for too long" : "it is in use by " + claimedBy);
         }
     }
 
-    /** Stop the load that goes on, if one does, and wait for its end; JMeter ends the process where that does not come. */
+    /** Stops a load that still runs and waits for its end; if that fails, JMeter ends the process. */
     private boolean stop() {
         if (JMeterContextService.getTestStartTime() == 0) {
             return false;
         }
-        say("the load that still went on is stopped");
+        print("stopping the load that still runs");
         try {
             engine.rstopTest(true);
             long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STOP_WAIT_MS);
@@ -232,22 +233,22 @@ public final class GeneratorServer implements Generator {
 
     private Path inFolder(String name) throws IOException {
         Path path = folder.resolve(name).normalize();
-        if (!path.startsWith(folder) || kept.contains(path)) {
-            throw new IOException(name + " is no file of a plan");
+        if (!path.startsWith(folder) || ownFiles.contains(path)) {
+            throw new IOException(name + " is not a file of a plan");
         }
         return path;
     }
 
     private List<Path> filesOfRun() throws IOException {
         try (Stream<Path> files = Files.walk(folder)) {
-            return files.filter(file -> Files.isRegularFile(file) && !kept.contains(file)).toList();
+            return files.filter(file -> Files.isRegularFile(file) && !ownFiles.contains(file)).toList();
         }
     }
 
     private void clear() throws IOException {
         try (Stream<Path> files = Files.walk(folder)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                if (!file.equals(folder) && !kept.contains(file)) {
+                if (!file.equals(folder) && !ownFiles.contains(file)) {
                     Files.delete(file);
                 }
             }
@@ -264,7 +265,7 @@ public final class GeneratorServer implements Generator {
         }
     }
 
-    private static void say(String text) {
+    private static void print(String text) {
         System.out.println("generator: " + text);
     }
 }

@@ -25,26 +25,27 @@ import javax.net.ssl.SSLException;
 import org.apache.jmeter.rmi.RmiUtils;
 
 /**
- * Claims generators for the harness and keeps them until standard input ends, which it does however the harness ends.
+ * Claims generators for the harness until standard input ends, which happens however the harness ends.
  *
- * <p>Arguments: the JMeter home, the properties of the key store, who it is for, and each generator as host:port. The
- * current folder holds the key store. Lines of standard output, fields parted by tabs; n counts the generators from 0:
+ * <p>Arguments: the JMeter home, the properties of the key store, the name of the user, and each generator as host:port.
+ * The current folder contains the key store. Lines of standard output, with fields separated by tabs; n counts the
+ * generators from 0:
  *
  * <pre>
  * own    name value        a fact of this machine's own JMeter, see Facts
- * fact   n name value      one of the generator's
- * ready  n milliseconds    it is claimed; so far its clock is ahead of ours
- * done   n how             the last command for it is carried out; how: "ran on" when a load had to be stopped
- * failed n why             it is not, or the generator could not be claimed
- * lost   n why             it does not answer any more
+ * fact   n name value      a fact of the generator's JMeter
+ * ready  n milliseconds    it is claimed; its clock is ahead of ours by this time
+ * done   n how             the last command for it has finished; how: "ran on" when a load had to be stopped
+ * failed n why             the last command, or the claim, has failed
+ * lost   n why             it no longer answers
  * </pre>
  *
  * Lines of standard input:
  *
  * <pre>
- * begin n folder variables name=value …   sends the files of the folder, and sets properties, an empty value for none;
- *                                         variables of the environment that must be there are parted by commas
- * end   n folder                          stops what still runs, and puts there what the run left on the generator
+ * begin n folder variables name=value …   sends the files of the folder, and sets properties; an empty value removes one.
+ *                                         variables: the required environment variables, separated by commas
+ * end   n folder                          stops a load that still runs, and copies the files of the run into the folder
  * </pre>
  */
 public final class Generators {
@@ -56,8 +57,8 @@ public final class Generators {
     private final String claim = java.util.UUID.randomUUID().toString();
     private final String[] addresses;
     private final Generator[] generators;
-    /** When each generator that is ours was heard last. */
-    private final Map<Integer, Long> heardNs = new ConcurrentHashMap<>();
+    /** The time of the last answer of each claimed generator. */
+    private final Map<Integer, Long> answeredNs = new ConcurrentHashMap<>();
 
     private Generators(String[] addresses) {
         this.addresses = addresses;
@@ -67,25 +68,25 @@ public final class Generators {
     public static void main(String[] arguments) throws Exception {
         Path home = Path.of(arguments[0]);
         Settings.load(home, Path.of(arguments[1]));
-        Facts.of(home).forEach((name, value) -> tell("own", name, value));
+        Facts.of(home).forEach((name, value) -> send("own", name, value));
         Generators all = new Generators(Arrays.copyOfRange(arguments, 3, arguments.length));
         for (int n = 0; n < all.addresses.length; n++) {
             int number = n;
-            daemon(() -> all.hold(number, arguments[2]));
+            daemon(() -> all.claimAndRenew(number, arguments[2]));
         }
         daemon(all::watch);
-        // Standard input may end, or a guardian may end us: whichever comes first when the harness is killed.
+        // When the harness is killed, either standard input ends or the guardian ends this process.
         Runtime.getRuntime().addShutdownHook(new Thread(all::release));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-            String[] words = line.split("\t", -1);
-            daemon(() -> all.carryOut(words));
+            String[] fields = line.split("\t", -1);
+            daemon(() -> all.run(fields));
         }
         System.exit(0);
     }
 
-    /** Claim a generator, and say every second that we are there, until it does not answer any more. */
-    private void hold(int n, String who) {
+    /** Claims a generator and renews the claim every second until it no longer answers. */
+    private void claimAndRenew(int n, String who) {
         String number = String.valueOf(n);
         try {
             String[] address = addresses[n].split(":");
@@ -93,38 +94,38 @@ public final class Generators {
             Generator found = (Generator)
                     LocateRegistry.getRegistry(address[0], port, RmiUtils.createClientSocketFactory())
                             .lookup(Generator.NAME);
-            found.facts().forEach((name, value) -> tell("fact", number, name, value));
+            found.facts().forEach((name, value) -> send("fact", number, name, value));
             found.claim(claim, who);
             generators[n] = found;
-            tell("ready", number, String.valueOf(aheadMs(found)));
-        } catch (Exception error) { // whatever it is, it belongs to this generator
-            tell("failed", number, words(error));
+            send("ready", number, String.valueOf(aheadMs(found)));
+        } catch (Exception error) { // any error concerns only this generator
+            send("failed", number, text(error));
             return;
         }
         int failures = 0;
-        heardNs.put(n, System.nanoTime());
-        while (heardNs.containsKey(n)) {
+        answeredNs.put(n, System.nanoTime());
+        while (answeredNs.containsKey(n)) {
             try {
                 Thread.sleep(PERIOD_MS);
                 generators[n].renew(claim);
                 failures = 0;
-                heardNs.replace(n, System.nanoTime());
+                answeredNs.replace(n, System.nanoTime());
             } catch (RemoteException | InterruptedException error) {
                 failures++;
                 if (failures == TRIES) {
-                    lose(n, words(error));
+                    lose(n, text(error));
                 }
-            } catch (RuntimeException error) { // its own word: the claim is gone
-                lose(n, words(error));
+            } catch (RuntimeException error) { // it reports that the claim has lapsed
+                lose(n, text(error));
             }
         }
     }
 
-    /** Tell of those that hang: RMI may wait for one of them for ever, as it sets no limit to the handshake of SSL. */
+    /** Reports generators that hang: RMI may wait for ever, since it sets no time limit for the SSL handshake. */
     private void watch() {
         long silenceNs = TimeUnit.MILLISECONDS.toNanos(SILENCE_MS);
         while (true) {
-            heardNs.forEach((n, lastNs) -> {
+            answeredNs.forEach((n, lastNs) -> {
                 if (System.nanoTime() - lastNs > silenceNs) {
                     lose(n, "it does not answer");
                 }
@@ -138,12 +139,12 @@ public final class Generators {
     }
 
     private void lose(int n, String why) {
-        if (heardNs.remove(n) != null) {
-            tell("lost", String.valueOf(n), why);
+        if (answeredNs.remove(n) != null) {
+            send("lost", String.valueOf(n), why);
         }
     }
 
-    /** Return how far the generator's clock is ahead of ours, by the call that took the shortest time. */
+    /** Returns how far the generator's clock is ahead of ours, from the call that took the shortest time. */
     private long aheadMs(Generator generator) throws RemoteException {
         long shortestMs = Long.MAX_VALUE;
         long aheadMs = 0;
@@ -159,15 +160,15 @@ public final class Generators {
         return aheadMs;
     }
 
-    private void carryOut(String[] words) {
+    private void run(String[] fields) {
         try {
-            Generator generator = generators[Integer.parseInt(words[1])];
+            Generator generator = generators[Integer.parseInt(fields[1])];
             boolean ranOn = false;
-            Path folder = Path.of(words[2]);
-            if (words[0].equals("begin")) {
-                List<String> variables = words[3].isEmpty() ? List.of() : List.of(words[3].split(","));
+            Path folder = Path.of(fields[2]);
+            if (fields[0].equals("begin")) {
+                List<String> variables = fields[3].isEmpty() ? List.of() : List.of(fields[3].split(","));
                 Map<String, String> properties = new HashMap<>();
-                for (String property : Arrays.asList(words).subList(4, words.length)) {
+                for (String property : Arrays.asList(fields).subList(4, fields.length)) {
                     int end = property.indexOf('=');
                     properties.put(property.substring(0, end), property.substring(end + 1));
                 }
@@ -176,18 +177,18 @@ public final class Generators {
                 ranOn = generator.stop(claim);
                 write(folder, generator.left(claim));
             }
-            tell("done", words[1], ranOn ? "ran on" : "");
-        } catch (Exception error) { // whatever it is, it belongs to this generator
-            tell("failed", words[1], words(error));
+            send("done", fields[1], ranOn ? "ran on" : "");
+        } catch (Exception error) { // any error concerns only this generator
+            send("failed", fields[1], text(error));
         }
     }
 
     private void release() {
-        for (int n : heardNs.keySet()) { // of those alone that answer: the others give themselves free
+        for (int n : answeredNs.keySet()) { // only those that answer: the claim of the others lapses
             try {
                 generators[n].release(claim);
             } catch (RemoteException | RuntimeException error) {
-                // It is gone, or it has given itself free: there is nothing to release.
+                // The generator has ended or its claim has lapsed: there is nothing to release.
             }
         }
     }
@@ -213,8 +214,8 @@ public final class Generators {
         }
     }
 
-    /** Return what an error means for who started the generators. */
-    private static String words(Exception error) {
+    /** Returns the text of an error for the user. */
+    private static String text(Exception error) {
         for (Throwable cause = error; cause != null; cause = cause.getCause()) {
             if (cause instanceof UnknownHostException) {
                 return "there is no such host";
@@ -232,7 +233,7 @@ public final class Generators {
                 return "it does not speak SSL with the keys of this machine (" + cause.getMessage() + ")";
             }
             if (cause instanceof EOFException || cause instanceof SocketException) {
-                return "it broke the connection off: other keys, or it was ended (" + cause.getMessage() + ")";
+                return "it closed the connection: its keys differ, or it was stopped (" + cause.getMessage() + ")";
             }
             if (cause instanceof UnmarshalException && cause.getCause() == null) {
                 return "it was started by another version of the harness (" + cause.getMessage() + ")";
@@ -250,7 +251,7 @@ public final class Generators {
         thread.start();
     }
 
-    private static synchronized void tell(String... fields) {
+    private static synchronized void send(String... fields) {
         StringBuilder line = new StringBuilder();
         for (String field : fields) {
             line.append(line.isEmpty() ? "" : "\t").append(String.valueOf(field).replaceAll("[\\t\\r\\n]+", " "));
