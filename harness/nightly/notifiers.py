@@ -1,0 +1,20 @@
+"""Lists the notifiers of nightly runs. To add one, write a module with a Notifier and add it to NOTIFIERS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.base.errors import HarnessError
+from harness.nightly.notice import Notice, Notifier
+from harness.nightly.step_summary import append_step_summary
+
+NOTIFIERS: tuple[Notifier, ...] = (append_step_summary,)
+
+
+def notify_all(notice: Notice, say: Callable[[str], None]) -> None:
+    """Send the notice to every notifier. A notifier that fails is reported; the others still get the notice."""
+    for notify in NOTIFIERS:
+        try:
+            notify(notice)
+        except (HarnessError, OSError) as error:
+            say(str(error))
