@@ -254,9 +254,9 @@ class _Sweep:
 
     def fetch_metrics(self) -> None:
         """Fetch what CloudWatch knows of the runs, where the profile asks for it; Ctrl-C leaves it out."""
-        record = self._record
-        if self._request.profile.cloudwatch and record.runs:
-            metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._context.log)
+        record, spec = self._record, self._request.profile.cloudwatch
+        if spec and record.runs:
+            metrics_after(record.id, spec, [self._files.run(run.run) for run in record.runs], self._context.log)
 
     def close(self, *, sure: bool, after_report: Callable[[Path, Callable[[str], None]], None]) -> int | None:
         """Write the report, say how it ended and return the exit code; None when nothing was measured.
