@@ -21,8 +21,6 @@ from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue, read_entry
 from harness.nightly.files import NightFiles, find_unfinished, reserve_night
 from harness.nightly.limited_run import IN_TIME, INTERRUPTED, TOO_LONG, Ended, run_limited
-from harness.nightly.notice import Notice
-from harness.nightly.notifiers import notify_all
 from harness.nightly.record import (
     ENDED,
     FINISHED,
@@ -81,6 +79,8 @@ class Night:
         if not self._record.waiting:
             self._write(replace(self._record, state=FINISHED))
         # Here, because --dry-run needs neither the gate nor templates, which take their time to load.
+        from harness.nightly.notice import Notice
+        from harness.nightly.notifiers import notify_all
         from harness.nightly.page_files import write_night
         from harness.nightly.render import headline
 
