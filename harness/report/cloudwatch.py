@@ -68,8 +68,8 @@ def metrics_after(
             continue  # an INVALID run without a load: its report says so
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            say(f"{title}'s figures are not there: {what}")
-            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
+            say(f"{title} metrics are missing: {what}")
+            say(f"everything else is complete; to fetch them: ./aggregate.py metrics {name}")
             return
 
 
