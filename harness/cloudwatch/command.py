@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.base.errors import EXIT_OK
 from harness.base.toolchain import ROOT
+from harness.cloudwatch.sources import table_names
 from harness.compare.sources import find_paths, in_plan
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
@@ -52,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
         profile = load_profile(options.home / "env", options.env)
         spec = profile.cloudwatch
         if spec is None:
-            raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
+            tables = " or ".join(f"[{name}]" for name in table_names())
+            raise NothingToFetchError(f"ENV={profile.name}: has no {tables}", "see docs/cloudwatch.md")
     code = EXIT_OK
     runs, sweeps = _found(in_plan(options.run, options.plan), options.reports)
     for directory in runs:

@@ -35,7 +35,6 @@ from harness.nightly.record import (
     NightRun,
     order_of,
 )
-from harness.nightly.step_summary import LIMIT_BYTES, step_summary
 from harness.nightly.storage import NightStorage
 from harness.nightly.suite import Suite
 from harness.report.files import write_report
@@ -49,7 +48,6 @@ from harness.sweep.time_left import time_left_s
 FIRST_GUESS_S = 30.0
 # The suite that is meant where none is named.
 SUITE = "env/nightly.toml"
-_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 _SUBJECTS_MOST = 20
 _RUN = toolchain.ROOT / "scripts" / "run"
 
@@ -82,12 +80,15 @@ class Night:
         if not self._record.waiting:
             self._write(replace(self._record, state=FINISHED))
         # Here, because --dry-run needs neither the gate nor templates, which take their time to load.
+        from harness.nightly.notice import Notice
+        from harness.nightly.notifiers import notify_all
         from harness.nightly.page_files import write_night
         from harness.nightly.render import headline
 
         result = write_night(self._files, self._options.home)
-        _append_summary(self._options.summary, self._files)
-        log(f"\n{self._record.title} {self._record.name}: {headline(result)}")
+        notice = Notice(result, headline(result), self._files, self._options.summary)
+        notify_all(notice, log)
+        log(f"\n{self._record.title} {self._record.name}: {notice.headline}")
         log(f"page: {shown(self._files.page)}")
         if self._record.state == RUNNING:
             log(f"go on with: {self._record.command} RESUME=1")
@@ -265,17 +266,3 @@ def _last_commit(reports: Path) -> str | None:
     entries = [entry for entry in read_catalogue(reports).entries if entry.run]
     newest = max(entries, key=lambda entry: entry.started_at, default=None)
     return newest.run.git_commit if newest and newest.run else None
-
-
-def _append_summary(given: Path | None, files: NightFiles) -> None:
-    """Append the page to the summary of a workflow's step, where there is one; what else stands there counts."""
-    name = os.environ.get(_SUMMARY_VARIABLE)
-    path = given or (Path(name) if name else None)
-    if path is None:
-        return
-    try:
-        room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0)
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(step_summary(files.page.read_text(encoding="utf-8"), shown(files.page), room_bytes))
-    except OSError as error:
-        log(f"{path}: the summary cannot be written ({error.strerror}); the page is all there")

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from harness.base import units
 from harness.base.config import check_keys, is_suite, load_toml, texts
 from harness.base.errors import UsageError
-from harness.cloudwatch.queries import CloudWatchSpec, parse_cloudwatch
+from harness.cloudwatch.queries import CloudWatchSpec
+from harness.cloudwatch.sources import parse_sources, table_names
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import DURATION_MAX_S, Plan
 
@@ -139,7 +140,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    check_keys(data, {**known, "facts": dict, "allowed_targets": list, "cloudwatch": dict, "storage": dict}, where)
+    sources = dict.fromkeys(table_names(), dict)
+    check_keys(data, {**known, "facts": dict, "allowed_targets": list, **sources, "storage": dict}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
@@ -168,6 +170,6 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         plan_changes=plans,
         facts=tuple(facts.items()),
         allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
-        cloudwatch=parse_cloudwatch(data["cloudwatch"], f"{where} [cloudwatch]") if "cloudwatch" in data else None,
+        cloudwatch=parse_sources(data, where),
         storage=storage,
     )

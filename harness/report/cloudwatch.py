@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 
-from harness.base import aws, units
+from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
-from harness.cloudwatch.points import Answers, CloudMetrics
-from harness.cloudwatch.queries import CloudWatchSpec, Query, Span, calls_of, period_kept_s, queries_of, whole_periods
+from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.queries import CloudWatchSpec
+from harness.cloudwatch.sources import source_of, titles
 from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import observed_cloudwatch, summary_of_run, write_summary
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
@@ -20,8 +19,6 @@ from harness.report.summary import RunSummary
 from harness.report.tables import one_line
 from harness.run.directory import RunDirectory, read_json, write_whole
 from harness.run.record import RunRecord
-
-_WHERE = "CloudWatch"
 
 
 class NothingToFetchError(UsageError):
@@ -37,9 +34,9 @@ def add_cloudwatch(directory: RunDirectory, log: Log, asked: CloudWatchSpec | No
     summary = _summary(directory)
     run = summary.run
     spec = asked or (run.cloudwatch if run else None)
-    if run is None or spec is None:
+    if run is None or spec is None or not spec.resources:
         raise NothingToFetchError(
-            f"{summary.source}: its profile asked for nothing from CloudWatch", "give --env of a profile that does"
+            f"{summary.source}: its profile asked for nothing from {titles()}", "give --env of a profile that does"
         )
     if summary.origin_s is None or not summary.window.run_s:
         raise NothingToFetchError(f"{summary.source}: there was no load to watch anything under", "see its report")
@@ -54,12 +51,13 @@ def add_cloudwatch(directory: RunDirectory, log: Log, asked: CloudWatchSpec | No
     return summary
 
 
-def metrics_after(name: str, directories: Iterable[RunDirectory], log: Log) -> None:
-    """Fetch the CloudWatch metrics of finished runs; an error or Ctrl-C changes nothing in the runs.
+def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDirectory], log: Log) -> None:
+    """Fetch the metrics that a profile requests of finished runs; an error or Ctrl-C changes nothing in the runs.
 
     `name` is the name of the run, or of the sweep.
     """
-    log("CloudWatch: fetching what it knows")
+    title = source_of(spec.resources[0]).title
+    log(f"{title}: fetching what it knows")
     for directory in directories:
         try:
             add_cloudwatch(directory, log)
@@ -67,8 +65,8 @@ def metrics_after(name: str, directories: Iterable[RunDirectory], log: Log) -> N
             continue  # an INVALID run without a load: its report says so
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            log(f"CloudWatch's figures are not there: {what}")
-            log(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
+            log(f"{title} metrics are missing: {what}")
+            log(f"everything else is complete; to fetch them: ./aggregate.py metrics {name}")
             return
 
 
@@ -87,38 +85,20 @@ def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> 
 
 
 def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> bool:
-    """Write cloudwatch.csv and return True; False where the one that is there has what CloudWatch has not any more."""
-    period_s = period_kept_s(spec.period_s, time.time() - from_s)
-    span = whole_periods(from_s, to_s, period_s)
-    queries = queries_of(spec)
-    answers = _answers(spec, queries, span)
-    for message in dict.fromkeys(answers.messages):
-        log(f"{_WHERE} says: {one_line(message)}")
+    """Write cloudwatch.csv and return True; return False when the file has finer periods than the source still has."""
+    source = source_of(spec.resources[0])
+    fetched = source.fetch(spec, from_s, to_s, lambda text: log(one_line(text)))
     kept_s = _period_of_kept(directory)
-    if kept_s is not None and (kept_s < period_s or not any(answers.values.values())):
-        log(f"cloudwatch.csv, of periods of {kept_s} s, is kept: CloudWatch has less by now")
+    if kept_s is not None and (kept_s < fetched.period_s or fetched.is_empty):
+        log(f"cloudwatch.csv, of periods of {kept_s} s, is kept: {source.title} has less by now")
         return False
-    if period_s != spec.period_s:
-        log(f"CloudWatch has no periods of {spec.period_s} s of so long ago any more: they are {period_s} s")
+    if fetched.period_s != spec.period_s:
+        log(
+            f"{source.title} has no periods of {spec.period_s} s of so long ago any more: they are {fetched.period_s} s"
+        )
     directory.path.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
-    write_whole(directory.cloudwatch, answers.to_csv(queries, span))
+    write_whole(directory.cloudwatch, fetched.csv_text)
     return True
-
-
-def _answers(spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answers:
-    answers = Answers()
-    client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
-    with aws.aws_errors(_WHERE):
-        for call in calls_of(queries, len(span.starts_s)):
-            pages = client.get_paginator("get_metric_data").paginate(
-                MetricDataQueries=[query.to_request(span.period_s) for query in call],
-                StartTime=datetime.fromtimestamp(span.from_s, UTC),
-                EndTime=datetime.fromtimestamp(span.to_s, UTC),
-                ScanBy="TimestampAscending",
-            )
-            for page in pages:
-                answers.add(page)
-    return answers
 
 
 def _period_of_kept(directory: RunDirectory) -> int | None:
@@ -134,4 +114,5 @@ def _told(found: CloudMetrics, source: str) -> list[str]:
     """Return what was found in lines of its own."""
     resources = units.plural(len(found.resources), "resource")
     stretch = f"counted are their periods from {found.from_s} to {found.to_s} s"
-    return [f"{source}: {resources} in CloudWatch, {stretch}", *cloud_warnings(found, source)]
+    title = source_of(found.resources[0]).title
+    return [f"{source}: {resources} in {title}, {stretch}", *cloud_warnings(found, source)]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
+from harness.cloudwatch.sources import source_of
 from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
 from harness.metrics.metric import Metric, Table, percentiles, times_of
 from harness.metrics.window import describe
@@ -228,6 +229,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         is_cloud_missing=run is not None and run.cloudwatch is not None,
+        cloud_title=_cloud_title(summary),
         cloud=[image(picture, folder) for picture in charts.cloud],
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
@@ -238,3 +240,10 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         notes_end=NOTES_END,
         notes=notes,
     )
+
+
+def _cloud_title(summary: RunSummary) -> str:
+    """Return the source of the metrics of remote machines; empty without any."""
+    found, run = summary.observed.cloudwatch, summary.run
+    resources = found.resources if found else run.cloudwatch.resources if run and run.cloudwatch else ()
+    return source_of(resources[0]).title if resources else ""

@@ -141,7 +141,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             summary = write_report(directory)
             update_overview(options.reports, context.log)
         if spec.profile.cloudwatch:
-            metrics_after(f"{directory.plan}/{directory.name}", [directory], context.log)
+            metrics_after(f"{directory.plan}/{directory.name}", spec.profile.cloudwatch, [directory], context.log)
         context.log(closing_text(summary, shown(directory.report)))
         code = summary.verdict.exit_code_if(sure=options.sure)
         kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)

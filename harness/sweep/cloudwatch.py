@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.base import units
-from harness.cloudwatch.queries import METRICS
-from harness.report.charts.cloudwatch import COLUMNS, metric_cells, resource_title
+from harness.cloudwatch.queries import Resource
+from harness.cloudwatch.sources import metric_names, resource_title, source_of
+from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.sweep.levels import Level
 
@@ -27,12 +28,12 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
     """
     shown = [level for level in levels if any(run.cloudwatch for run in level.counted)]
     found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
-    resources = list(dict.fromkeys(one for runs in found for metrics in runs for one in metrics.resources))
+    resources = _resources(levels)
     tables = []
     for name, title, show in COLUMNS:
         rows = []
         for resource in resources:
-            if name in (metric.name for metric in METRICS[resource.kind]):
+            if name in metric_names(resource):
                 row = [cell(resource_title(resource))]
                 for runs in found:
                     metrics = [metric for one in runs if (metric := one.metric(resource, name))]
@@ -42,3 +43,13 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
             heads = [head for level in shown for head in (units.plural(level.users, "user"), "range")]
             tables.append(LevelTable(title, table(["resource", *heads], rows)))
     return tables
+
+
+def cloud_title(levels: Sequence[Level]) -> str:
+    """Return the title of the source of these tables; empty without any."""
+    return " and ".join(dict.fromkeys(source_of(resource).title for resource in _resources(levels)))
+
+
+def _resources(levels: Sequence[Level]) -> list[Resource]:
+    found = [run.cloudwatch for level in levels for run in level.counted if run.cloudwatch]
+    return list(dict.fromkeys(resource for metrics in found for resource in metrics.resources))

@@ -253,10 +253,10 @@ class _Sweep:
         return None
 
     def fetch_metrics(self) -> None:
-        """Fetch the CloudWatch metrics of the runs if the profile names any; Ctrl-C skips this."""
-        record = self._record
-        if self._request.profile.cloudwatch and record.runs:
-            metrics_after(record.id, [self._files.run(run.run) for run in record.runs], self._context.log)
+        """Fetch the cloud metrics of the runs if the profile names any; Ctrl-C skips this."""
+        record, spec = self._record, self._request.profile.cloudwatch
+        if spec and record.runs:
+            metrics_after(record.id, spec, [self._files.run(run.run) for run in record.runs], self._context.log)
 
     def close(self, *, sure: bool, after_report: Callable[[Path, Log], None]) -> int | None:
         """Write the report, log the result and return the exit code; None when no run was started.

@@ -18,7 +18,7 @@ from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
-from harness.sweep.cloudwatch import cloud_level_tables
+from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.record import CAPACITY
@@ -89,6 +89,7 @@ def sweep_report(
         images=[image(picture, page.folder) for picture in page.pictures],
         process_table=process_table(sweep.levels),
         cloud_tables=cloud_level_tables(sweep.levels),
+        cloud_title=cloud_title(sweep.levels),
         growth=growth_section(sweep),
         growth_note=growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],

@@ -7,7 +7,8 @@ from statistics import median
 
 from harness.base import units
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import CONNECTIONS, CPU, ECS, FREE_MEMORY, KIND_TITLES, MEMORY, METRICS, Resource
+from harness.cloudwatch.queries import CONNECTIONS, CPU, ECS, FREE_MEMORY, MEMORY, Resource
+from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.over_time import Band, Series, line_chart
 from harness.report.tables import cell, table
 
@@ -32,16 +33,11 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
 )
 # Metric, file, title, unit, and what a value is multiplied by.
 _CHARTS = (
-    (CPU, "cloudwatch-cpu", "CPU in CloudWatch", "%", 100.0),
-    (MEMORY, "cloudwatch-memory", "Memory in CloudWatch", "%", 100.0),
-    (FREE_MEMORY, "cloudwatch-free-memory", "Free memory in CloudWatch", "MB", 1 / units.BYTES_PER_MB),
+    (CPU, "cloudwatch-cpu", "CPU in {source}", "%", 100.0),
+    (MEMORY, "cloudwatch-memory", "Memory in {source}", "%", 100.0),
+    (FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {source}", "MB", 1 / units.BYTES_PER_MB),
 )
 CHART_NAMES = tuple(name for _, name, *_ in _CHARTS)
-
-
-def resource_title(resource: Resource) -> str:
-    """Return what a resource is called: ECS perf/mod-circulation."""
-    return f"{KIND_TITLES[resource.kind]} {resource.name}"
 
 
 def cloud_table(found: CloudMetrics) -> str:
@@ -61,7 +57,7 @@ def cloud_table(found: CloudMetrics) -> str:
 
 def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, show: _Print) -> list[str]:
     """Return the average and the range over metrics of one resource; empty when its kind has no such metric."""
-    if name not in (metric.name for metric in METRICS[resource.kind]):
+    if name not in metric_names(resource):
         return ["", ""]
     means = [metric.mean for metric in metrics if metric.mean is not None]
     least = [metric.minimum for metric in metrics if metric.minimum is not None]
@@ -100,18 +96,22 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     lines = []
     absent = [text for resource in found.resources if (text := _absent(found, resource))]
     if absent:
-        lines.append(f"{NOT_KNOWN}: CloudWatch had nothing ({', '.join(absent)}).")
+        lines.append(f"{NOT_KNOWN}: {_source(found)} had nothing ({', '.join(absent)}).")
     late = [metric for metric in found.metrics if metric.point_count and metric.missing_last_count]
     if late:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
-            f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): CloudWatch is minutes "
-            f"late, or got nothing any more; `./aggregate.py metrics {source}` fetches again."
+            f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): {_source(found)} is "
+            f"minutes late, or got nothing any more; `./aggregate.py metrics {source}` fetches again."
         )
     partial = [metric for metric in found.metrics if not metric.is_complete]
     if partial:
-        lines.append(f"CloudWatch did not call its answer complete for {_names(partial)}.")
+        lines.append(f"{_source(found)} did not call its answer complete for {_names(partial)}.")
     return lines
+
+
+def _source(found: CloudMetrics) -> str:
+    return source_of(found.resources[0]).title
 
 
 def _absent(found: CloudMetrics, resource: Resource) -> str:
@@ -132,7 +132,7 @@ def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> list[tup
     for name, file, title, unit, factor in _CHARTS:
         lines = [_series(metric, factor) for metric in found.metrics if metric.metric == name]
         if any(line.values for line in lines):
-            charts.append((file, line_chart(title, unit, lines, band=band, end_s=run_s)))
+            charts.append((file, line_chart(title.format(source=_source(found)), unit, lines, band=band, end_s=run_s)))
     return charts
 
 

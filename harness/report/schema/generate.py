@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.records import plain_types
+from harness.cloudwatch.sources import SOURCES
 from harness.metrics.metric import goal_metrics
 from harness.plan.goal import Goal, goal_keys
 from harness.report.summary import FORMAT_VERSION, RunSummary
@@ -26,11 +27,14 @@ FIELDS = Path(__file__).with_name("fields.toml")
 SCHEMA = Path(__file__).with_name("summary.schema.json")
 _WIDTH = 160
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+_KINDS = [kind for source in SOURCES for kind in source.kinds]
 # What is known in the code, or cannot be written in TOML.
 _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "RunSummary.format_version": {"const": FORMAT_VERSION},
     "RunRecord.format_version": {"const": RUN_VERSION},
     "LoadRecord.is_auto": {"enum": [True, None]},
+    "Resource.kind": {"enum": _KINDS},
+    "CloudMetric.kind": {"enum": _KINDS},
     "RunWarning.code": {"enum": [str(code) for code in WarningCode]},
 }
 

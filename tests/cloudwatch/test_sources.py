@@ -1,0 +1,94 @@
+"""Sources of metrics: a new one is an object in a table; profile, report and `metrics` then know it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.cloudwatch import sources
+from harness.cloudwatch.points import COMPLETE, Answers
+from harness.cloudwatch.queries import CPU, STATISTICS, CloudWatchSpec, Metric, Query, Resource, whole_periods
+from harness.cloudwatch.source import Fetched
+from harness.plan.spec import load_profile
+from harness.report.cloudwatch import metrics_after
+from harness.report.files import summary_of_run
+from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
+from harness.sweep.levels import Figures, LevelRun, levels_of
+from tests.support.report_folder import add_run
+
+
+class Fake:
+    """A source whose hosts always use half of their CPU."""
+
+    name = "fake"
+    title = "Fake"
+    kinds: Mapping[str, str] = {"fake": "host"}
+    metrics: Mapping[str, tuple[str, ...]] = {"fake": (CPU,)}
+
+    def parse(self, table: Mapping[str, Any], where: str) -> CloudWatchSpec:
+        assert where == "env/far.toml [fake]"
+        return CloudWatchSpec(None, None, 60, tuple(Resource("fake", name) for name in table["hosts"]))
+
+    def fetch(self, spec: CloudWatchSpec, from_s: int, to_s: int, say: Callable[[str], None]) -> Fetched:
+        say("one\nline")
+        span = whole_periods(from_s, to_s, spec.period_s)
+        cpu = Metric(CPU, "", "")
+        asked = [Query(f"{one.name} {name}", one, cpu, name) for one in spec.resources for name in STATISTICS]
+        values = {query.id: dict.fromkeys(span.starts_s, 0.5) for query in asked}
+        return Fetched(Answers(values, dict.fromkeys(values, COMPLETE)).to_csv(asked, span), span.period_s, not values)
+
+
+@pytest.fixture(autouse=True)
+def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "SOURCES", (*sources.SOURCES, Fake()))
+
+
+def profile(tmp_path: Path, *tables: str) -> CloudWatchSpec | None:
+    (tmp_path / "far.toml").write_text("\n".join(("format_version = 1", *tables)))
+    return load_profile(tmp_path, "far").cloudwatch
+
+
+def test_an_added_source_is_requested_in_a_profile_and_fetched_into_the_report(tmp_path, capsys):
+    spec = profile(tmp_path, '[fake]\nhosts = ["a", "b"]')
+    assert spec is not None
+    directory = add_run(tmp_path, "tiny/run-01_1", cloudwatch=spec)
+    assert "## Fake\n\nNothing was fetched: " in directory.report.read_text()
+    assert main(["metrics", str(directory.path)]) == 0
+    assert "one line\n" in capsys.readouterr().out
+    report = directory.report.read_text()
+    assert "| host a | 50.0 | 50.0-50.0 | 1 of 1 |" in report
+    assert "## Fake\n" in report
+    assert "CPU in Fake" in report
+    assert "CloudWatch" not in report
+    found = json.loads(directory.summary_json.read_text())["observed"]["cloudwatch"]["metrics"]
+    assert [(one["kind"], one["resource"], one["mean"]) for one in found] == [("fake", "a", 0.5), ("fake", "b", 0.5)]
+
+
+def test_an_added_source_is_fetched_after_a_run_and_has_a_table_in_the_report_of_a_sweep(tmp_path):
+    spec = profile(tmp_path, '[fake]\nhosts = ["a"]')
+    assert spec is not None
+    directory = add_run(tmp_path, "tiny/run-01_1", cloudwatch=spec)
+    said: list[str] = []
+    metrics_after("tiny/run-01_1", spec, [directory], said.append)
+    assert said[:2] == ["Fake: fetching what it knows", "one line"]
+    assert said[2].startswith("tiny/run-01_1: 1 resource in Fake, ")
+    found = summary_of_run(directory).observed.cloudwatch
+    levels = levels_of([(1, LevelRun("run-01_1", Figures(rate_per_s=1.0), cloudwatch=found))])
+    assert cloud_title(levels) == "Fake"
+    assert "| host a | 50.0 | 50.0-50.0 |" in cloud_level_tables(levels)[0].table
+
+
+def test_a_profile_has_one_source(tmp_path):
+    with pytest.raises(UsageError, match=r"far.toml: \[cloudwatch\] and \[fake\] exclude each other"):
+        profile(tmp_path, '[cloudwatch]\nrds = ["x"]', '[fake]\nhosts = ["a"]')
+
+
+def test_a_kind_that_no_source_has_is_one_line():
+    with pytest.raises(UsageError, match="moon x: no source has this kind"):
+        sources.source_of(Resource("moon", "x"))
