@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-# Names another folder: tests have one each, so that they do not see each other's runs.
-FOLDER_VARIABLE = "HARNESS_RUNS"
+from harness.base.guardian import RUNS_VARIABLE
+
 _FOLDER_NAME = "load-test-runs"
 _SUFFIX = ".run"
 # Others may write there: no more than this is read of a file, and no more than this of a text.
@@ -120,7 +120,7 @@ def _files() -> list[Path]:
 
 
 def _folder() -> Path:
-    given = os.environ.get(FOLDER_VARIABLE)
+    given = os.environ.get(RUNS_VARIABLE)
     return Path(given) if given else Path(tempfile.gettempdir()) / _FOLDER_NAME
 
 
