@@ -205,7 +205,7 @@ def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, 
         ["sh", "-c", f'exec "$@" {closed}', "sh", *argv],
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert is_whole(tmp_path)
     assert "Traceback" not in done.stderr
     files = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
