@@ -14,7 +14,8 @@ import pytest
 from hypothesis import settings
 
 from harness import entry
-from harness.run.other_runs import FOLDER_VARIABLE
+from harness.base import toolchain
+from harness.base.guardian import RUNS_VARIABLE
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, Run, Start, arguments_of_run
 
@@ -31,7 +32,7 @@ LONGEST = (
     "run/test_auto_end.py",
     "plans/test_killbill_plan.py",
     "run/test_run.py",
-    "report/test_false_doubts.py",
+    "report/test_false_alarms.py",
     "plans/test_lb_plan.py",
     "systems/test_thruzero_system.py",
     "program/test_workflows.py",
@@ -53,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module whose tests are all `real` where these are left out: boto3 and others take long to load."""
+    is_left_out = config.option.markexpr == "not real" and collection_path.suffix == ".py"
+    return (is_left_out and "\npytestmark = pytest.mark.real\n" in collection_path.read_text()) or None
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A folder with the tiny plan, profile and system."""
@@ -70,10 +77,17 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Give each worker a folder of runs of its own: the runs of other tests go on at the same time."""
+    """Give each worker its own folder of runs: runs of other tests are on, and killed, at the same time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
+        patch.setenv(RUNS_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _set_up() -> None:
+    """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
+    toolchain.ensure_agent()
+    toolchain.ensure_counter()
 
 
 @pytest.fixture

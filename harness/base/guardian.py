@@ -27,6 +27,8 @@ from pathlib import Path
 import psutil
 
 OWNER_VARIABLE = "HARNESS_OWNER"
+# Names another folder in which runs register. Harnesses with different folders ignore each other, as tests must.
+RUNS_VARIABLE = "HARNESS_RUNS"
 # A message to the guardian is a JSON list: the command, a folder, and the values to mask.
 _REMOVE, _MASK, _MASKED = "remove", "mask", "masked"
 # A process may clear its environment (nginx does, to set its title), but it stays in the session it was started in.
@@ -150,7 +152,10 @@ def end_leftovers() -> None:
     ours = _namespace(os.getpid())
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            owner = _OWNER_ID.fullmatch(process.environ().get(OWNER_VARIABLE, ""))
+            environment = process.environ()
+            if environment.get(RUNS_VARIABLE) != os.environ.get(RUNS_VARIABLE):
+                continue
+            owner = _OWNER_ID.fullmatch(environment.get(OWNER_VARIABLE, ""))
             # Process ids differ in another namespace, such as a container's.
             is_ours = owner is not None and process.pid != os.getpid() and _namespace(process.pid) == ours
             if owner and is_ours and _has_ended(int(owner[1]), owner[2]) and not _is_guardian(process):

@@ -7,7 +7,7 @@ import errno
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -215,9 +215,10 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
     with writing_into(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
-        names = [match for path in folder.iterdir() if (match := RUN_NAME.match(path.name))]
-        chosen = series or _last_series(folder)
-        number = 1 + max((int(match[2]) for match in names if int(match[1]) == int(chosen)), default=0)
+        names = _names_in(folder)
+        chosen = series or _last_series(names)
+        runs = [match for name in names if (match := RUN_NAME.match(name))]
+        number = 1 + max((int(match[2]) for match in runs if int(match[1]) == int(chosen)), default=0)
         try:
             path = folder / f"run-{chosen}_{number}"
             with writing_into(folder):
@@ -230,16 +231,25 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
 
 def next_series(folder: Path) -> str:
     """Return the series after the last one that a run or a sweep in a plan's folder uses."""
-    return f"{1 + max((int(series) for series in _series(folder, RUN_NAME, SWEEP_NAME)), default=0):02d}"
+    return _next_series(_names_in(folder))
 
 
-def _last_series(folder: Path) -> str:
+def _next_series(names: Sequence[str]) -> str:
+    return f"{1 + max((int(series) for series in _series(names, RUN_NAME, SWEEP_NAME)), default=0):02d}"
+
+
+def _last_series(names: Sequence[str]) -> str:
     """Return the last series of runs that is not of a sweep, else a new series."""
-    sweeps = {int(series) for series in _series(folder, SWEEP_NAME)}
-    single = [series for series in _series(folder, RUN_NAME) if int(series) not in sweeps]
-    return max(single, key=int, default="") or next_series(folder)
+    sweeps = {int(series) for series in _series(names, SWEEP_NAME)}
+    single = [series for series in _series(names, RUN_NAME) if int(series) not in sweeps]
+    return max(single, key=int, default="") or _next_series(names)
 
 
-def _series(folder: Path, *names: re.Pattern[str]) -> list[str]:
-    found = (name.match(path.name) for path in folder.iterdir() for name in names)
+def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder at one moment: other runs reserve theirs meanwhile."""
+    return [path.name for path in folder.iterdir()]
+
+
+def _series(names: Sequence[str], *patterns: re.Pattern[str]) -> list[str]:
+    found = (pattern.match(name) for name in names for pattern in patterns)
     return [match[1] for match in found if match]

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-# The variable names another folder; each test uses its own, to isolate its runs.
-FOLDER_VARIABLE = "HARNESS_RUNS"
+from harness.base.guardian import RUNS_VARIABLE
+
 _FOLDER_NAME = "load-test-runs"
 _SUFFIX = ".run"
 # Other users may write there: limit the bytes of a file and the length of a text.
@@ -120,7 +120,7 @@ def _files() -> list[Path]:
 
 
 def _folder() -> Path:
-    given = os.environ.get(FOLDER_VARIABLE)
+    given = os.environ.get(RUNS_VARIABLE)
     return Path(given) if given else Path(tempfile.gettempdir()) / _FOLDER_NAME
 
 

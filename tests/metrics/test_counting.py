@@ -278,19 +278,21 @@ def lines_of(count, label="Pay"):
 HEAD = FEWER.encode() + b"\n"
 IN_QUOTES = b'5,7,"' + b"x\n" * 10_002 + b'",200,T 1-1,true,10,3,1,0\n'
 ODD = {
-    "a quote over more lines than a record has": HEAD + lines_of(3000) + IN_QUOTES + lines_of(3000),
-    "a torn quote that a later row closes": HEAD + lines_of(3000) + b'5,7,"Pa\n' + lines_of(900) + b'5,7,"\nPay",2\n',
-    "a record longer than the counter takes": HEAD
-    + lines_of(3000)
-    + b'5,7,"'
-    + b"x" * 5_000_000
-    + b'",200,T,true,1,3,1,0\n',
-    "a hole of zeros longer than a part": HEAD + lines_of(3000) + bytes(20_000_000) + lines_of(3000),
-    "more errors than samples": HEAD + lines_of(3000) + b"5,7,Pay,500,T,false,1,3,2,3\n" + lines_of(3000),
-    "thousands of labels": HEAD + b"".join(lines_of(9, f"label {number}") for number in range(5000)),
-    "numbers of 8, 9 and more digits": HEAD
-    + lines_of(3000)
-    + b"".join(b"1700000000000,7,Pay,200,T,true,%d,3,1,0\n" % 10**digits for digits in range(6, 19)),
+    "a quote over more lines than a record has": lambda: HEAD + lines_of(3000) + IN_QUOTES + lines_of(3000),
+    "a torn quote that a later row closes": lambda: (
+        HEAD + lines_of(3000) + b'5,7,"Pa\n' + lines_of(900) + b'5,7,"\nPay",2\n'
+    ),
+    "a record longer than the counter takes": lambda: (
+        HEAD + lines_of(3000) + b'5,7,"' + b"x" * 5_000_000 + b'",200,T,true,1,3,1,0\n'
+    ),
+    "a hole of zeros longer than a part": lambda: HEAD + lines_of(3000) + bytes(20_000_000) + lines_of(3000),
+    "more errors than samples": lambda: HEAD + lines_of(3000) + b"5,7,Pay,500,T,false,1,3,2,3\n" + lines_of(3000),
+    "thousands of labels": lambda: HEAD + b"".join(lines_of(9, f"label {number}") for number in range(5000)),
+    "numbers of 8, 9 and more digits": lambda: (
+        HEAD
+        + lines_of(3000)
+        + b"".join(b"1700000000000,7,Pay,200,T,true,%d,3,1,0\n" % 10**digits for digits in range(6, 19))
+    ),
 }
 
 
@@ -302,10 +304,11 @@ _SLOW = ("a quote over more lines than a record has", "thousands of labels")
 )
 def test_rare_rows_are_counted_as_the_plain_reader_counts_them(name, tmp_path, program):
     path = tmp_path / "odd.jtl"
-    path.write_bytes(ODD[name])
-    expected, expected_dropped = plain(ODD[name], Scope())
+    data = ODD[name]()
+    path.write_bytes(data)
+    expected, expected_dropped = plain(data, Scope())
     tally, dropped = count_file(
-        CsvFile(path, len(ODD[name]), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
+        CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
     )
     same(tally, expected)
     assert dropped == expected_dropped

@@ -1,9 +1,9 @@
 """The packages in their order, and the modules that may act: read from the source of the package."""
 
 import ast
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from harness.cloudwatch.sources import SOURCES
 from harness.nightly.notifiers import NOTIFIERS
@@ -102,6 +102,46 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def is_module(name: str) -> bool:
+    return (ROOT / f"{name.replace('.', '/')}.py").is_file() or name in ACTING
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the source of a module shows: its imports anywhere in it, of harness modules and not their names."""
+
+    imports: frozenset[str]
+    reads_clock: bool
+
+    @property
+    def acts(self) -> bool:
+        """Whether the module imports what acts, or reads the clock."""
+        return self.reads_clock or any(name in ACTING or name.partition(".")[0] in ACTING for name in self.imports)
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """Return the sources of all modules by their names; each file is parsed once."""
+    return {name_of(path): source_of(path) for path in MODULES}
+
+
+def source_of(path: Path) -> Source:
+    found = set()
+    reads_clock = False
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found.add(name if is_module(name) else node.module)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
+            reads_clock |= (owner, node.attr) in CLOCKS
+    return Source(frozenset(found), reads_clock)
+
+
 def package_of(module: str) -> str | None:
     """Return the package of harness.package.module; None for modules that are in no package, as harness.cli."""
     parts = module.split(".")
@@ -113,75 +153,42 @@ def is_command(module: str) -> bool:
     return module.rpartition(".")[2].endswith(("command", "commands")) and module != "harness.run.jmeter_command"
 
 
-def imports_of(path: Path) -> set[str]:
-    """Return the modules that a module imports, anywhere in it; of harness its modules, not their names."""
+def test_a_package_imports_only_packages_before_it():
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                is_module = (ROOT / f"{name.replace('.', '/')}.py").is_file() or name in ACTING
-                found.add(name if is_module else node.module)
-    return found
+    for name, source in sources().items():
+        package = package_of(name)
+        if package is None or is_command(name):
+            continue  # the top floor
+        later = ORDER[ORDER.index(package) + 1 :]
+        found |= {f"{name} imports {other}" for other in source.imports if package_of(other) in later}
+    assert found == set()
 
 
-def acts(path: Path) -> bool:
-    """Return whether a module imports what acts, or reads the clock."""
-    if any(name in ACTING or name.partition(".")[0] in ACTING for name in imports_of(path)):
-        return True
-    return any(
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name | ast.Attribute)
-        and (ast.unparse(node.value).rpartition(".")[2], node.attr) in CLOCKS
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    )
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_package_imports_only_packages_before_it(path):
-    name = name_of(path)
-    package = package_of(name)
-    if package is None or is_command(name):
-        return  # the top floor
-    later = ORDER[ORDER.index(package) + 1 :]
-    assert {found for found in imports_of(path) if package_of(found) in later} == set()
-
-
-def test_every_package_has_its_place_in_the_order():
+def test_every_package_is_in_the_order():
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ORDER)
 
 
 def test_modules_without_a_package_are_imported_by_no_package():
-    for path in MODULES:
-        if package_of(name_of(path)):
-            assert not {name for name in imports_of(path) if name in ("harness.cli", "harness.entry")}, path
+    top = {"harness.cli", "harness.entry"}
+    found = {name for name, source in sources().items() if package_of(name) and source.imports & top}
+    assert found == set()
 
 
 def test_only_the_table_of_verbs_imports_command_modules():
     shared = {
         imported
-        for path in MODULES
-        if name_of(path) != "harness.cli"
-        for imported in imports_of(path)
+        for name, source in sources().items()
+        if name != "harness.cli"
+        for imported in source.imports
         if imported.startswith("harness.") and is_command(imported)
     }
     assert shared == set()
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        for path in MODULES
-        if package_of(name_of(path)) and path.name != "files.py" and not is_command(name_of(path))
-    ],
-    ids=name_of,
-)
-def test_only_the_modules_of_the_list_act_or_read_the_clock(path):
-    assert acts(path) == (name_of(path) in MAY_ACT)
-
-
-def test_every_module_of_the_list_exists():
-    assert MAY_ACT - {name_of(path) for path in MODULES} == set()
+def test_only_the_modules_of_the_list_act_or_read_the_clock():
+    acting = {
+        name
+        for name, source in sources().items()
+        if source.acts and package_of(name) and not is_command(name) and not name.endswith(".files")
+    }
+    assert acting == MAY_ACT

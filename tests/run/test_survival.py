@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from harness.base import toolchain
-from harness.base.guardian import Guardian, owned_processes
+from harness.base.guardian import RUNS_VARIABLE, Guardian, owned_processes
 from harness.base.interrupts import Interrupts
 from harness.run.telemetry_writer import TelemetryWriter
 from tests.support.paths import FAKE_JMETER, ROOT
@@ -205,7 +205,7 @@ def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, 
         ["sh", "-c", f'exec "$@" {closed}', "sh", *argv],
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert is_whole(tmp_path)
     assert "Traceback" not in done.stderr
     files = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
@@ -377,7 +377,7 @@ sys.stdin.read()
 """
 
 
-def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd):
+def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd, monkeypatch):
     pipe = subprocess.PIPE
     dead, alive = (
         subprocess.Popen([sys.executable, "-c", LEAVE], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)
@@ -388,6 +388,10 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
         (left,), (others,) = (wait_for(lambda of=of: owned_processes(of)) for of in (owner, others_owner))
         psutil.Process(int(guardian_pid)).kill()
         dead.kill()  # and nobody looks at it: it stays a zombie, as below a container's first process
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setenv(RUNS_VARIABLE, "another folder of runs")
+            with Guardian():
+                assert left.status() != psutil.STATUS_ZOMBIE
         with Guardian():
             wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
             assert others.status() != psutil.STATUS_ZOMBIE
