@@ -17,8 +17,9 @@ from harness.report.charts.gallery import FILE_NAME, gallery
 from harness.report.jtls import counted_tally
 from harness.report.markdown import report
 from harness.report.pages import write_page
+from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
-from harness.report.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
+from harness.report.summary import Observed, RunSummary
 from harness.run.directory import RunDirectory, json_text, read_json, write_whole
 from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
@@ -46,7 +47,8 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     counted = counted_tally(inputs, tally, window, run.once_labels)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
-    return summarise(tally, dropped, run.id, run, observed, window, counted, file_names=[name for name, _ in parts])
+    options = SummaryOptions(window, counted, file_names=[name for name, _ in parts])
+    return summarise(tally, dropped, run.id, run, observed, options)
 
 
 def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:

@@ -16,7 +16,8 @@ from harness.metrics.files import read_tally, rereadable
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, WindowSpec, parse_window
-from harness.report.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 
@@ -73,10 +74,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
     window = window_of(tally, counting.window, counting.run)
     counted = counted_tally(inputs, tally, window, once_labels, counting.columns, counting.with_batches)
-    return summarise(
-        tally,
-        dropped,
-        name,
+    options = SummaryOptions(
         window=window,
         counted=counted,
         percentiles=counting.percentiles,
@@ -84,6 +82,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         with_timeline=counting.with_timeline,
         file_names=short_names([given.name for given in inputs]),
     )
+    return summarise(tally, dropped, name, options=options)
 
 
 def counted_tally(

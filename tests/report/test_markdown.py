@@ -2,7 +2,7 @@ from harness.jtl.csv import Dropped
 from harness.report.charts.gallery import gallery
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
-from harness.report.summary import summarise
+from harness.report.summarise import summarise
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 
 

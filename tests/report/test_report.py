@@ -11,7 +11,8 @@ import pytest
 from harness.jtl.csv import Dropped
 from harness.report.files import write_report
 from harness.report.schema import generate
-from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
+from harness.report.summarise import SummaryOptions, summarise
+from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory, json_text
 from tests.support.factories import closed_load, failed, record, sample, tally_of
@@ -277,7 +278,7 @@ def summaries():
             record(load=closed_load(users=None, model="open", rate_per_s=2.0), target="http://shop", git_commit=None),
         ),
         "percentiles that were asked for": summarise(
-            tally_of([sample()]), Dropped(), "samples.jtl", percentiles=("50", "90", "99.99")
+            tally_of([sample()]), Dropped(), "samples.jtl", options=SummaryOptions(percentiles=("50", "90", "99.99"))
         ),
     }
 

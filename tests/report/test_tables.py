@@ -15,7 +15,7 @@ from harness.metrics.window import Window
 from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
 from harness.report.export import csv_head, csv_rows, json_lines, json_object
 from harness.report.selection import Selection, Shown, parse_pattern
-from harness.report.summary import summarise
+from harness.report.summarise import SummaryOptions, summarise
 from harness.report.tables import cell, classic_table, group_table, titled_tables
 from harness.report.terminal import FAILED, SLOWEST, screen_table
 from tests.support.factories import failed, sample, tally_of
@@ -29,7 +29,7 @@ TWO = (
 
 
 def summary_of(samples, **options):
-    return summarise(tally_of(samples), Dropped(), "tiny.jtl", **options)
+    return summarise(tally_of(samples), Dropped(), "tiny.jtl", options=SummaryOptions(**options))
 
 
 def view_of(samples, **selection):

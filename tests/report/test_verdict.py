@@ -2,7 +2,7 @@ import pytest
 
 from harness.jtl.csv import Dropped
 from harness.plan.goal import Goal
-from harness.report.summary import summarise
+from harness.report.summarise import summarise
 from harness.report.verdict import headline
 from harness.report.warnings import Severity, WarningCode
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users

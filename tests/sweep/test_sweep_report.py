@@ -18,7 +18,7 @@ from harness.jtl.csv import Dropped
 from harness.plan.goal import Goal
 from harness.report.charts.svg import LEFT, RIGHT
 from harness.report.notes import NOTES_END, notes_of
-from harness.report.summary import summarise
+from harness.report.summarise import summarise
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
 from harness.run.directory import json_text
 from harness.run.record import GeneratorRecord
