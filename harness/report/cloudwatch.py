@@ -1,4 +1,4 @@
-"""Fetches what CloudWatch knows of a run into its cloudwatch.csv, and makes its report anew with it."""
+"""Fetches the CloudWatch metrics of a run into its cloudwatch.csv, and writes its report again."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ _WHERE = "CloudWatch"
 
 
 class NothingToFetchError(UsageError):
-    """A run that CloudWatch cannot be asked about; of others it can."""
+    """A run without CloudWatch metrics to fetch; other runs may have some."""
 
 
 def add_cloudwatch(
     directory: RunDirectory, say: Callable[[str], None], asked: CloudWatchSpec | None = None
 ) -> RunSummary:
-    """Fetch the figures of a run, write its JSON, charts and Markdown again and return its summary.
+    """Fetch the metrics of a run, write its JSON, charts and Markdown again and return its summary.
 
-    `asked` takes the place of what the run's profile asked for. NothingToFetchError when neither asks for anything, or
-    there was no load; another HarnessError when nothing could be fetched: the run is then as it was.
+    `asked` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
+    no load; another HarnessError when nothing could be fetched: the run is then unchanged.
     """
     summary = _summary(directory)
     run = summary.run
     spec = asked or (run.cloudwatch if run else None)
     if run is None or spec is None:
         raise NothingToFetchError(
-            f"{summary.source}: its profile asked for nothing from CloudWatch", "give --env of a profile that does"
+            f"{summary.source}: its profile requests no CloudWatch metrics", "give --env with a profile that does"
         )
     if summary.origin_s is None or not summary.window.run_s:
-        raise NothingToFetchError(f"{summary.source}: there was no load to watch anything under", "see its report")
+        raise NothingToFetchError(f"{summary.source}: the run had no load", "see its report")
     is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, say)
     if is_new and spec != run.cloudwatch:
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     summary = replace(summary, run=run, observed=replace(summary.observed, cloudwatch=found))
     write_summary(directory, summary)
-    for line in _told(found, summary.source) if found else ():
+    for line in _found_lines(found, summary.source) if found else ():
         say(line)
     return summary
 
@@ -60,21 +60,21 @@ def metrics_after(name: str, directories: Iterable[RunDirectory], say: Callable[
 
     `name` is the name of the run, or of the sweep.
     """
-    say("CloudWatch: fetching what it knows")
+    say("CloudWatch: fetching metrics")
     for directory in directories:
         try:
             add_cloudwatch(directory, say)
         except NothingToFetchError:
-            continue  # an INVALID run without a load: its report says so
+            continue  # an INVALID run without a load, as its report states
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            say(f"CloudWatch's figures are not there: {what}")
-            say(f"all else is there; this fetches them: ./aggregate.py metrics {name}")
+            say(f"CloudWatch metrics are missing: {what}")
+            say(f"everything else is complete; this fetches them: ./aggregate.py metrics {name}")
             return
 
 
 def _summary(directory: RunDirectory) -> RunSummary:
-    """Return the summary that the run's report was made of; one made anew when there is none of this version."""
+    """Return the summary of the run's report; it is computed again if none of this version exists."""
     if directory.summary_json.is_file():
         return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
     return summary_of_run(directory)
@@ -88,20 +88,20 @@ def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> 
 
 
 def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, say: Callable[[str], None]) -> bool:
-    """Write cloudwatch.csv and return True; False where the one that is there has what CloudWatch has not any more."""
+    """Write cloudwatch.csv and return True; False if the existing file has values that CloudWatch no longer has."""
     period_s = period_kept_s(spec.period_s, time.time() - from_s)
     span = whole_periods(from_s, to_s, period_s)
     queries = queries_of(spec)
     answers = _answers(spec, queries, span)
     for message in dict.fromkeys(answers.messages):
         say(f"{_WHERE} says: {one_line(message)}")
-    kept_s = _period_of_kept(directory)
-    if kept_s is not None and (kept_s < period_s or not any(answers.values.values())):
-        say(f"cloudwatch.csv, of periods of {kept_s} s, is kept: CloudWatch has less by now")
+    existing_s = _existing_period(directory)
+    if existing_s is not None and (existing_s < period_s or not any(answers.values.values())):
+        say(f"cloudwatch.csv, with periods of {existing_s} s, is not replaced: CloudWatch now has less")
         return False
     if period_s != spec.period_s:
-        say(f"CloudWatch has no periods of {spec.period_s} s of so long ago any more: they are {period_s} s")
-    directory.path.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
+        say(f"CloudWatch no longer has periods of {spec.period_s} s from that time; its periods are {period_s} s")
+    directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
     write_whole(directory.cloudwatch, answers.to_csv(queries, span))
     return True
 
@@ -122,8 +122,8 @@ def _answers(spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answ
     return answers
 
 
-def _period_of_kept(directory: RunDirectory) -> int | None:
-    """Return the period (s) of the cloudwatch.csv that is there; None when there is none, or no value in it."""
+def _existing_period(directory: RunDirectory) -> int | None:
+    """Return the period (s) of the existing cloudwatch.csv; None without the file, or without a value in it."""
     try:
         with directory.cloudwatch.open(encoding="utf-8", newline="") as lines:
             return next((int(row["period_s"]) for row in csv.DictReader(lines) if row.get("value")), None)
@@ -131,8 +131,8 @@ def _period_of_kept(directory: RunDirectory) -> int | None:
         return None
 
 
-def _told(found: CloudMetrics, source: str) -> list[str]:
-    """Return what was found in lines of its own."""
+def _found_lines(found: CloudMetrics, source: str) -> list[str]:
+    """Return one line about the fetched metrics, and their warnings."""
     resources = units.plural(len(found.resources), "resource")
-    stretch = f"counted are their periods from {found.from_s} to {found.to_s} s"
-    return [f"{source}: {resources} in CloudWatch, {stretch}", *cloud_warnings(found, source)]
+    interval = f"periods from {found.from_s} to {found.to_s} s are counted"
+    return [f"{source}: {resources} in CloudWatch, {interval}", *cloud_warnings(found, source)]

@@ -28,12 +28,11 @@ FORMAT_VERSION = 3
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen beside the samples: use of the machine, the heap of JVMs, exceptions in logs; all may be empty.
+    """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses are those within the window, series those of the whole run; exceptions are of the whole life of the system, of
-    one that is kept up over several runs those of the run.
-    `missing_logs` should have been read for exceptions and were not there. `cloudwatch` is None where nothing was
-    fetched.
+    Uses cover the window, series the whole run. Exceptions cover the whole life of the system, or the run if the system
+    runs across several runs. `missing_logs` were to be read for exceptions but do not exist. `cloudwatch` is None if
+    nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -48,7 +47,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Thirds:
-    """The load in the first and in the last third of the window, each of `length_s` whole seconds; None: no sample."""
+    """The load in the first and the last third of the window, each `length_s` whole seconds long; None: no sample."""
 
     length_s: int
     first_ms: float | None
@@ -71,11 +70,11 @@ class Thirds:
 class RunSummary:
     """The canonical result of one run or one JTL; written as run-<series>_<n>.json.
 
-    `origin_s` (s since 1970) is the second in which the load began: the 0 of every other time, None without a load.
-    Of `groups` the load is counted over the window; `whole` is the load over all of the run where the window left
-    something out. Codes, errors and the timeline are always of all samples, Little's law is of the window. `generators`
-    is empty where one made all samples. `gaps` are those of the whole run, `thirds` of the window; `corrected` are the
-    response times of the window where a closed load stood still.
+    `origin_s` (s since 1970) is the second in which the load began, the origin of every other time; None without a
+    load. In `groups` the load covers the window; `whole` is the load of the whole run, None if the window excludes
+    nothing. Codes, errors, the timeline and `gaps` cover the whole run, Little's law and `thirds` the window.
+    `generators` is empty if one load generator made all samples. `corrected` are the response times of the window if
+    the system stalled under a closed load.
     """
 
     format_version: int
@@ -116,5 +115,5 @@ class RunSummary:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str = "") -> RunSummary:
-        """Return the summary that `to_json` wrote; UsageError when it is none. `where` is what errors call the file."""
+        """Return the summary that `to_json` wrote; UsageError for anything else. `where` names the file in errors."""
         return read(cls, data, where or str(data.get("source")), "the JSON of a summary")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def filled(name: str, **values: object) -> str:
-    """Return the text of templates/<name> with the values in their places; every value must be given."""
-    import jinja2  # here, because tables and JSON need no templates and are to be quick
+    """Return the text of templates/<name> with the values inserted; every value must be given."""
+    import jinja2  # deferred: tables and JSON need no templates and must be fast
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("harness.report", "templates"),

@@ -91,7 +91,7 @@ def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:
     what = f"{units.plural(peak_users, 'user')} at the peak, {asked} {'was' if asked == 1 else 'were'} asked for"
     if peak_users > asked:
         return [f"{what}: the plan starts threads that USERS does not set"]
-    return [f"{what}: let the run last longer than its ramp, and see jmeter.log for threads that ended early"]
+    return [f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early"]
 
 
 def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:
@@ -101,7 +101,7 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         reasons += [f"{error.label} failed: {error.code} {error.cause}" for error in errors[:1]]
     elif load.error_ratio > MOSTLY_ERRORS_RATIO:
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
-        reasons.append(f"{part} {load.sample_count} samples failed: a fast error is no speed")
+        reasons.append(f"{part} {load.sample_count} samples failed: response times of errors are not meaningful")
     if run:
         reasons += run.stop_reasons
         if run.state != FINISHED:

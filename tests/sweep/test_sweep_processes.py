@@ -86,6 +86,6 @@ def test_the_report_has_both_behind_the_charts():
     levels = sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130))))
     text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
     assert "\n## CPU and memory\n\n| users | process |" in text
-    assert "of repeats the median of the runs' means; ranges" in text
+    assert "for repeats the median of the runs' means; ranges" in text
     assert "\n### Memory from run to run\n\nLeak suspect: shop." in text
     assert text.index("## Levels") < text.index("## CPU and memory") < text.index("## Findings")
