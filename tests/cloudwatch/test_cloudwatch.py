@@ -303,7 +303,7 @@ def test_a_period_without_a_value_is_a_gap_in_the_chart_and_never_0():
     svg = charts["cloudwatch-cpu"]
     assert "ECS perf/okapi: least 40, most 60, last 60; 1 of 3 points without a value." in svg
     assert svg.count("<circle") == 2  # two points, and no line through the gap
-    assert "measurement window: 30 to 60 s" in svg
+    assert "window: 30 to 60 s" in svg
 
 
 def level_run(number, *found):

@@ -250,7 +250,7 @@ def test_one_line_needs_no_legend_and_two_have_one():
 
 def test_the_stretch_that_was_counted_is_shaded_and_named():
     chart = throughput_chart(range(601), [5] * 601, band=(60, 540))
-    assert "measurement window: 1:00 to 9:00" in texts(chart)
+    assert "window: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
     # 84 + 766 * 60/600, and 766 * 480/600 wide
     assert (shaded.get("x"), shaded.get("width")) == ("160.6", "612.8")
@@ -258,7 +258,7 @@ def test_the_stretch_that_was_counted_is_shaded_and_named():
 
 def test_a_stretch_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
     assert elements(throughput_chart([0, 9], [1, 1], band=(20, 30)), "rect", "band") == []
-    assert "measurement window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
+    assert "window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
 
 
 def test_counts_become_rates_by_the_length_of_their_stretch():

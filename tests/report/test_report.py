@@ -158,7 +158,7 @@ def test_charts_over_time_share_one_axis_and_shade_the_window(directory):
         chart = (directory.path / f"{name}.svg").read_text()
         if name != "distribution":
             assert "0 to 100 s" in chart, name
-            assert "measurement window: 11 to 99 s" in chart, name
+            assert "window: 11 to 99 s" in chart, name
 
 
 def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is_not_taken_for_no_exceptions(text):

@@ -154,7 +154,7 @@ def _chart(
     y = value_axis([value for line in lines for value in line.values])
     band = _clipped(frame.band, x)
     if band:
-        keys = [*keys, svg.box_key(f"measurement window: {_interval(band, x)}", "band edge")]
+        keys = [*keys, svg.box_key(f"window: {_interval(band, x)}", "band edge")]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no values", "muted middle")
