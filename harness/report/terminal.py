@@ -92,28 +92,28 @@ def screen_table(
     label_count = len(group.labels)  # the row after the labels is TOTAL, which is never marked as slowest
     cells = {
         column.key: [
-            _cell(column, row, slowest[column.key] if place < label_count and row.sample_count > 1 else None)
-            for place, row in enumerate(rows)
+            _cell(column, row, slowest[column.key] if index < label_count and row.sample_count > 1 else None)
+            for index, row in enumerate(rows)
         ]
         for column in columns
     }
     wanted = max(map(text_width, ["label", *labels]))
     least = min(wanted, LABEL_LEAST)
-    kept = list(columns)
-    figure_widths = [_width(column, cells[column.key]) for column in kept]
+    shown = list(columns)
+    figure_widths = [_width(column, cells[column.key]) for column in shown]
     for key in _LEAST_USE:
-        if least + sum(figure_widths) + GAP * len(kept) <= width:
+        if least + sum(figure_widths) + GAP * len(shown) <= width:
             break
-        kept = [column for column in kept if column.key != key]
-        figure_widths = [_width(column, cells[column.key]) for column in kept]
-    room = width - sum(figure_widths) - GAP * len(kept)
+        shown = [column for column in shown if column.key != key]
+        figure_widths = [_width(column, cells[column.key]) for column in shown]
+    room = width - sum(figure_widths) - GAP * len(shown)
     return ScreenTable(
         title=GROUP_TITLES[group.name],
-        heads=("label", *(column.title for column in kept)),
+        heads=("label", *(column.title for column in shown)),
         widths=(max(least, min(wanted, room)), *figure_widths),
-        rows=tuple((label, tuple(cells[column.key][place] for column in kept)) for place, label in enumerate(labels)),
+        rows=tuple((label, tuple(cells[column.key][index] for column in shown)) for index, label in enumerate(labels)),
         has_total=group.total is not None,
-        left_out=tuple(column.title for column in columns if column not in kept),
+        left_out=tuple(column.title for column in columns if column not in shown),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
+from harness.metrics.downsampling import SERIES_POINTS_MOST
 
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is the memory in use.
 COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
@@ -17,7 +18,6 @@ HARNESS = "harness"
 # JMeter, or where generators are driven their controller; each generator of this machine is "generator <host>:<port>".
 GENERATOR = "jmeter"
 GENERATOR_PREFIX = "generator "
-SERIES_POINTS_KEPT = 600
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Usage:
 class UsageSeries:
     """What one process used, to be drawn: CPU in cores and resident bytes at seconds after the start of the run.
 
-    There are at most SERIES_POINTS_KEPT points; those of a longer run are means of a few seconds each.
+    There are at most SERIES_POINTS_MOST points; those of a longer run are means of a few seconds each.
     """
 
     process: str
@@ -154,7 +154,7 @@ class _Course:
         if self._points and self._points[-1].row_count < self._rows_per_point:
             self._points[-1] = self._points[-1].plus(point)
             return
-        if len(self._points) == SERIES_POINTS_KEPT:
+        if len(self._points) == SERIES_POINTS_MOST:
             self._points = [one.plus(other) for one, other in zip(self._points[::2], self._points[1::2], strict=True)]
             self._rows_per_point *= 2
         self._points.append(point)

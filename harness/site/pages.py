@@ -215,7 +215,7 @@ def _doubtful_reason(entry: Entry) -> str:
 
 
 def _neighbour(identity: str) -> dict[str, str] | None:
-    """Return what the page of a run says of one next to it, which stands in the same folder."""
+    """Return name and link of a neighbouring run, whose page is in the same folder."""
     if not identity:
         return None
     name = posixpath.basename(identity)
@@ -223,7 +223,7 @@ def _neighbour(identity: str) -> dict[str, str] | None:
 
 
 def _columns() -> str:
-    """Return the figures that the page for two runs shows, as JSON: where its script finds and how it prints them."""
+    """Return the metrics of the page for two runs as JSON: their paths in the data and their formats."""
     judged = [metric for metric in compared_metrics() if metric not in (THROUGHPUT, ERRORS)]
     return json.dumps(
         [

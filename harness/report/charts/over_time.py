@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TypeGuard
 
 from harness.base import units
+from harness.metrics.downsampling import chunk_size, chunks
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
 from harness.report.charts.svg import Key, Plot
@@ -54,7 +55,7 @@ def line_chart(
     with the range of each chunk shaded; the legend says so.
     """
     most_points = max((len(line.points) for line in series), default=0)
-    chunk = math.ceil(most_points / _CHUNKS) if most_points > _MOST_POINTS else 1
+    chunk = chunk_size(most_points, _CHUNKS) if most_points > _MOST_POINTS else 1
     looks = [_look(index) for index in range(len(series))]
     drawn = list(zip(series, looks, strict=True))
 
@@ -65,7 +66,7 @@ def line_chart(
     keys = [svg.line_key(line.name, *look) for line, look in drawn] if len(series) > 1 else []
     if chunk > 1:
         keys.append(svg.box_key(f"line: mean of {chunk} points; shaded: their range", f"shade c{svg.CONTEXT}"))
-    description = " ".join(_in_words(line) for line in series)
+    description = " ".join(_series_text(line) for line in series)
     return _chart(_Frame(title, y_unit, x_label, band, end_s), series, keys, draw, description)
 
 
@@ -100,8 +101,8 @@ def error_chart(
     The bar of a bucket of `bucket_s` seconds is centred on its x. The legend states the total, so that no errors and
     one error are easy to distinguish.
     """
-    words = _errors_in_words(sum(error_counts), sum(sample_counts))
-    joined = math.ceil(len(xs) / _CHUNKS) if len(xs) > _MOST_POINTS else 1
+    words = _errors_text(sum(error_counts), sum(sample_counts))
+    joined = chunk_size(len(xs), _CHUNKS) if len(xs) > _MOST_POINTS else 1
     errors, samples = (_rate_bars(xs, counts, bucket_s, joined) for counts in (error_counts, sample_counts))
     rates = Series("samples", tuple((x, rate) for x, (_, _, rate) in zip(xs[::joined], samples, strict=True)))
     failed = [bar for bar in errors if bar[2]]
@@ -213,8 +214,7 @@ class _Span:
 
 def _spans(line: Series, chunk: int) -> Iterator[_Span | None]:
     """Yield the span of each `chunk` points; None if none of their values is known."""
-    for start in range(0, len(line.points), chunk):
-        points = line.points[start : start + chunk]
+    for points in chunks(line.points, chunk):
         known = [value for _, value in points if _is_known(value)]
         middle = (points[0][0] + points[-1][0]) / 2
         yield _Span(middle, sum(known) / len(known), min(known), max(known)) if known else None
@@ -236,11 +236,10 @@ def _rate_bars(
 ) -> list[tuple[float, float, float]]:
     """Return bars (from, to, per second), each of `joined` buckets of `bucket_s` seconds; the last may have fewer."""
     bars = []
-    for start in range(0, len(xs), joined):
-        held = counts[start : start + joined]
-        seconds = len(held) * bucket_s
-        left = xs[start] - bucket_s / 2
-        bars.append((left, left + seconds, sum(held) / seconds))
+    for x, joined_counts in zip(xs[::joined], chunks(counts, joined), strict=True):
+        seconds = len(joined_counts) * bucket_s
+        left = x - bucket_s / 2
+        bars.append((left, left + seconds, sum(joined_counts) / seconds))
     return bars
 
 
@@ -260,7 +259,7 @@ def _is_known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
-def _errors_in_words(error_count: int, sample_count: int) -> str:
+def _errors_text(error_count: int, sample_count: int) -> str:
     if not error_count:
         return f"no errors in {sample_count:,} samples"
     percent = units.percent_text(error_count / sample_count)
@@ -268,7 +267,7 @@ def _errors_in_words(error_count: int, sample_count: int) -> str:
     return f"errors: {error_count:,} of {sample_count:,} samples ({percent} %)"
 
 
-def _in_words(line: Series) -> str:
+def _series_text(line: Series) -> str:
     known = line.values
     if not known:
         return f"{line.name}: no values."
