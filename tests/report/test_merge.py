@@ -195,7 +195,7 @@ def test_generators_that_hardly_overlapped_are_told(tmp_path):
         ({"git_commit": "f" * 16}, "commit of the harness 0123456789abcdef against ffffffffffffffff"),
         ({"properties": {"users": "3", "items": "8"}}, "property items 7 against 8"),
         ({"properties": {"run_id": "run-01_1-2", "items": "7"}}, "gen1 and gen2 are the same run"),
-        ({"state": RUNNING}, "still going on, or was killed"),
+        ({"state": RUNNING}, "not finished, or was killed"),
         ({"started_at": "2026-01-01T00:01:46Z", "ended_at": "2026-01-01T00:03:32Z"}, "they never ran at the same time"),
         ({"generators": (GeneratorRecord("h:1", 3, None, "5.6.3", "17", 0, True),)}, "already has several generators"),
     ],

@@ -128,9 +128,9 @@ def test_the_sections_stand_in_the_order_in_which_they_are_read(text):
 def test_the_measured_window_and_its_effect_are_above_the_table(text):
     # Both users are there from second 10 on, which is the ramp's last; the last second is the tail.
     assert "Measured window: 11 s to 99 s of 100 s (steady); excluded: ramp-up 11 s, last second." in text
-    # The whole run: 10 of one user and 2 * 90 of both, in 99.9 s. Counted: 2 a second for 88 s.
+    # The whole run: 10 of one user and 2 * 90 of both, in 99.9 s. The window: 2 a second for 88 s.
     assert "1.90 → 2.00 req/s, 190 → 176 samples." in text
-    assert text.index("Counted:") < text.index("### Load\n") < text.index("### Load, the whole run")
+    assert text.index("Measured window:") < text.index("### Load\n") < text.index("### Load, the whole run")
 
 
 def test_the_loads_table_has_the_95_and_99_percent_lines_and_the_window_only(text):
