@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cloudwatch.queries import AVERAGE, MAXIMUM, MINIMUM, Query, Resource, Span
+from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
 
 COLUMNS = ("time_s", "period_s", "kind", "resource", "metric", "statistic", "value", "status")
 COMPLETE = "Complete"
-SERIES_POINTS_KEPT = 600
 # Whether the counted periods are within the window, or extend beyond it because none is within.
 WITHIN, AROUND = "within", "around"
 _DIGITS = 6
@@ -180,12 +180,10 @@ def _metric(
 
 
 def _thinned(points: Sequence[tuple[float, float | None]]) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """Return seconds and values of at most SERIES_POINTS_KEPT points; of more points, means of neighbours."""
-    size = math.ceil(len(points) / SERIES_POINTS_KEPT) if points else 1
+    """Return seconds and values of at most SERIES_POINTS_MOST points: means of neighbours if there are more."""
     seconds: list[float] = []
     values: list[float | None] = []
-    for start in range(0, len(points), size):
-        part = points[start : start + size]
+    for part in chunks(points, chunk_size(len(points), SERIES_POINTS_MOST)):
         known = [value for _, value in part if value is not None]
         seconds.append(round((part[0][0] + part[-1][0]) / 2, 1))
         values.append(_mean(known))

@@ -127,12 +127,12 @@ class LabelFigures:
 
     @property
     def median_ms(self) -> int:
-        """The 50 % line; one of the standing percentiles."""
+        """The median, which every summary has."""
         return self.percentiles_ms["50"]
 
     @property
     def p90_ms(self) -> int:
-        """The 90 % line; one of the standing percentiles."""
+        """The p90, which every summary has."""
         return self.percentiles_ms["90"]
 
     def to_json(self) -> dict[str, Any]:

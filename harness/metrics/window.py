@@ -133,24 +133,21 @@ def find_window(
 
 
 def describe(window: Window) -> str:
-    """Return one line for the report: the counted seconds, whether they are steady (not why), and what is excluded."""
+    """Return one line for the report: the measured window, whether it is steady (not why), and what is excluded."""
     if window.length_s == window.run_s:
-        counted = f"Counted: the whole run, {window.run_s} s"
+        measured = f"Measured window: the whole run, {window.run_s} s"
     else:
-        counted = f"Counted: {window.from_s} s to {window.to_s} s of {window.run_s} s"
+        measured = f"Measured window: {window.from_s} s to {window.to_s} s of {window.run_s} s"
     if window.is_steady is not None:
-        counted += " (steady)" if window.is_steady else " (not steady)"
+        measured += " (steady)" if window.is_steady else " (not steady)"
     cuts = []
     if window.ramp_cut_s:
-        cuts.append("first second" if window.ramp_cut_s == 1 else f"ramp of {window.ramp_cut_s} s")
+        cuts.append("first second" if window.ramp_cut_s == 1 else f"ramp-up {window.ramp_cut_s} s")
     if window.warm_up_cut_s:
-        cuts.append(f"warm-up of {window.warm_up_cut_s} s")
+        cuts.append(f"warm-up {window.warm_up_cut_s} s")
     if window.tail_cut_s:
-        cuts.append("last second" if window.tail_cut_s == 1 else f"tail of {window.tail_cut_s} s")
-    if not cuts:
-        return f"{counted}."
-    listed = " and ".join(filter(None, (", ".join(cuts[:-1]), cuts[-1])))
-    return f"{counted}: {listed} {'is' if len(cuts) == 1 else 'are'} left out."
+        cuts.append("last second" if window.tail_cut_s == 1 else f"tail {window.tail_cut_s} s")
+    return f"{measured}; excluded: {', '.join(cuts)}." if cuts else f"{measured}."
 
 
 def warm_up_batches(batch_means: Sequence[float | None]) -> int:

@@ -1,4 +1,4 @@
-"""Fetches what CloudWatch knows of a run into its cloudwatch.csv, and makes its report anew with it."""
+"""Fetches the CloudWatch metrics of a run into its cloudwatch.csv, and writes its report again."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from harness.run.record import RunRecord
 
 
 class NothingToFetchError(UsageError):
-    """A run that CloudWatch cannot be asked about; of others it can."""
+    """A run without CloudWatch metrics to fetch; other runs may have some."""
 
 
 def add_cloudwatch(directory: RunDirectory, log: Log, asked: CloudWatchSpec | None = None) -> RunSummary:
-    """Fetch the figures of a run, write its JSON, charts and Markdown again and return its summary.
+    """Fetch the metrics of a run, write its JSON, charts and Markdown again and return its summary.
 
-    `asked` takes the place of what the run's profile asked for. NothingToFetchError when neither asks for anything, or
-    there was no load; another HarnessError when nothing could be fetched: the run is then as it was.
+    `asked` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
+    no load; another HarnessError when nothing could be fetched: the run is then unchanged.
     """
     summary = _summary(directory)
     run = summary.run
     spec = asked or (run.cloudwatch if run else None)
     if run is None or spec is None or not spec.resources:
         raise NothingToFetchError(
-            f"{summary.source}: its profile asked for nothing from {titles()}", "give --env of a profile that does"
+            f"{summary.source}: its profile requests nothing from {titles()}", "give --env with a profile that does"
         )
     if summary.origin_s is None or not summary.window.run_s:
-        raise NothingToFetchError(f"{summary.source}: there was no load to watch anything under", "see its report")
+        raise NothingToFetchError(f"{summary.source}: the run had no load", "see its report")
     is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, log)
     if is_new and spec != run.cloudwatch:
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     summary = replace(summary, run=run, observed=replace(summary.observed, cloudwatch=found))
     write_summary(directory, summary)
-    for line in _told(found, summary.source) if found else ():
+    for line in _found_lines(found, summary.source) if found else ():
         log(line)
     return summary
 
@@ -57,12 +57,12 @@ def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDire
     `name` is the name of the run, or of the sweep.
     """
     title = source_of(spec.resources[0]).title
-    log(f"{title}: fetching what it knows")
+    log(f"{title}: fetching metrics")
     for directory in directories:
         try:
             add_cloudwatch(directory, log)
         except NothingToFetchError:
-            continue  # an INVALID run without a load: its report says so
+            continue  # an INVALID run without a load, as its report states
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
             log(f"{title} metrics are missing: {what}")
@@ -71,7 +71,7 @@ def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDire
 
 
 def _summary(directory: RunDirectory) -> RunSummary:
-    """Return the summary that the run's report was made of; one made anew when there is none of this version."""
+    """Return the summary of the run's report; it is computed again if none of this version exists."""
     if directory.summary_json.is_file():
         return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
     return summary_of_run(directory)
@@ -85,24 +85,24 @@ def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> 
 
 
 def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> bool:
-    """Write cloudwatch.csv and return True; return False when the file has finer periods than the source still has."""
+    """Write cloudwatch.csv and return True; return False when the file has values that the source no longer has."""
     source = source_of(spec.resources[0])
     fetched = source.fetch(spec, from_s, to_s, lambda text: log(one_line(text)))
-    kept_s = _period_of_kept(directory)
-    if kept_s is not None and (kept_s < fetched.period_s or fetched.is_empty):
-        log(f"cloudwatch.csv, of periods of {kept_s} s, is kept: {source.title} has less by now")
+    existing_s = _existing_period(directory)
+    if existing_s is not None and (existing_s < fetched.period_s or fetched.is_empty):
+        log(f"cloudwatch.csv, with periods of {existing_s} s, is not replaced: {source.title} now has less")
         return False
     if fetched.period_s != spec.period_s:
         log(
-            f"{source.title} has no periods of {spec.period_s} s of so long ago any more: they are {fetched.period_s} s"
+            f"{source.title} no longer has periods of {spec.period_s} s from that time; its periods are {fetched.period_s} s"
         )
-    directory.path.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
+    directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
     write_whole(directory.cloudwatch, fetched.csv_text)
     return True
 
 
-def _period_of_kept(directory: RunDirectory) -> int | None:
-    """Return the period (s) of the cloudwatch.csv that is there; None when there is none, or no value in it."""
+def _existing_period(directory: RunDirectory) -> int | None:
+    """Return the period (s) of the existing cloudwatch.csv; None without the file, or without a value in it."""
     try:
         with directory.cloudwatch.open(encoding="utf-8", newline="") as lines:
             return next((int(row["period_s"]) for row in csv.DictReader(lines) if row.get("value")), None)
@@ -110,9 +110,9 @@ def _period_of_kept(directory: RunDirectory) -> int | None:
         return None
 
 
-def _told(found: CloudMetrics, source: str) -> list[str]:
-    """Return what was found in lines of its own."""
+def _found_lines(found: CloudMetrics, source: str) -> list[str]:
+    """Return one line about the fetched metrics, and their warnings."""
     resources = units.plural(len(found.resources), "resource")
-    stretch = f"counted are their periods from {found.from_s} to {found.to_s} s"
+    interval = f"periods from {found.from_s} to {found.to_s} s are counted"
     title = source_of(found.resources[0]).title
-    return [f"{source}: {resources} in {title}, {stretch}", *cloud_warnings(found, source)]
+    return [f"{source}: {resources} in {title}, {interval}", *cloud_warnings(found, source)]

@@ -1,4 +1,4 @@
-"""The columns of the tables: how each is headed and printed, its JSON key, and which of them a layout has."""
+"""The columns of tables: title, format and JSON key of each, and the columns of each layout."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Figure = float | None
 
 @dataclass(frozen=True)
 class Column:
-    """A column of figures: its head, its JSON key, the figure in full precision, and the figure in print.
+    """A column of statistics: its title, its JSON key, the value in full precision, and the formatted value.
 
-    `is_time` tells the columns in which the greatest figure is the slowest.
+    `is_time` marks the columns in which the greatest value is the slowest.
     """
 
     title: str
@@ -31,7 +31,7 @@ class Column:
     is_time: bool = False
 
     def cell(self, figures: LabelFigures) -> str:
-        """Return the figure in print; nothing when it is not known."""
+        """Return the formatted value; empty when it is not known."""
         return self.text(self.figure(figures))
 
 
@@ -52,12 +52,12 @@ def _classic_kb_text(value: Figure) -> str:
 
 
 def _classic_time(column: Column) -> Column:
-    """Return a column of times as the reports of 2015 have it: whole milliseconds, no unit in its head."""
+    """Return a column of times in the format of the 2015 reports: whole milliseconds, no unit in the title."""
     return replace(column, title=column.title.removesuffix(" ms").replace(" ", ""), text=units.ms_text)
 
 
 def metric_column(shown: Metric) -> Column:
-    """Return the column of a metric; the slowest figure stands out in the average and in the tail."""
+    """Return the column of a metric; the slowest value is marked for the average and for p90 and up."""
     is_time = shown.is_time and (shown.percentile is None or float(shown.percentile) >= 90)
     return Column(shown.title, shown.key, shown.of, shown.text, is_time)
 
@@ -76,23 +76,23 @@ SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_pe
 BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, _bytes_text)
 LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
-# Every layout has these, whichever others are requested.
-STANDING = metric.percentiles(Table.DEFAULT)
+# Every layout has these percentiles, in addition to the requested ones.
+ALWAYS_SHOWN = metric.percentiles(Table.DEFAULT)
 
 
 def rising(percentiles: Iterable[str]) -> tuple[str, ...]:
-    """Return percentiles without doubles, the least first."""
+    """Return percentiles without duplicates, in ascending order."""
     return tuple(sorted(set(percentiles), key=float))
 
 
 def columns_of(layout: str, asked: Sequence[str] | None = None) -> tuple[Column, ...]:
-    """Return the columns of a layout behind the label; `asked` are percentiles in place of the layout's own.
+    """Return the columns of a layout after the label; `asked` are percentiles that replace the layout's own.
 
-    The median and the 90 % line stand there in any case.
+    The median and the p90 are always included.
     """
     own = PERCENTILES if layout == WIDE else ()
     percentiles = [
-        metric_column(metric.percentile(text)) for text in rising((*STANDING, *(own if asked is None else asked)))
+        metric_column(metric.percentile(text)) for text in rising((*ALWAYS_SHOWN, *(own if asked is None else asked)))
     ]
     times = (AVERAGE, *percentiles, MIN, MAX)
     if layout == CLASSIC:
@@ -111,25 +111,25 @@ def columns_of(layout: str, asked: Sequence[str] | None = None) -> tuple[Column,
 
 
 def parse_percentiles(text: str) -> tuple[str, ...]:
-    """Return the percentiles of `50,90,99.9` as texts in their shortest form; UsageError for what is none."""
+    """Return the percentiles of `50,90,99.9` as texts in their shortest form; UsageError for anything else."""
     found: list[str] = []
     for part in text.split(","):
         percentile = units.number_text(units.parse_number(part.strip(), "--percentiles", 0, 100))
         if percentile in found:
-            raise UsageError(f"--percentiles {text}: {percentile} stands there twice", "name each once")
+            raise UsageError(f"--percentiles {text}: {percentile} is listed twice", "list each once")
         found.append(percentile)
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class SortOrder:
-    """By what the labels of a table are sorted; None is by the label itself."""
+    """The sort order of the labels of a table; without a column they are sorted by label."""
 
     column: Column | None
     greatest_first: bool
 
     def sorted(self, labels: Iterable[LabelFigures]) -> tuple[LabelFigures, ...]:
-        """Return the labels in order: equal ones as they came, those without a figure last."""
+        """Return the sorted labels: equal ones in their original order, those without a value last."""
         if self.column is None:
             return tuple(sorted(labels, key=lambda label: label.label, reverse=self.greatest_first))
         figure, labels = self.column.figure, tuple(labels)
@@ -139,9 +139,9 @@ class SortOrder:
 
 
 def parse_sort(text: str, asked: Sequence[str] | None = None) -> SortOrder:
-    """Return the order meant by a column's head or JSON key; UsageError names the columns that there are.
+    """Return the order for a column's title or JSON key; UsageError lists the known columns.
 
-    The greatest figure comes first, and of labels the letter A; a `-` before the name turns that around.
+    Values are sorted in descending order, labels alphabetically; a `-` before the name reverses the order.
     """
     name = text.strip()
     is_reversed = name.startswith("-")
@@ -158,7 +158,7 @@ def parse_sort(text: str, asked: Sequence[str] | None = None) -> SortOrder:
 
 
 def _names(column: Column) -> set[str]:
-    """Return all names of a column in plain form: its head, with and without ms, and its JSON key."""
+    """Return all names of a column in plain form: its title, with and without ms, and its JSON key."""
     names = {column.title, column.title.removesuffix(" ms"), column.key, column.key.removesuffix("_ms")}
     if column.key == "p50_ms":
         names |= {"50 %", "median_ms"}

@@ -44,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
     if options.merge:
         return _merge(options)
     if len(options.run) > 1:
-        raise UsageError(f"{options.run[1]}: a report is of one run", "name one, or make one run of them with --merge")
+        raise UsageError(f"{options.run[1]}: a report covers one run", "name one, or merge them with --merge")
     name = options.run[0]
     path, *others = find_paths(in_plan([name], options.plan), options.reports)
     if others:
-        raise UsageError(f"{name}: {1 + len(others)} runs", "name one: a report is of one run")
+        raise UsageError(f"{name}: {1 + len(others)} runs", "name one: a report covers one run")
     directory = RunDirectory(path.resolve())
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")

@@ -28,7 +28,7 @@ LITTLES_LAW_LEAST_S = 10.0
 # Off by this factor it is a finding over any time; below a second users are not counted.
 LITTLES_LAW_FACTOR = 1.5
 LITTLES_LAW_FACTOR_LEAST_S = 1.0
-# A closed load that stood still for so long, or for this share of the window, has too few slow samples.
+# A closed load that stalled for so long, or for this share of the window, has too few slow samples.
 STALL_LEAST_S = 3.0
 STALL_RATIO = 0.05
 # The throughput is false when more than this share of the run has no sample that ended or waited.
@@ -51,7 +51,7 @@ _GAPS_NAMED = 3
 # How JMeter names the first part of a sample: GET /-0 beside GET /.
 _FIRST_SUB_SAMPLE = "-0"
 
-# The values for the places of a warning's text; `subject` is the response code that the warning concerns.
+# The values for the names in braces of a warning's text; `subject` is the response code that the warning concerns.
 Values = Mapping[str, str]
 # No values are needed: the text is complete.
 FOUND: Values = {}
@@ -59,12 +59,12 @@ FOUND: Values = {}
 
 @dataclass(frozen=True)
 class Evidence:
-    """What warnings are found in: of a run, or of a bare JTL (`run` is None).
+    """The data from which warnings are found: of a run, or of a bare JTL (`run` is None).
 
-    `load` is the TOTAL of the load in the window, and `law` and `usages` are of the window; `codes` are those of the
-    labels that were driven, over all of the run. `warm_up_ms` is the average of the warm-up that was left out, and of
-    the window. `is_span_known` is False where a clock was set. `longest_ms` is the load's slowest sample in all of the
-    run, and so are `gaps` and `clock_step`.
+    `load` is the TOTAL of the load in the window; `law` and `usages` also cover the window. `codes` are those of the
+    driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window.
+    `is_span_known` is False if a clock was set. `longest_ms`, the load's slowest sample, `gaps` and `clock_step` cover
+    the whole run.
     """
 
     run: RunRecord | None
@@ -83,7 +83,7 @@ class Evidence:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests are sent at their time, however slow the answers are."""
+        """Whether requests are sent at their scheduled time, however slow the answers are."""
         return self.run is not None and self.run.load.model == OPEN
 
     @property
@@ -93,7 +93,7 @@ class Evidence:
 
     @property
     def stalls(self) -> tuple[Gap, ...]:
-        """The gaps in which the system stood still."""
+        """The gaps in which the system stalled."""
         return tuple(gap for gap in self.gaps if gap.is_waited)
 
     @property
@@ -275,7 +275,7 @@ def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
 
 
 def plan_notes(evidence: Evidence) -> Iterator[Values]:
-    """Yield what the plan says of its own figures."""
+    """Yield the notes of the plan about its statistics."""
     yield from ({"note": note} for note in (evidence.run.plan_notes if evidence.run else ()))
 
 

@@ -1,4 +1,4 @@
-"""What programs read: CSV, JSON and JSON lines of the rows shown, figures in full precision."""
+"""Exports the shown rows for programs: CSV, JSON and JSON lines, in full precision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def csv_head(columns: Sequence[Column]) -> str:
 
 
 def csv_rows(view: View, columns: Sequence[Column]) -> str:
-    """Return a line per row, quoted as RFC 4180 says; a figure that is not known is an empty cell."""
+    """Return a line per row, quoted according to RFC 4180; an unknown value is an empty cell."""
     return _csv_lines(
         [view.source, group.name, row.label, _truth(is_total), _truth(row.is_transaction)]
         + ["" if (figure := column.figure(row)) is None else json.dumps(figure) for column in columns]
@@ -39,12 +39,12 @@ def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a field of a CSV; the csv module would leave a lone carriage return unquoted and not read it back."""
+    """Return a field of a CSV; the csv module leaves a lone carriage return unquoted and cannot read it back."""
     return '"' + text.replace('"', '""') + '"' if _TO_QUOTE.search(text) else text
 
 
 def json_lines(view: View, percentiles: Sequence[str]) -> str:
-    """Return one JSON object a line for every row."""
+    """Return one line with a JSON object per row."""
     return "".join(
         _dumps(
             {
@@ -60,7 +60,7 @@ def json_lines(view: View, percentiles: Sequence[str]) -> str:
 
 
 def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:
-    """Return the rows shown as plain data, under the keys that the JSON of a run has for them; without `counts`."""
+    """Return the shown rows as plain data, with the keys of the JSON of a run; without `counts`."""
     summary = view.summary
     return {
         "format_version": summary.format_version,

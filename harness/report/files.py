@@ -17,8 +17,9 @@ from harness.report.charts.gallery import FILE_NAME, gallery
 from harness.report.jtls import counted_tally
 from harness.report.markdown import report
 from harness.report.pages import write_page
+from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
-from harness.report.summary import Observed, RunSummary, origin_of, summarise, window_of, window_span_ms
+from harness.report.summary import Observed, RunSummary
 from harness.run.directory import RunDirectory, json_text, read_json, write_whole
 from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
@@ -29,15 +30,13 @@ STEADY_WINDOW = parse_window("steady")
 
 
 def summary_of_run(directory: RunDirectory) -> RunSummary:
-    """Return the summary of a run: from its samples, or from its JSON when the samples are not here (any more)."""
+    """Return the summary of a run: from its samples, or from its JSON without samples."""
     data = directory.read_run()
     if data is None or not directory.samples.is_file():
         if directory.summary_json.is_file():
             return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
         if data is None:
-            raise UsageError(
-                f"{directory.path}: not a run: neither run.json nor a JSON beside it", "name a run's folder"
-            )
+            raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", "name a run's folder")
     run = RunRecord.from_json(data, str(directory.run_json))
     parts = _parts(directory, run)
     inputs = [Input(run.id if name == run.id else f"{run.id} {name}", path) for name, path in parts]
@@ -46,22 +45,23 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     counted = counted_tally(inputs, tally, window, run.once_labels)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
-    return summarise(tally, dropped, run.id, run, observed, window, counted, file_names=[name for name, _ in parts])
+    options = SummaryOptions(window, counted, file_names=[name for name, _ in parts])
+    return summarise(tally, dropped, run.id, run, observed, options)
 
 
 def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:
-    """Return the run's JTLs that have samples, each with the name of who wrote it: of a merged run its generators."""
+    """Return the run's JTLs that have samples, each with the name of its writer: the generators of a merged run."""
     names = [generator.name for generator in run.generators] if run.is_merged else [run.id]
     files = directory.all_samples
     if files and len(files) < len(names):
-        what = f"{directory.path}: of the samples of {len(names)} generators {len(files)} are here"
+        what = f"{directory.path}: the samples of only {len(files)} of {len(names)} generators exist"
         raise UsageError(what, "merge their runs again, or pull the run with all its files")
-    # JMeter that could not start leaves an empty file.
+    # A JMeter that cannot start leaves an empty file.
     return [(name, path) for name, path in zip(names, files, strict=False) if path.stat().st_size]
 
 
 def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
-    """Return the load from the second in which it began to its last end (ms since 1970); None without samples of it."""
+    """Return start (a whole second) and last end of the load, ms since 1970; None without samples of the load."""
     origin_s, span_ms = origin_of(tally), tally.span_ms()
     return (origin_s * units.MS_PER_S, span_ms[1]) if origin_s is not None and span_ms else None
 
@@ -69,7 +69,7 @@ def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
 def _observed(
     directory: RunDirectory, run: RunRecord, run_ms: tuple[int, int] | None, window_ms: tuple[int, int] | None
 ) -> Observed:
-    """Return what was seen beside the samples; of machine and heap nothing when there was no load to see them under."""
+    """Return the observations other than samples; without a load, nothing about machine and heap."""
     found = _exceptions(directory, run)
     if run_ms is None or window_ms is None:
         return found
@@ -85,7 +85,7 @@ def _observed(
 
 
 def observed_cloudwatch(directory: RunDirectory, origin_s: int | None, window: Window) -> CloudMetrics | None:
-    """Return what CloudWatch was found to know of a run; None where nothing was fetched, or there was no load."""
+    """Return the CloudWatch metrics of a run; None if nothing was fetched, or there was no load."""
     if origin_s is None or not directory.cloudwatch.is_file():
         return None
     with directory.cloudwatch.open(encoding="utf-8", errors="replace", newline="") as lines:
@@ -115,8 +115,7 @@ def write_report(directory: RunDirectory) -> RunSummary:
 def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     """Write a summary as the run's JSON, charts and Markdown.
 
-    The notes block of a report that is already there is kept; charts of it that there is nothing to show in any more
-    are removed.
+    The notes block of an existing report is preserved; its charts that no longer have data are deleted.
     """
     write_whole(directory.summary_json, json_text(summary.to_json()))
     charts = gallery(summary)

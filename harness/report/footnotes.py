@@ -1,4 +1,4 @@
-"""The warnings of a report as numbered footnotes, and the marks that point at them."""
+"""The warnings of a report as numbered footnotes, and the marks that refer to them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from harness.report.warnings import Part, RunWarning
 
 
 class Footnotes:
-    """The footnotes of one report, numbered in the order in which they are first pointed at."""
+    """The footnotes of one report, numbered in the order of their first mark."""
 
     def __init__(self, found: Sequence[RunWarning]) -> None:
         ordered = sorted(found, key=lambda warning: warning.concerns[0])
         self._numbered = tuple(enumerate(ordered, start=1))
 
     def mark(self, part: Part, subject: str = "") -> str:
-        """Return what is put behind a figure: the numbers of its footnotes, each with a blank before it."""
+        """Return the marks of a value: the numbers of its footnotes, each after a blank."""
         return "".join(
             f" [^{number}]"
             for number, warning in self._numbered

@@ -1,4 +1,4 @@
-"""What each of several generators did, as a table."""
+"""The table of load generators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = (
 
 
 def generator_table(generators: Sequence[GeneratorFigures]) -> str:
-    """Return a row per generator; count to req/s are those of the seconds that are counted."""
+    """Return a row per load generator; count to req/s cover the measurement window."""
     return table(_COLUMNS, (_row(generator) for generator in generators))
 
 

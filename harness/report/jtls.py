@@ -1,4 +1,4 @@
-"""Makes the summary of bare JTLs: of files that JMeter wrote anywhere, without the facts of a run."""
+"""Makes the summary of bare JTLs: files that JMeter wrote anywhere, without a run.json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from harness.metrics.files import read_tally, rereadable
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, WindowSpec, parse_window
-from harness.report.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 
@@ -27,7 +28,7 @@ WHOLE = parse_window("all")
 class Counting:
     """How bare JTLs are read and counted; `columns` are those of files without a header line.
 
-    With `run` its once-per-user steps are counted apart, and the steady window is found as for its report.
+    With `run` its once-per-user steps are a separate group, and the steady window is the one of its report.
     """
 
     window: WindowSpec = WHOLE
@@ -41,7 +42,7 @@ class Counting:
 
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
-    """Return the record of the run that all inputs are samples of; None when they are of none, or it is unreadable."""
+    """Return the record of the run that all inputs belong to; None without such a run, or if it is unreadable."""
     folders = {given.path.parent for given in inputs if given.path is not None}
     if len(folders) != 1 or any(given.path is None for given in inputs):
         return None
@@ -53,10 +54,10 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
 
 
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
-    """Return the summary of bare JTLs as of one run; UsageError when they have no samples."""
+    """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()
-    with rereadable(inputs) if counting.window != WHOLE else nullcontext(inputs) as kept:
-        return _summary_of_jtls(kept, counting)
+    with rereadable(inputs) if counting.window != WHOLE else nullcontext(inputs) as readable:
+        return _summary_of_jtls(readable, counting)
 
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
@@ -66,17 +67,14 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     if counting.strict and dropped.count:
         raise UsageError(
             f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
-            "leave --strict out, and the others are counted",
+            "omit --strict to count the others",
         )
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
-        raise UsageError(f"{name}: no samples{why}", "name a JTL that JMeter has written samples to")
+        raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
     window = window_of(tally, counting.window, counting.run)
     counted = counted_tally(inputs, tally, window, once_labels, counting.columns, counting.with_batches)
-    return summarise(
-        tally,
-        dropped,
-        name,
+    options = SummaryOptions(
         window=window,
         counted=counted,
         percentiles=counting.percentiles,
@@ -84,6 +82,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         with_timeline=counting.with_timeline,
         file_names=short_names([given.name for given in inputs]),
     )
+    return summarise(tally, dropped, name, options=options)
 
 
 def counted_tally(
@@ -94,7 +93,7 @@ def counted_tally(
     columns: Sequence[str] | None = None,
     with_batches: bool = True,
 ) -> SampleTally | None:
-    """Return the tally of the samples within the window, and of its batches; None when it leaves nothing out."""
+    """Return the tally of the samples within the window, and of its batches; None when it excludes nothing."""
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
         return None

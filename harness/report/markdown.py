@@ -30,9 +30,9 @@ from harness.report.warnings import Part
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
 from harness.system.heap import HeapUse
 
-# Few other groups than the main load have the samples for these.
+# Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
-_COLUMN_PLACES = {
+_COLUMN_PARTS = {
     COUNT.key: Part.COUNT,
     "p50_ms": Part.MEDIAN,
     ERROR_RATIO.key: Part.ERRORS,
@@ -44,7 +44,7 @@ def _load_columns(group: Group) -> tuple[Column, ...]:
 
 
 def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
-    """Return a column that says of each label whether its average is within the goal; nothing of TOTAL."""
+    """Return a column with whether each label's average is within the goal; empty for TOTAL."""
     return Column(
         f"average ≤ {units.ms_text(goal.each_average_ms)} ms",
         "each_average_ms",
@@ -54,16 +54,16 @@ def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
 
 
 def _is_tail(metric: Metric, load: Group) -> bool:
-    """Return whether a warning about slow samples concerns a percentile: from p99 on, of few samples from p95 on."""
+    """Return whether a warning about slow samples concerns a percentile: p99 and up, with few samples p95 and up."""
     if metric.percentile is None:
         return False
     return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
 
 
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
-    places = _COLUMN_PLACES | {metric.key: Part.TAIL for metric in times_of(Table.REPORT) if _is_tail(metric, load)}
+    parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in times_of(Table.REPORT) if _is_tail(metric, load)}
     columns = [
-        replace(column, title=column.title + notes.mark(places[column.key])) if column.key in places else column
+        replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _load_columns(load)
     ]
     if goal and goal.each_average_ms is not None:
@@ -94,19 +94,19 @@ def _code_table(summary: RunSummary, notes: Footnotes) -> str:
 
 
 def _error_table(summary: RunSummary) -> str:
-    """Return the table of errors by cause; with one message of each where that says more than the cause."""
+    """Return the table of errors by cause, with an example message if any message differs from the cause."""
     has_more = any(kind.example != kind.cause for kind in summary.errors)
     rows = []
     for kind in summary.errors:
         example = [cell(kind.example if kind.example != kind.cause else "")] if has_more else []
         times = [f"{kind.first_s:.1f}", f"{kind.last_s:.1f}"]
         rows.append([cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times])
-    columns = ("label", "code", "cause", *(["one of them"] if has_more else []), "count", "first s", "last s")
+    columns = ("label", "code", "cause", *(["example"] if has_more else []), "count", "first s", "last s")
     return table(columns, rows, text_columns=len(columns) - 3)
 
 
 def _failed_transactions(summary: RunSummary) -> str:
-    """Return how often each Transaction Controller failed with no cause of its own; empty where no other is known."""
+    """Return how often each Transaction Controller failed because of its samples; empty without failed samples."""
     groups = [group for group in summary.groups if group.name != LOAD or summary.whole is None]
     labels = [label for group in (*groups, *([summary.whole] if summary.whole else [])) for label in group.labels]
     if not any(label.error_count for label in labels if not label.is_transaction):
@@ -127,9 +127,9 @@ def _usage_part(process: str) -> Part | None:
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
     percent, megabytes = units.percent_text, units.mb_text
     name = "host, all processes" if usage.process == HOST else usage.process
-    place = _usage_part(usage.process)
+    part = _usage_part(usage.process)
     return [
-        cell(name) + (notes.mark(place) if place else ""),
+        cell(name) + (notes.mark(part) if part else ""),
         percent(usage.cpu_cores_mean, 1),
         f"{percent(usage.cpu_cores_min, 1)}-{percent(usage.cpu_cores_max, 1)}",
         megabytes(usage.rss_bytes_mean),
@@ -177,23 +177,23 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
     law = summary.littles_law
     if law is None:
         return ""
-    counted = "Little's law, in the seconds that are counted: throughput × (mean response + think time)"
+    law_text = "Little's law in the measurement window: throughput × (mean response + think time)"
     if summary.run and summary.run.load.model == OPEN:
-        # Users come and go within a second: how many were active cannot be read off the samples.
-        return f"{counted} = {law.busy_users:.1f} users busy on average."
+        # Users come and go within a second: the samples do not show how many were active.
+        return f"{law_text} = {law.busy_users:.1f} users busy on average."
     return (
-        f"{counted} = {law.busy_users:.1f} users busy; {law.active_users:.1f} were active on average, {law.peak_users} "
-        f"at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(Part.LAW)}"
+        f"{law_text} = {law.busy_users:.1f} users busy; {law.active_users:.1f} were active on average, "
+        f"{law.peak_users} at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(Part.LAW)}"
     )
 
 
 def image(picture: Picture, folder: str) -> str:
-    """Return the Markdown of a chart that is in `folder`."""
+    """Return the Markdown of a chart whose file is in `folder`."""
     return f"![{cell(picture.alternative)}]({quote(folder)}/{picture.name})"
 
 
 def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str:
-    """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` has the charts' files."""
+    """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` contains the charts."""
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
     footnotes = Footnotes(summary.caveats)

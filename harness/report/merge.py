@@ -1,4 +1,4 @@
-"""The runs of generators that knew nothing of each other as one run: whether they may be, and its run.json."""
+"""Merges the runs of independent load generators: checks that they are one load, and makes the run.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.run.record import FINISHED, GeneratorRecord, RunRecord
 from harness.run.telemetry import process_at
 
 _NONE = "none"
-# Of a load each generator has its own part.
+# Each generator has its own part of these.
 _ITS_PART = ("users", "rate_per_s", "requests")
 _RUN_ID = "run_id"
 _Item = TypeVar("_Item")
@@ -23,7 +23,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True)
 class Part:
-    """The run of one generator, and what the generator is called."""
+    """The run and the name of one load generator."""
 
     name: str
     run: RunRecord
@@ -50,21 +50,21 @@ def check_parts(parts: Sequence[Part]) -> None:
     if (first_end.run.ended_at or "") <= last_start.run.started_at:
         raise UsageError(
             f"{last_start.name} began at {last_start.run.started_at}, when {first_end.name} had ended "
-            f"({first_end.run.ended_at}): they never drove together",
+            f"({first_end.run.ended_at}): they never ran at the same time",
             "start the generators at the same time, and have NTP set their clocks",
         )
 
 
 def _check_part(part: Part) -> None:
     if part.run.state != FINISHED:
-        raise UsageError(f"{part.name}: this run is still going on, or was killed", "wait for its end, or leave it out")
+        raise UsageError(f"{part.name}: this run is not finished, or was killed", "wait for its end, or omit it")
     if part.run.generators:
         raise UsageError(
-            f"{part.name}: this run is of several generators itself", "name the runs of single generators, all of them"
+            f"{part.name}: this run already has several generators", "name the runs of all single generators"
         )
     if part.run.is_embedded:
         raise UsageError(
-            f"{part.name}: this run started a system of its own, so that it drove another one than the others",
+            f"{part.name}: this run started its own system, so that it drove a different one than the others",
             "let all generators drive one system: TARGET=http://host:port",
         )
 
@@ -83,7 +83,7 @@ def _check_names(parts: Sequence[Part]) -> None:
 
 
 def _alike(run: RunRecord) -> dict[str, str]:
-    """Return by name what must be the same of all parts, as texts."""
+    """Return by name, as texts, the settings that must be the same for all parts."""
     found = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
     load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
     found |= {f"{name} of the load": _text(value) for name, value in load.items()}
@@ -103,7 +103,7 @@ def _text(value: object) -> str:
 
 
 def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -> RunRecord:
-    """Return the run.json of the merged run, which is called `name` and told from all others by `run_id`."""
+    """Return the run.json of the merged run with this name and this unique `run_id`."""
     runs = [part.run for part in parts]
     first = runs[0]
     own = tuple(f"{run.id}," for run in runs)
@@ -159,7 +159,7 @@ def _generator(part: Part) -> GeneratorRecord:
 
 
 def _sum(values: Iterable[_Number | None]) -> _Number | None:
-    """Return the sum; None where a run has none, as all have or none does."""
+    """Return the sum; None if no run has a value (either all have one or none has)."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 

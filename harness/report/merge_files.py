@@ -1,4 +1,4 @@
-"""Puts the samples and the telemetry of independent generators into one run's directory, and writes its report."""
+"""Merges the samples and the telemetry of independent load generators into one run directory, and writes its report."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _PACKED = ("", ".zst", ".gz")
 
 
 def merge(given: Sequence[str], reports: Path, into: Path | None) -> tuple[RunDirectory, RunSummary]:
-    """Return the directory of one run made of several, and its summary; its report is written beside it.
+    """Merge several runs into one and write its report; return its directory and its summary.
 
-    Each of `given` is a run's folder or a JTL, as it is or as name=path. `into` is the new run's folder; without it a
-    free name is taken in `reports`. UsageError when they cannot be one run; then nothing is left behind.
+    Each of `given` is a run's folder or a JTL, as path or as name=path. `into` is the folder of the new run; without it
+    the next free name in `reports` is used. UsageError when they cannot be one run; then nothing is written.
     """
     named = _named(given, reports)
     if len(named) < 2:
-        raise UsageError("one run is nothing to merge", "name two runs or more, each of one generator")
+        raise UsageError("one run cannot be merged", "name two or more runs, each of one generator")
     are_runs = {path.is_dir() for _, path in named}
     if len(are_runs) > 1:
-        raise UsageError("runs and bare JTLs cannot be one run", "name the folders of runs, or JTLs alone")
+        raise UsageError("runs and bare JTLs cannot be one run", "name only folders of runs, or only JTLs")
     return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into)
 
 
 def _named(given: Sequence[str], reports: Path) -> list[tuple[str, Path]]:
-    """Return name and path of each part; without a name what tells their paths apart."""
+    """Return name and path of each part; the default name is the part of the path that differs."""
     pairs: list[tuple[str, Path]] = []
     for text in given:
         name, equals, path = text.partition("=")
@@ -66,8 +66,8 @@ def _merged_runs(
     with _new_directory(reports, parts[0].run.plan, into) as directory:
         _put_samples(samples, directory)
         _put_telemetry(named, directory)
-        words = [text if not Path(text).is_absolute() else "/".join(Path(text).parts[-2:]) for text in given]
-        command = f"./aggregate.py report --merge {' '.join(words)}"
+        arguments = [text if not Path(text).is_absolute() else "/".join(Path(text).parts[-2:]) for text in given]
+        command = f"./aggregate.py report --merge {' '.join(arguments)}"
         run_id = f"{directory.name}-{uuid4().hex[:8]}"
         directory.write_run(merged_record(parts, directory.name, command, run_id).to_json())
         return directory, write_report(directory)
@@ -75,7 +75,7 @@ def _merged_runs(
 
 def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[RunDirectory, RunSummary]:
     if into is None:
-        raise UsageError("of bare JTLs nobody knows the plan", "say where to: --into reports/<plan>/run-01_1")
+        raise UsageError("bare JTLs have no plan", "name the new run: --into reports/<plan>/run-01_1")
     if len({name for name, _ in named}) < len(named):
         raise UsageError("two generators have the same name", "name them: gen1=a.jtl gen2=b.jtl")
     with _new_directory(into.parent, "", into) as directory:
@@ -101,7 +101,7 @@ def _samples(path: Path) -> Path:
         found = directory.samples.with_name(directory.samples.name + packed)
         if found.is_file():
             return found
-    raise UsageError(f"{path}: its {directory.samples.name} is not here", "merge where the samples are")
+    raise UsageError(f"{path}: its {directory.samples.name} is missing", "merge where the samples are")
 
 
 @contextmanager
@@ -114,14 +114,14 @@ def _new_directory(reports: Path, plan: str, into: Path | None) -> Iterator[RunD
         if not RUN_NAME.fullmatch(directory.name):
             raise UsageError(f"--into {into}: not the name of a run", "end it with run-<series>_<number>: run-01_1")
         if directory.is_there:
-            raise UsageError(f"--into {into}: there is a run already", "give another number")
+            raise UsageError(f"--into {into}: this run already exists", "give another number")
         try:
             directory.path.mkdir(parents=True)
         except OSError as error:
-            raise UsageError(f"--into {into}: {error.strerror}", "give a new folder that you may write") from None
+            raise UsageError(f"--into {into}: {error.strerror}", "name a new folder that you can write") from None
     try:
         yield directory
-    except BaseException:  # whatever ends it, half a run is none
+    except BaseException:  # after any error no partial run remains
         for path in (directory.summary_json, directory.report):
             path.unlink(missing_ok=True)
         directory.discard()
@@ -129,12 +129,12 @@ def _new_directory(reports: Path, plan: str, into: Path | None) -> Iterator[RunD
 
 
 def _put_samples(samples: Sequence[Path], directory: RunDirectory) -> None:
-    """Give the run the JTLs: the files themselves where it lies on the same disk, so that no gigabytes are copied."""
+    """Add the JTLs to the run: as hard links on the same disk, so that no gigabytes are copied."""
     for number, source in enumerate(samples, start=1):
         target = directory.path / samples_name(number)
         with opened(Input(str(source), source)) as file:
             if file.is_plain:
-                with contextlib.suppress(OSError):  # another disk, or one that knows no links
+                with contextlib.suppress(OSError):  # another disk, or one without hard links
                     os.link(source.resolve(), target)
                     continue
             with target.open("wb") as copy:

@@ -1,4 +1,4 @@
-"""What people write into a report, and how it gets into the same report when that is rendered again."""
+"""Preserves the text that people write into a report when the report is rendered again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
+NOTES_BEGIN = "<!-- notes:begin: text here is preserved when the report is rendered again -->"
+# The spelling of older reports.
+_OLD_NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
 NOTES_END = "<!-- notes:end -->"
-# The last line of a report: by it a change outside of the notes block is noticed.
+# The last line of a report: it detects a change outside of the notes block.
 _SEAL = re.compile(r"<!-- outside of the notes block: sha256 ([0-9a-f]{16}) -->")
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A report that takes the place of an older one.
+    """A report that replaces an older one.
 
-    `moved_count` lines of the older one stood outside of its notes block and are in the block now. `is_unclear` means
-    that the older one has lines that the new one lacks, and that it cannot be told whether people wrote them.
+    `moved_count` lines of the older one were outside of its notes block and are now in the block. `is_unclear` means
+    that the older one has lines that the new one lacks, and that it is not known whether people wrote them.
     """
 
     text: str
@@ -29,19 +31,20 @@ class Rendered:
 
 def notes_of(markdown: str) -> str | None:
     """Return the text of a report's notes block; None when there is no such block."""
-    begin = markdown.find(NOTES_BEGIN)
-    end = markdown.rfind(NOTES_END)
+    markdown = markdown.replace(_OLD_NOTES_BEGIN, NOTES_BEGIN)
+    begin, end = markdown.find(NOTES_BEGIN), markdown.rfind(NOTES_END)
     return markdown[begin + len(NOTES_BEGIN) : end].strip("\n") if 0 <= begin < end else None
 
 
 def rendered_again(older: str | None, render: Callable[[str], str], default: str = "") -> Rendered:
-    """Return a report with what people wrote into the older one; `render` makes it from the text of its notes.
+    """Return a report with the text that people wrote into the older one; `render` makes it from the text of its notes.
 
-    `default` is the text of the notes when the older report has none. A line outside of the notes block is known to be
-    a person's when the older report without it is as it was written: then it is moved into the block.
+    `default` is the text of the notes when the older report has none. People wrote a line outside of the notes block if
+    the older report without the line is unchanged: then the line is moved into the block.
     """
     if older is None:
         return Rendered(_sealed(render(default)))
+    older = older.replace(_OLD_NOTES_BEGIN, NOTES_BEGIN)
     notes = notes_of(older)
     fresh = render(default if notes is None else notes)
     outside, everything = _outside(older), _lines(older)
@@ -58,7 +61,7 @@ def rendered_again(older: str | None, render: Callable[[str], str], default: str
 
 
 def _lines(markdown: str) -> list[str]:
-    """Return the lines of a report without its own marks."""
+    """Return the lines of a report without the marks of this module."""
     lines = markdown.split("\n")
     return [line for line in lines if line.strip() not in (NOTES_BEGIN, NOTES_END) and not _SEAL.search(line)]
 

@@ -1,4 +1,4 @@
-"""Writes the reports that people may write into: what they wrote is never written over."""
+"""Writes reports that people may edit; their text is never overwritten."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from harness.run.directory import write_whole
 
 
 def write_page(path: Path, render: Callable[[str], str], default: str = "") -> None:
-    """Write a report that `render` makes from the text of its notes, `default` where there is no report yet.
+    """Write a report that `render` makes from the text of its notes; `default` is the text without an older report.
 
-    What a person wrote outside of the notes block is moved into it. Where a person's lines cannot be told from
-    generated ones, the older report is copied to a file beside it. Both are said on stderr.
+    Lines that a person wrote outside of the notes block are moved into it. If they cannot be distinguished from
+    generated lines, the older report is copied to a file beside it. Both are reported on stderr.
     """
     page = rendered_again(_older(path), render, default)
     where = os.path.relpath(path)
     if page.is_unclear:
         copy = _copied(path)
         print(
-            f"{where}: was changed outside of its notes block, or an older version wrote it; it is kept as "
+            f"{where}: was changed outside of its notes block, or an older version wrote it; it is saved as "
             f"{os.path.relpath(copy)}: copy what you need into the notes block",
             file=sys.stderr,
         )
@@ -42,7 +42,7 @@ def _older(path: Path) -> str | None:
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise UsageError(
-            f"{os.path.relpath(path)}:{line}: is not UTF-8 text, so its notes cannot be kept", "save it as UTF-8"
+            f"{os.path.relpath(path)}:{line}: is not UTF-8 text, so its notes cannot be preserved", "save it as UTF-8"
         ) from None
     except OSError as error:
         raise UsageError(
@@ -51,7 +51,7 @@ def _older(path: Path) -> str | None:
 
 
 def _copied(path: Path) -> Path:
-    """Return a copy of a file beside it; one that is there already is not made twice."""
+    """Return the path of a copy beside a file; an identical copy is reused."""
     data, number = path.read_bytes(), 1
     while True:
         copy = path.with_name(f"{path.name}.old{'' if number == 1 else number}")

@@ -18,7 +18,7 @@ _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 
 
 def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
-    """Print a view's tables, the legend of their signs, what is left out, and its remarks and warnings."""
+    """Print a view's tables, the legend of their signs, the dropped columns, and its remarks and warnings."""
     console = Console(highlight=False)
     tables = [screen_table(group, columns, console.width, cell_len) for group in view.groups]
     if heading:
@@ -32,7 +32,7 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
     notes = ["   ".join(legend for sign, legend in LEGEND.items() if sign in signs)]
     left_out = list(dict.fromkeys(title for table in tables for title in table.left_out))
     if left_out:
-        notes.append(f"no room for: {', '.join(left_out)}")
+        notes.append(f"columns that do not fit: {', '.join(left_out)}")
     for note in filter(None, notes):
         console.print(Text(note, style="dim"))
     for text in (*view.remarks, *(warning.text for warning in view.summary.caveats)):
@@ -40,23 +40,23 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
 
 
 def _draw(console: Console, table: ScreenTable) -> None:
-    """Print a table line by line: rich's own takes 10 s for 10,000 labels.
+    """Print a table line by line: a table of rich takes 10 s for 10,000 labels.
 
-    Lines are not cut: a window too narrow for what no table can do without wraps them.
+    Lines are not truncated: a window that is too narrow for the required columns wraps them.
     """
     rule = "─" if console.encoding.startswith("utf") else "-"
     with console:  # one write for all
         for line in _head(table):
             console.print(Text(line, style="bold"), soft_wrap=True)
         console.print(rule * table.width, soft_wrap=True)
-        for place, row in enumerate(table.rows):
-            is_total = table.has_total and place == len(table.rows) - 1
+        for index, row in enumerate(table.rows):
+            is_total = table.has_total and index == len(table.rows) - 1
             for text in _row(console, table.widths, row, "bold" if is_total else ""):
                 console.print(text, soft_wrap=True)
 
 
 def _head(table: ScreenTable) -> Iterator[str]:
-    """Yield the lines of the head, the last ones at the bottom."""
+    """Yield the lines of the column titles, aligned at the bottom."""
     heads = [textwrap.wrap(head, width) for head, width in zip(table.heads, table.widths, strict=True)]
     height = max(map(len, heads))
     label_width, *widths = table.widths
@@ -66,7 +66,7 @@ def _head(table: ScreenTable) -> Iterator[str]:
 
 
 def _row(console: Console, widths: Sequence[int], row: ScreenRow, style: str) -> Iterator[Text]:
-    """Yield the line of a row, and further ones for the rest of a long label."""
+    """Yield the line of a row, and more lines for the rest of a long label."""
     label, cells = row
     rest: list[str] = []
     if cell_len(label) > widths[0]:

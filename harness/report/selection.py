@@ -1,4 +1,4 @@
-"""Which rows of a summary are shown, and in which order; and in words what that and the window mean for TOTAL."""
+"""Selects and orders the rows of a summary, and explains how the selection and the window change TOTAL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABELS_NAMED = 20
 
 @dataclass(frozen=True)
 class Shown:
-    """The rows shown of a group; `total` is None where a label alone was asked for."""
+    """The rows shown of a group; `total` is None when only a label was requested."""
 
     name: str
     labels: tuple[LabelFigures, ...]
@@ -31,7 +31,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class View:
-    """What is shown of a summary, by the name of its file or files; `whole` is the load without the window's cut."""
+    """The shown part of a summary, with the name of its file or files; `whole` is the load of the whole run."""
 
     source: str
     summary: RunSummary
@@ -42,14 +42,14 @@ class View:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was asked for: labels that a pattern is found in, one row alone (a label, or TOTAL), an order."""
+    """The requested rows: labels that match a pattern, one single row (a label, or TOTAL), and their order."""
 
     pattern: re.Pattern[str] | None = None
     only: str | None = None
     order: SortOrder | None = None
 
     def view(self, summary: RunSummary, source: str) -> View:
-        """Return what is shown of a summary; UsageError when no row is left."""
+        """Return the shown part of a summary; UsageError when no row is left."""
         if summary.whole and not summary.group(LOAD):
             raise UsageError(f"{source}: no sample of the load ended within --window", "give a window with samples")
         groups = self._matching(summary.groups, source)
@@ -63,7 +63,7 @@ class Selection:
         )
 
     def _matching(self, groups: Sequence[Group], source: str) -> tuple[Group, ...]:
-        """Return the groups of the labels that the pattern is found in, TOTAL added up anew."""
+        """Return the groups with the labels that match the pattern, and the TOTAL of these labels."""
         if self.pattern is None:
             return tuple(groups)
         found = []
@@ -72,7 +72,7 @@ class Selection:
             if labels:
                 found.append(Group.of(group.name, labels, group.counts_transactions))
         if not found:
-            raise UsageError(f"{source}: --label {self.pattern.pattern} is found in no label", _there_are(groups))
+            raise UsageError(f"{source}: no label matches --label {self.pattern.pattern}", _there_are(groups))
         return tuple(found)
 
     def _only(self, groups: Sequence[Group], source: str) -> tuple[Shown, ...]:
@@ -83,7 +83,7 @@ class Selection:
                 for group, rows in zip(groups, labels, strict=True)
             )
         if self.only == TOTAL:
-            # The load comes first: its TOTAL is the figure of the run.
+            # The load is the first group: its TOTAL is the result of the run.
             return tuple(Shown(group.name, (), group.total, group.counts_transactions) for group in groups[:1])
         found = []
         for group in groups:
@@ -96,7 +96,7 @@ class Selection:
         return tuple(found)
 
     def _remarks(self, summary: RunSummary, groups: Sequence[Group]) -> list[str]:
-        """Return what must be known of the verdict and of TOTAL to read the rows right."""
+        """Return the verdict, unless it is VALID, and what TOTAL includes."""
         found = []
         if summary.verdict.state != VALID:
             found.append(headline(summary.verdict))
@@ -104,17 +104,17 @@ class Selection:
             shown, there = (sum(len(group.labels) for group in some) for some in (groups, summary.groups))
             if shown < there:
                 found.append(
-                    f"TOTAL adds up {shown} of {units.plural(there, 'label')}: those in which --label "
-                    f"{self.pattern.pattern} is found. Warnings are of all."
+                    f"TOTAL includes {shown} of {units.plural(there, 'label')}: those that match --label "
+                    f"{self.pattern.pattern}. Warnings apply to all."
                 )
         transactions = {label.label for group in groups for label in group.labels if label.is_transaction}
         apart = [group for group in groups if any(not label.is_transaction for label in group.labels)]
         if transactions and apart and self.only in (None, TOTAL):
             number = units.plural(len(transactions), "Transaction Controller")
             if any(group.counts_transactions for group in apart):
-                found.append(f"TOTAL counts the rows of {number} beside those of their samplers.")
+                found.append(f"TOTAL includes the rows of {number} and those of their samplers.")
             else:
-                found.append(f"TOTAL leaves out the rows of {number}, whose samplers it counts; see --transactions.")
+                found.append(f"TOTAL excludes the rows of {number}; it includes their samplers. See --transactions.")
         return found
 
 
@@ -124,22 +124,22 @@ def parse_pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise UsageError(
-            f"--label {text}: not a regular expression ({error})", r"write \( for a bracket that is meant as such"
+            f"--label {text}: not a regular expression ({error})", r"write \( to match a bracket"
         ) from None
 
 
 def change_text(before: LabelFigures, after: LabelFigures) -> str:
-    """Return what leaving samples out changed of the load's TOTAL."""
+    """Return how excluding samples changed the TOTAL of the load."""
     return (
-        f"That changed the TOTAL of the load: average {units.average_text(before.average_ms)} → "
-        f"{units.average_text(after.average_ms)} ms, 90 % {before.p90_ms} → {after.p90_ms} ms, "
+        f"Effect on the TOTAL of the load: average {units.average_text(before.average_ms)} → "
+        f"{units.average_text(after.average_ms)} ms, p90 {before.p90_ms} → {after.p90_ms} ms, "
         f"{units.rate_text(before.rate_per_s)} → {units.rate_text(after.rate_per_s)} req/s, "
         f"{before.sample_count} → {after.sample_count} samples."
     )
 
 
 def _window_remarks(summary: RunSummary, groups: Sequence[Group], whole: Sequence[Group]) -> list[str]:
-    """Return what is counted and, where something was cut, the load's TOTAL before and after."""
+    """Return the measured window and, if it excludes samples, the load's TOTAL before and after."""
     if summary.window.kind == ALL:
         return []
     found = [describe(summary.window)]

@@ -1,4 +1,4 @@
-"""The set-up lines of a report: what run.json knows of plan, load, system, generator and host."""
+"""The set-up lines of a report: plan, load, system, load generator and host, from run.json."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from harness.run.record import AutoEndRecord, GeneratorRecord, HostRecord, RunRe
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
-    kept = ", kept up over several runs" if run.kept_up else " for the run"
+    lifetime = ", running across several runs" if run.kept_up else " for the run"
     target = (
-        f"{run.system}, started here{kept}"
+        f"{run.system}, started here{lifetime}"
         if run.is_embedded
-        else f"{run.target}, which was running: its settings are not known here"
+        else f"{run.target}, already running: its settings are not known here"
     )
     lines = [
         ("plan", f"{run.plan}: {run.plan_title}"),
@@ -35,7 +35,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
 
 
 def _auto_text(found: AutoEndRecord) -> str:
-    """Return when a load of the length `auto` ended, and what its last check found; the verdict sees the whole run."""
+    """Return when a load of the length `auto` ended, and its last check; the verdict covers the whole run."""
     ended = f"{'ended' if found.is_met else 'not reached, ended'} after {found.after_s} s; last check:"
     if found.average_ms is None:
         return f"{ended} not steady"
@@ -44,7 +44,7 @@ def _auto_text(found: AutoEndRecord) -> str:
 
 
 def load_text(load: LoadRecord) -> str:
-    """Return the load in words."""
+    """Return the load as text."""
     number = units.number_text
     duration = (
         f"{number(load.duration_s)} s in all" if load.duration_s else f"{units.plural(load.loops or 0, 'loop')} each"
@@ -62,7 +62,7 @@ def load_text(load: LoadRecord) -> str:
 
 
 def _generator_text(run: RunRecord) -> str:
-    """Return what made the load: JMeter on this machine, or the generators that it controlled."""
+    """Return the source of the load: JMeter on this machine, or the load generators that it controlled."""
     java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
     jmeter = f"JMeter {run.versions['jmeter']}"
     if not run.generators:
@@ -74,7 +74,7 @@ def _generator_text(run: RunRecord) -> str:
 
 
 def _hosts(run: RunRecord) -> list[tuple[str, str]]:
-    """Return the machine of the run, or those of its generators where each ran by itself."""
+    """Return the machine of the run, or the machines of load generators that ran independently."""
     if run.is_merged:
         return [
             (f"host of {one.name}", f"{_host_text(one.host)}, {one.host.kernel}") for one in run.generators if one.host

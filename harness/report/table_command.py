@@ -13,10 +13,10 @@ from harness.jtl.inputs import resolve
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
 from harness.report.columns import (
+    ALWAYS_SHOWN,
     CLASSIC,
     DEFAULT,
     LAYOUTS,
-    STANDING,
     WIDE,
     Column,
     columns_of,
@@ -98,10 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rows.add_argument("--only", metavar="NAME", help="only the row of this label; TOTAL: the total of the main load")
 
 
-# Said of a run's own samples, whose report begins with other figures.
+# Printed for a run's own samples, because the report of the run starts with other values.
 _OF_THE_WHOLE_RUN = (
-    "All seconds of the run are counted, steps once per user apart: as “Load, the whole run” of its report. The "
-    "report's “Load” is of the steady seconds alone: --window steady."
+    "The table covers the whole run, with once-per-user steps in a separate table, like “Load, the whole run” in the "
+    "report. “Load” in the report covers only the steady state: --window steady."
 )
 
 
@@ -144,24 +144,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Printer:
-    """Prints views, one after the other, in the format asked for."""
+    """Prints views, one after the other, in the requested format."""
 
     def __init__(self, form: str | None, layout: str | None, asked: Sequence[str] | None, is_each: bool) -> None:
         self._is_screen = form is None and sys.stdout.isatty()
         self._form = form or MARKDOWN
         self._layout = layout or (WIDE if self._form == CSV else DEFAULT)
         self._columns: Sequence[Column] = columns_of(self._layout, asked)
-        self._percentiles = rising((*STANDING, *(PERCENTILES if asked is None else asked)))
+        self._percentiles = rising((*ALWAYS_SHOWN, *(PERCENTILES if asked is None else asked)))
         self._is_each = is_each
         self._views: list[View] = []
         self._is_first = True
         if not self._is_screen and hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         if layout and self._form in (JSON, JSON_LINES):
-            print(f"--layout {layout} changes nothing in {self._form}: it holds every figure", file=sys.stderr)
+            print(f"--layout {layout} has no effect on {self._form}: it contains every metric", file=sys.stderr)
 
     def add(self, view: View) -> None:
-        """Print a view, or keep it for the one JSON document of all."""
+        """Print a view, or store it for the JSON document of all views."""
         if self._is_screen:
             self._show(view)
         elif self._form == MARKDOWN:
@@ -172,14 +172,14 @@ class _Printer:
         sys.stdout.flush()
 
     def end(self) -> None:
-        """Print what only stands when all views are there."""
+        """Print the output that needs all views."""
         if self._form == JSON:
             objects = [json_object(view, self._percentiles) for view in self._views]
             print(json_text(objects if self._is_each else objects[0]), end="")
             sys.stdout.flush()
 
     def _show(self, view: View) -> None:
-        from harness.report.screen import show  # here, because only a terminal needs rich, which takes its time to load
+        from harness.report.screen import show  # deferred: only a terminal needs rich, and it loads slowly
 
         if not self._is_first:
             print()

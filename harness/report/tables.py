@@ -1,4 +1,4 @@
-"""Markdown tables, the figures of a group among them: plain cells, or padded as in the reports of 2015."""
+"""Markdown tables, such as the statistics of a group: plain cells, or padded as in the reports of 2015."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ GROUP_TITLES = {
     SETUP: "setUp",
     TEARDOWN: "tearDown",
 }
-# What Markdown or GitHub would take for mark-up; & only where it begins the name of a character, _ but within a word.
+# Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
-# Characters that move the cursor or turn the direction of writing: a label may not rewrite what stands around it.
+# Characters that move the cursor or change the direction of writing: a label must not alter the text around it.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-# The least widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".
+# The minimum widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".
 _CLASSIC_WIDTHS = {
     "": 31,
     "#count": 6,
@@ -35,7 +35,7 @@ _CLASSIC_WIDTHS = {
 
 
 class Rows(Protocol):
-    """Rows of figures: labels, and a TOTAL unless it is left out; a Group is one."""
+    """Rows of statistics: labels, and TOTAL unless it is omitted; a Group is one."""
 
     @property
     def name(self) -> str: ...
@@ -51,7 +51,7 @@ def rows_of(group: Rows) -> tuple[LabelFigures, ...]:
 
 
 def one_line(text: str) -> str:
-    """Return text on one line, without characters that would act on a terminal."""
+    """Return text on one line, without characters that control a terminal."""
     return _CONTROL.sub("\ufffd", " ".join(text.split()))
 
 
@@ -61,25 +61,25 @@ def cell(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
-    """Return a Markdown table: the first columns, of text, to the left, all others to the right; not padded."""
+    """Return a Markdown table without padding: text columns first, aligned left; all others aligned right."""
     rule = [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)]
-    # One row after the other: the cells of 100,000 labels at once would take 100 MB.
+    # Row by row: the cells of 100,000 labels together would take 100 MB.
     lines = chain((columns, rule), rows)
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def group_table(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) -> str:
-    """Return the figures of a group: a row per label, then TOTAL."""
+    """Return the statistics of a group: a row per label, then TOTAL."""
     return table(("label", *(column.title for column in columns)), _cells(group, columns))
 
 
 def classic_table(group: Rows, columns: Sequence[Column]) -> str:
-    """Return the figures of a group as the reports of 2015 had them: no head over the labels, all padded."""
+    """Return the statistics of a group in the format of the 2015 reports: no title above the labels, all padded."""
     titles = ["", *(column.title for column in columns)]
     rows = list(_cells(group, columns))
     widths = [
-        max(_CLASSIC_WIDTHS.get(title, 0), len(title), *(len(row[place]) for row in rows))
-        for place, title in enumerate(titles)
+        max(_CLASSIC_WIDTHS.get(title, 0), len(title), *(len(row[index]) for row in rows))
+        for index, title in enumerate(titles)
     ]
     lines = [titles, ["-" * width for width in widths], *rows]
     return "\n".join(
@@ -92,7 +92,7 @@ def _cells(group: Rows, columns: Sequence[Column]) -> Iterator[list[str]]:
 
 
 def titled_tables(groups: Sequence[Rows], tables: Iterable[str]) -> str:
-    """Return a table per group with a blank line between; the group's title stands above it when there are several."""
+    """Return a table per group, separated by blank lines; several tables have the group's title above them."""
     parts = [
         (f"**{GROUP_TITLES[group.name]}**\n\n" if len(groups) > 1 else "") + text
         for group, text in zip(groups, tables, strict=True)

@@ -1,4 +1,4 @@
-"""What a terminal shows: a run's closing lines, and a table with the worst cells marked that fits the window."""
+"""Formats terminal output: the last lines of a run, and a table that fits the window, with the worst cells marked."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harness.report.tables import GROUP_TITLES, Rows, group_table, one_line, row
 from harness.report.verdict import headline
 from harness.report.warnings import Severity
 
-# Signs, because colour alone says nothing to many eyes and to NO_COLOR.
+# Signs: colour alone is invisible to colour-blind readers and with NO_COLOR.
 FAILED, SLOWEST = "!", "*"
 LEGEND = {FAILED: "! errors", SLOWEST: "* the slowest label of its group"}
-# A label is wrapped rather than that the window loses a column; below this width it reads badly.
+# Labels are wrapped before columns are dropped; below this width they are hard to read.
 LABEL_LEAST = 16
-# What goes first when the window is narrow; columns that are not named here stay.
+# Columns that are dropped in a narrow window, in this order; columns that are not listed stay.
 _LEAST_USE = (
     "connect_ms", "latency_ms", "received_bytes_mean", "sent_bytes_per_s", "received_bytes_per_s", "stddev_ms",
     "success_rate_per_s", "min_ms", "error_count", "p75_ms", "max_ms", "p99.9_ms", "p95_ms", "p99_ms", "rate_per_s",
@@ -29,7 +29,7 @@ GAP = 2
 
 
 def closing_text(summary: RunSummary, report_path: str) -> str:
-    """Return the last lines of a run: verdict, the load's figures, warnings without notes, the report."""
+    """Return the last lines of a run: verdict, statistics of the load, warnings without notes, path of the report."""
     load = summary.group(LOAD)
     lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
     if load:
@@ -45,7 +45,7 @@ def closing_text(summary: RunSummary, report_path: str) -> str:
 
 @dataclass(frozen=True)
 class ScreenCell:
-    """A figure in print and the sign of what is bad about it, "" for nothing."""
+    """A formatted value and the sign of what is bad about it, "" for nothing."""
 
     text: str
     sign: str = ""
@@ -56,7 +56,7 @@ ScreenRow = tuple[str, tuple[ScreenCell, ...]]
 
 @dataclass(frozen=True)
 class ScreenTable:
-    """A table as wide as its window: heads, widths of the columns, a label and cells per row, what is left out.
+    """A table as wide as its window: titles, widths of the columns, a label and cells per row, dropped columns.
 
     The last row is TOTAL's when `has_total`.
     """
@@ -75,52 +75,52 @@ class ScreenTable:
 
     @property
     def signs(self) -> frozenset[str]:
-        """The signs that stand in it."""
+        """The signs of its cells."""
         return frozenset(cell.sign for _, cells in self.rows for cell in cells if cell.sign)
 
 
 def screen_table(
     group: Rows, columns: Sequence[Column], width: int, text_width: Callable[[str], int] = len
 ) -> ScreenTable:
-    """Return the table of a group for a window of so many characters; `text_width` measures a label.
+    """Return the table of a group for a window `width` characters wide; `text_width` measures a label.
 
-    The least useful columns are left out where the window is too narrow, then labels are wrapped; no cell is cut.
+    In a narrow window the least useful columns are dropped, then labels are wrapped; no cell is truncated.
     """
     rows = rows_of(group)
     labels = [one_line(row.label) for row in rows]
     slowest = {column.key: _slowest(group.labels, column) for column in columns}
-    label_count = len(group.labels)  # what follows is TOTAL: the slowest of one is none
+    label_count = len(group.labels)  # the row after the labels is TOTAL, which is never marked as slowest
     cells = {
         column.key: [
-            _cell(column, row, slowest[column.key] if place < label_count and row.sample_count > 1 else None)
-            for place, row in enumerate(rows)
+            _cell(column, row, slowest[column.key] if index < label_count and row.sample_count > 1 else None)
+            for index, row in enumerate(rows)
         ]
         for column in columns
     }
     wanted = max(map(text_width, ["label", *labels]))
     least = min(wanted, LABEL_LEAST)
-    kept = list(columns)
-    figure_widths = [_width(column, cells[column.key]) for column in kept]
+    shown = list(columns)
+    figure_widths = [_width(column, cells[column.key]) for column in shown]
     for key in _LEAST_USE:
-        if least + sum(figure_widths) + GAP * len(kept) <= width:
+        if least + sum(figure_widths) + GAP * len(shown) <= width:
             break
-        kept = [column for column in kept if column.key != key]
-        figure_widths = [_width(column, cells[column.key]) for column in kept]
-    room = width - sum(figure_widths) - GAP * len(kept)
+        shown = [column for column in shown if column.key != key]
+        figure_widths = [_width(column, cells[column.key]) for column in shown]
+    room = width - sum(figure_widths) - GAP * len(shown)
     return ScreenTable(
         title=GROUP_TITLES[group.name],
-        heads=("label", *(column.title for column in kept)),
+        heads=("label", *(column.title for column in shown)),
         widths=(max(least, min(wanted, room)), *figure_widths),
-        rows=tuple((label, tuple(cells[column.key][place] for column in kept)) for place, label in enumerate(labels)),
+        rows=tuple((label, tuple(cells[column.key][index] for column in shown)) for index, label in enumerate(labels)),
         has_total=group.total is not None,
-        left_out=tuple(column.title for column in columns if column not in kept),
+        left_out=tuple(column.title for column in columns if column not in shown),
     )
 
 
 def _slowest(labels: Sequence[LabelFigures], column: Column) -> float | None:
-    """Return the greatest figure of a column of times; None where no label stands out.
+    """Return the greatest value of a column of times; None when no label is slower than the others.
 
-    A label with one sample takes no part: nothing says that the next one would be as slow.
+    A label with one sample is ignored: its next sample may be much faster.
     """
     many = [label for label in labels if label.sample_count > 1]
     figures = [figure for label in many if (figure := column.figure(label)) is not None]
@@ -135,5 +135,5 @@ def _cell(column: Column, row: LabelFigures, slowest: float | None) -> ScreenCel
 
 
 def _width(column: Column, cells: Sequence[ScreenCell]) -> int:
-    """Return the width that the longest cell and the longest word of the head need."""
+    """Return the width of the longest cell or the longest word of the title."""
     return max(*(len(cell.text) + len(cell.sign) for cell in cells), *map(len, column.title.split()))

@@ -1,4 +1,4 @@
-"""Whether a run's numbers may be believed, and whether they meet the plan's goal: said before any figure."""
+"""Judges a run: whether its numbers are valid, and whether they meet the plan's goal."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
-from harness.metrics.figures import ErrorKind, LabelFigures
+from harness.metrics.figures import ErrorKind, Group, LabelFigures
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
+from harness.report.evidence import Evidence, false_time
 from harness.report.warnings import RunWarning, Severity
 from harness.run.record import FINISHED, RunRecord
 
-# Above this share of failed samples a run says nothing about speed, whatever the plan's goal is.
+# Above this share of failed samples the response times mean nothing, whatever the plan's goal is.
 MOSTLY_ERRORS_RATIO = 0.5
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """VALID, DOUBTFUL, INVALID or INTERRUPTED, and why; of a VALID or DOUBTFUL run each goal, and whether it was met.
+    """VALID, DOUBTFUL, INVALID or INTERRUPTED, with reasons; a VALID or DOUBTFUL run has goals met and goals missed.
 
-    DOUBTFUL: the run did what was asked, but its numbers may not be the system's (a warning has that severity).
-    INVALID: it did not do what was asked, or did not measure the system.
+    DOUBTFUL: the run did what was requested, but its numbers may not be the system's (a warning has that severity).
+    INVALID: it did not do what was requested, or did not measure the system.
     """
 
     state: str
@@ -33,11 +34,11 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that this verdict asks for."""
+        """The exit code of this verdict."""
         return self.exit_code_if(sure=False)
 
     def exit_code_if(self, *, sure: bool) -> int:
-        """Return the exit code; with `sure` a DOUBTFUL run counts as an INVALID one."""
+        """Return the exit code; with `sure` a DOUBTFUL run counts as INVALID."""
         if self.state == INTERRUPTED:
             return EXIT_INTERRUPTED
         if self.state == INVALID or (sure and self.state == DOUBTFUL):
@@ -46,7 +47,7 @@ class Verdict:
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in one line: the state, why, and the goals."""
+    """Return the verdict in one line: the state, the reasons, and the goals."""
     parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
     if verdict.goals_missed:
         parts.append("Goal missed: " + "; ".join(verdict.goals_missed))
@@ -56,43 +57,41 @@ def headline(verdict: Verdict) -> str:
 
 
 def judge(
-    load: LabelFigures | None,
-    run: RunRecord | None,
-    errors: Sequence[ErrorKind] = (),
-    counted: LabelFigures | None = None,
-    labels: Sequence[LabelFigures] = (),
-    warnings: Sequence[RunWarning] = (),
-    peak_users: int | None = None,
-    false_time: Sequence[str] = (),
+    evidence: Evidence,
+    warnings: Sequence[RunWarning],
+    load: Group | None,
+    whole: Group | None,
+    errors: Sequence[ErrorKind],
+    peak_users: int | None,
 ) -> Verdict:
-    """Return the verdict on the load's TOTAL (None: it has no sample) and on how the run ended.
+    """Return the verdict from the load's TOTAL and from how the run ended.
 
-    `warnings` are those of the run; `peak_users` is the most users ever active at once, None where not known;
-    `false_time` says why its time stamps are wrong.
-    Times are held against the goal in the window (`counted`, else `load`, and `labels`); errors always over all of the
-    run.
+    `load` is the load of the window, `whole` that of the whole run, None without a sample of it; `peak_users` is the
+    most users that were active at once, None if not known. Goals for times apply to the window (to the whole run if no
+    sample ended in the window), goals for errors to the whole run.
     """
-    reasons = [*_reasons(load, run, errors), *false_time]
+    run = evidence.run
+    reasons = [*_reasons(whole.total if whole else None, run, errors), *false_time(evidence)]
     if run and run.interrupted:
-        kept = "stopped by hand before its end: the samples so far are kept"
-        return Verdict(INTERRUPTED, (kept, *reasons), (), ())
-    reasons = reasons or _other_load(run, peak_users)  # a system that died kept users away
-    if reasons or load is None:
-        return Verdict(INVALID, tuple(reasons), (), ())  # figures that must not be believed meet no goal
+        return Verdict(INTERRUPTED, ("stopped by hand before its end: the samples so far are saved", *reasons), (), ())
+    reasons = reasons or _other_load(run, peak_users)  # after a crash of the system fewer users are expected
+    if reasons or whole is None:
+        return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     why = tuple(dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
-    met, missed = _goals(load, counted or load, labels, run.goal if run else Goal())
+    goal, labels = run.goal if run else Goal(), load.labels if load else ()
+    met, missed = _goals(whole.total, (load or whole).total, labels, goal)
     return Verdict(DOUBTFUL if why else VALID, why, tuple(met), tuple(missed))
 
 
 def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:
-    """Return why the load was not the one that was asked for: other users were active at the peak than asked for."""
+    """Return why the load was not the requested one: the peak number of users differs from the request."""
     asked = run.load.users if run and run.load.model != OPEN else None
     if not asked or peak_users is None or peak_users == asked:
         return []
     what = f"{units.plural(peak_users, 'user')} at the peak, {asked} {'was' if asked == 1 else 'were'} asked for"
     if peak_users > asked:
         return [f"{what}: the plan starts threads that USERS does not set"]
-    return [f"{what}: let the run last longer than its ramp, and see jmeter.log for threads that ended early"]
+    return [f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early"]
 
 
 def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:
@@ -102,7 +101,7 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         reasons += [f"{error.label} failed: {error.code} {error.cause}" for error in errors[:1]]
     elif load.error_ratio > MOSTLY_ERRORS_RATIO:
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
-        reasons.append(f"{part} {load.sample_count} samples failed: a fast error is no speed")
+        reasons.append(f"{part} {load.sample_count} samples failed: response times of errors are not meaningful")
     if run:
         reasons += run.stop_reasons
         if run.state != FINISHED:
@@ -111,7 +110,7 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
 
 
 def is_beyond(label: LabelFigures, goal: Goal) -> bool:
-    """Return whether a label's average is more than the goal for each of them allows, or is one of mere failures."""
+    """Return whether a label's average exceeds the goal for each label, or most of its samples failed."""
     limit_ms = goal.each_average_ms
     return limit_ms is not None and (label.average_ms > limit_ms or label.error_ratio > MOSTLY_ERRORS_RATIO)
 

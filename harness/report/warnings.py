@@ -110,7 +110,7 @@ class WarningCode(StrEnum):
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.TAIL),
         brief="no sample ended for a while although users were active",
-        text="No sample ended for {length}{users} ({gaps}): the system stood still. A closed load sends nothing "
+        text="No sample ended for {length}{users} ({gaps}): the system stalled. A closed load sends nothing "
         "meanwhile, so percentiles hide it: read the corrected figures, look at the system's logs at that time, or "
         "drive with RATE=….",
         found_in=of.stall,
@@ -118,7 +118,7 @@ class WarningCode(StrEnum):
     PAUSE = _Definition(
         code="pause",
         concerns=(Part.WINDOW,),
-        text="No sample ended for {length}{users} ({gaps}): the system stood still. Look at its logs and garbage "
+        text="No sample ended for {length}{users} ({gaps}): the system stalled. Look at its logs and garbage "
         "collections at that time.",
         found_in=of.pause,
     )

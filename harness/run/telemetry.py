@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
+from harness.metrics.downsampling import SERIES_POINTS_MOST
 
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
 COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
@@ -17,7 +18,6 @@ HARNESS = "harness"
 # JMeter, which controls the load generators if there are any; a local one is "generator <host>:<port>".
 GENERATOR = "jmeter"
 GENERATOR_PREFIX = "generator "
-SERIES_POINTS_KEPT = 600
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Usage:
 class UsageSeries:
     """The CPU and memory of one process for a chart; `seconds` count from the start of the run.
 
-    There are at most SERIES_POINTS_KEPT points; for a longer run each is the mean of a few seconds.
+    There are at most SERIES_POINTS_MOST points; those of a longer run are means of a few seconds each.
     """
 
     process: str
@@ -154,7 +154,7 @@ class _Series:
         if self._points and self._points[-1].row_count < self._rows_per_point:
             self._points[-1] = self._points[-1].plus(point)
             return
-        if len(self._points) == SERIES_POINTS_KEPT:
+        if len(self._points) == SERIES_POINTS_MOST:
             self._points = [one.plus(other) for one, other in zip(self._points[::2], self._points[1::2], strict=True)]
             self._rows_per_point *= 2
         self._points.append(point)

@@ -1,4 +1,4 @@
-"""What `aggregate.py compare` says of two runs, for the page that shows them side by side."""
+"""The result of `aggregate.py compare` for two runs, for the page that shows them side by side."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.compare.render import headline, is_better
 from harness.compare.result import RunResult
 from harness.plan.thresholds import Thresholds
 
-# How many runs before a run are compared with it: a comparison of all pairs grows with the square of the runs.
+# How many earlier runs a run is compared with: comparing all pairs grows with the square of the runs.
 RUNS_BEFORE = 5
 
 
 def judged(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
-    """Return headline, warnings and, by label and metric, which figures became worse or better."""
+    """Return headline, warnings and, by label and metric, what became worse or better."""
     try:
         found = compare([base], [new], thresholds)
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""Writes the static site: pages, data, scripts and the chart library, into a folder of its own."""
+"""Writes the static site into its own folder: pages, data, scripts and the chart library."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object
 from harness.site.comparison import RUNS_BEFORE, judged
 from harness.site.pages import ASSETS, Page, Site, data_path, run_data
-from harness.site.series import Course, courses_of
+from harness.site.series import ChartData, chart_data_of
 
-# Says that a folder is a site and may be replaced by a newer one.
+# Marks a folder as a site, which a newer site may replace.
 _MARK = ".load-test-site"
 _IMAGE_SUFFIXES = (".svg", ".png")
 
@@ -39,13 +39,13 @@ def write_site(
     charts: Path,
     thresholds_of: Callable[[str], Thresholds] = _usual_thresholds,
 ) -> Catalogue:
-    """Write the site of all that is in `reports_dir` to `output` and return what that is.
+    """Write the site of all reports in `reports_dir` to `output` and return their catalogue.
 
-    `charts` has the chart library; `thresholds_of` returns the changes that matter of a plan. A site that is there is
-    replaced whole, so that nothing of it is left over; a folder with anything else in it is refused.
+    `charts` contains the chart library; `thresholds_of` returns the least changes that matter for a plan. An existing
+    site is replaced as a whole; a folder with other content is refused.
     """
     if output.exists() and not (output / _MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(f"{output}: holds something else than a site", "name a folder that is new or empty")
+        raise UsageError(f"{output}: contains something other than a site", "name a new or empty folder")
     catalogue = read_catalogue(reports_dir)
     draft = output.with_name(f".{output.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
@@ -57,7 +57,7 @@ def write_site(
         shutil.rmtree(output, ignore_errors=True)
         draft.rename(output)
     except OSError as error:
-        raise UsageError(f"{output}: cannot be written ({error.strerror})", "make room, or name another") from None
+        raise UsageError(f"{output}: cannot be written ({error.strerror})", "free space, or name another") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return catalogue
@@ -83,35 +83,35 @@ def _write_pages(
         baseline = ""
         thresholds = thresholds_of(plan)
         before: deque[tuple[str, RunResult]] = deque(maxlen=RUNS_BEFORE)
-        for place, entry in enumerate(runs):
+        for index, entry in enumerate(runs):
             result = _whole_result(entry, reports_dir)
             against = _against(before, result, thresholds) if result else {}
-            _write_run(site, entry, (names[place], names[place + 2], baseline), against, reports_dir, target)
+            _write_run(site, entry, (names[index], names[index + 2], baseline), against, reports_dir, target)
             baseline = entry.id if entry.result else baseline
             if result:
                 before.append((entry.id, result))
 
 
 def _whole_result(entry: Entry, reports_dir: Path) -> RunResult | None:
-    """Return a run's result with what a comparison needs of it; None where there is none."""
+    """Return a run's result for a comparison; None without one."""
     if entry.result is None:
         return None
     try:
         return read_result(reports_dir / entry.plan / entry.name)
     except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return None  # an older JSON has figures for a list, and no more
+        return None  # an older JSON has statistics for a list only
 
 
 def _against(
     before: Iterable[tuple[str, RunResult]], result: RunResult, thresholds: Thresholds
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return how a run compares with those before it: as their contender, and as their baseline."""
+    """Return the comparisons of a run with earlier runs: as their contender, and as their baseline."""
     found = {}
     for identity, other in before:
         try:
             found[identity] = [judged(other, result, thresholds), judged(result, other, thresholds)]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            continue  # a JSON that somebody wrote by hand has figures that cannot be compared
+            continue  # a hand-written JSON may have values that cannot be compared
     return found
 
 
@@ -125,21 +125,21 @@ def _write_run(
 ) -> None:
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
-    courses: Sequence[Course] = ()
+    charts: Sequence[ChartData] = ()
     if data is not None:
         try:
-            courses = courses_of(data, entry.id)
-            for course in courses:
-                course.to_json()  # as run_data does
+            charts = chart_data_of(data, entry.id)
+            for chart in charts:
+                chart.to_json()  # as run_data does
         except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            courses = ()  # the figures are there, what charts are made of is not
+            charts = ()  # the statistics are readable, the data of charts are not
     if entry.result:
-        _write_text(target / data_path(entry.id), run_data(entry, entry.result, courses, against))
-    _write(site.run(entry, _markdown(directory, data), courses, neighbours), reports_dir, target)
+        _write_text(target / data_path(entry.id), run_data(entry, entry.result, charts, against))
+    _write(site.run(entry, _markdown(directory, data), charts, neighbours), reports_dir, target)
 
 
 def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
-    """Return a run's report; made of its JSON where the file is not there."""
+    """Return a run's report; without the file it is made from the run's JSON."""
     if directory.report.is_file():
         return directory.report.read_text(encoding="utf-8", errors="replace")
     heading = f"# {directory.plan}/{directory.name}\n"

@@ -1,4 +1,4 @@
-"""A report's Markdown as HTML that cannot act: no HTML of its own, no address but the site's own is ever loaded."""
+"""Converts a report's Markdown to safe HTML: HTML in it is escaped, and only addresses of the site are loaded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from mdit_py_plugins.footnote import footnote_plugin
 
-# Where a link leads on the site, and what stands in the place of an image; None where there is no such thing.
+# The target of a link on the site, and the replacement of an image; None if the site has no such file.
 LinkOf = Callable[[str], "str | None"]
 ImageOf = Callable[[str, str], "Markup | None"]
-# What GitHub hides, too: the lines about how a report was made, the marks of its notes block.
+# Comments, which GitHub hides, too: how a report was made, the marks of its notes block.
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 
@@ -22,8 +22,8 @@ _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:
     """Return the HTML of Markdown with its tables and footnotes.
 
-    `link_of` is asked for every relative link, and one that it does not know becomes plain text. `image_of` is asked
-    for the address and the words of every image; one that it does not know becomes its words.
+    `link_of` gets every relative link; a link that it does not know becomes plain text. `image_of` gets the address and
+    the alternative text of every image; an image that it does not know becomes this text.
     """
     reader = _reader()
     tokens = _placed(reader.parse(_COMMENT.sub("", markdown)), link_of, image_of)
@@ -37,9 +37,9 @@ def _reader() -> MarkdownIt:
     return reader
 
 
-def _caption(_self: object, tokens: Sequence[Token], place: int, _options: object, _env: object) -> str:
-    # The plugin's own counts the places that point at a footnote: [4:1].
-    return f"[{int(tokens[place].meta['id']) + 1}]"
+def _caption(_self: object, tokens: Sequence[Token], index: int, _options: object, _env: object) -> str:
+    # The caption of the plugin counts the references to a footnote: [4:1].
+    return f"[{int(tokens[index].meta['id']) + 1}]"
 
 
 def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
@@ -50,12 +50,12 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
         elif token.type == "table_close":
             result += [token, _html("</div>")]
         elif token.type in ("th_open", "td_open") and token.attrs.pop("style", "") == "text-align:right":
-            token.attrs["class"] = "figure"  # a style of its own would not be allowed to act
+            token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)
         elif token.type == "inline" and token.children:
             figure = _figure(token.children, image_of)
             if figure is not None and result[-1].type == "paragraph_open":
-                # An image that is a paragraph of its own becomes a block, which a paragraph must not hold.
+                # An image alone in a paragraph becomes a block, which a paragraph must not contain.
                 result[-1] = _html(str(figure))
                 continue
             token.children = _inline(token.children, link_of, image_of)
@@ -75,16 +75,16 @@ def _figure(children: Sequence[Token], image_of: ImageOf) -> Markup | None:
 
 def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
     result: list[Token] = []
-    kept: list[bool] = []  # of the links that are open, whether they stay links
+    stays: list[bool] = []  # for each open link, whether it stays a link
     for token in children:
         if token.type == "link_open":
             target = _target(str(token.attrGet("href")), link_of)
-            kept.append(target is not None)
+            stays.append(target is not None)
             if target is not None:
                 token.attrSet("href", target)
                 result.append(token)
         elif token.type == "link_close":
-            if kept.pop():
+            if stays.pop():
                 result.append(token)
         elif token.type == "image":
             figure = image_of(str(token.attrGet("src")), token.content)
@@ -95,7 +95,7 @@ def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> li
 
 
 def _target(href: str, link_of: LinkOf) -> str | None:
-    # The reader itself takes out javascript: and the like.
+    # The parser itself removes javascript: and similar addresses.
     if href.startswith("#") or _SCHEME.match(href):
         return href
     return link_of(href)

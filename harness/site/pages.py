@@ -20,7 +20,7 @@ from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_m
 from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, headline
 from harness.site.html import prose
-from harness.site.series import Course
+from harness.site.series import ChartData
 
 INDEX, COMPARE = "index.html", "compare.html"
 DATA, ASSETS = "data", "assets"
@@ -29,9 +29,9 @@ _KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the site: where it stands, as a path from its root, and its HTML; `images` are those it shows.
+    """A page of the site: its path from the root of the site, its HTML, and the images that it shows.
 
-    Images stand at the same path below the site as below the reports folder.
+    Images have the same path in the site as in the reports folder.
     """
 
     path: str
@@ -40,17 +40,17 @@ class Page:
 
 
 def page_path(identity: str) -> str:
-    """Return where the page of a run, or of another report, stands: killbill-stripe/run-07_1.html."""
+    """Return the path of the page of a run or of another report: killbill-stripe/run-07_1.html."""
     return f"{identity}.html"
 
 
 def data_path(identity: str) -> str:
-    """Return where the data of a run stand."""
+    """Return the path of the data of a run."""
     return f"{DATA}/{identity}.js"
 
 
 def state_of(entry: Entry) -> str:
-    """Return how a run ended, as the index filters it."""
+    """Return the state of a run, by which the index filters."""
     verdict = entry.result.verdict if entry.result else None
     if entry.result is None:
         return "no figures"
@@ -63,7 +63,7 @@ def state_of(entry: Entry) -> str:
 
 @dataclass(frozen=True)
 class Site:
-    """What there is to link to: all runs and reports, and the images that lie beside these."""
+    """All targets of links: runs, reports, and the images beside them."""
 
     catalogue: Catalogue
     images: frozenset[str]
@@ -75,7 +75,7 @@ class Site:
         return frozenset((*(entry.id for entry in self.catalogue.entries), *documents))
 
     def index(self, notes: str) -> Page:
-        """Return the list of all runs; `notes` is what people wrote at the top of SUMMARY.md."""
+        """Return the list of all runs; `notes` is the text of the notes block in SUMMARY.md."""
         entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
         rows = [self._row(entry) for entry in entries]
         documents = self.catalogue.documents
@@ -109,13 +109,13 @@ class Site:
         )
         return Page(INDEX, html)
 
-    def run(self, entry: Entry, markdown: str, courses: Sequence[Course], neighbours: tuple[str, str, str]) -> Page:
-        """Return the page of a run: its report, with charts that can be zoomed where there are data for them.
+    def run(self, entry: Entry, markdown: str, charts: Sequence[ChartData], neighbours: tuple[str, str, str]) -> Page:
+        """Return the page of a run: its report, in which charts with data can be zoomed.
 
-        `neighbours` are the runs of the plan before and after it, and the last one before it that has figures; empty
-        where there is none.
+        `neighbours` are the previous and the next run of the plan, and the last earlier run with statistics; empty if
+        there is none.
         """
-        keys = {course.key for course in courses}
+        keys = {chart.key for chart in charts}
         body, images = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
         before, after, baseline = neighbours
         html = _filled(
@@ -125,7 +125,7 @@ class Site:
             run=entry.id,
             state=state_of(entry),
             problem=entry.problem,
-            data=quote(f"../{data_path(entry.id)}") if courses else "",
+            data=quote(f"../{data_path(entry.id)}") if charts else "",
             body=body,
             before=_neighbour(before),
             after=_neighbour(after),
@@ -155,7 +155,7 @@ class Site:
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
-        """Return what the index shows of a run, and what it sorts by."""
+        """Return the cells and sort keys of a run in the index."""
         started, users, profile = facts(entry)
         return {
             "id": entry.id,
@@ -178,7 +178,7 @@ class Site:
     def _prose(
         self, markdown: str, folder: str, own_charts: tuple[str, set[str]] = ("", set())
     ) -> tuple[Markup, tuple[str, ...]]:
-        """Return Markdown of a folder as HTML, and the images that it shows."""
+        """Return Markdown of a folder as HTML, and the images in it."""
         shown: list[str] = []
         name, keys = own_charts
 
@@ -209,13 +209,13 @@ class Site:
 
 
 def _doubtful_reason(entry: Entry) -> str:
-    """Return why a run is DOUBTFUL, and empty of others: the row shows it, for its figures look like any others."""
+    """Return why a run is DOUBTFUL, else empty; the row shows it, because its values look like any others."""
     verdict = entry.result.verdict if entry.result else None
     return "; ".join(verdict.reasons) if verdict and verdict.state == DOUBTFUL else ""
 
 
 def _neighbour(identity: str) -> dict[str, str] | None:
-    """Return what the page of a run says of one next to it, which stands in the same folder."""
+    """Return name and link of a neighbouring run, whose page is in the same folder."""
     if not identity:
         return None
     name = posixpath.basename(identity)
@@ -223,7 +223,7 @@ def _neighbour(identity: str) -> dict[str, str] | None:
 
 
 def _columns() -> str:
-    """Return the figures that the page for two runs shows, as JSON: where its script finds and how it prints them."""
+    """Return the metrics of the page for two runs as JSON: their paths in the data and their formats."""
     judged = [metric for metric in compared_metrics() if metric not in (THROUGHPUT, ERRORS)]
     return json.dumps(
         [
@@ -252,15 +252,15 @@ def _distinct(values: Iterable[Any]) -> list[str]:
 
 
 def _by_number(text: str) -> tuple[bool, float, str]:
-    """Return what numbers of users are sorted by: 5, 50, 5/s."""
+    """Return the sort key of a number of users: 5, 50, 5/s."""
     number = text.removesuffix("/s")
     return number != text, float(number), text
 
 
 def run_data(
-    entry: Entry, result: RunResult, courses: Sequence[Course], against: Mapping[str, Any] | None = None
+    entry: Entry, result: RunResult, charts: Sequence[ChartData], against: Mapping[str, Any] | None = None
 ) -> str:
-    """Return the script that hands a run's figures and charts to a page; `against` is how it compares with others."""
+    """Return the script that passes a run's data to a page; `against` has the comparisons with other runs."""
     run, window, verdict = entry.run, result.window, result.verdict
     is_cut = window is not None and window.length_s < window.run_s
     data = {
@@ -279,9 +279,9 @@ def run_data(
         "band": [window.from_s, window.to_s] if window and is_cut else None,
         "total": _figures(result.total) if result.total else None,
         "labels": [_figures(label) for label in result.labels],
-        "charts": [course.to_json() for course in courses],
+        "charts": [chart.to_json() for chart in charts],
     }
-    # ASCII: no character can end the script early, or be read otherwise where the file's encoding is not told.
+    # ASCII: no character can end the script early, or be misread when the encoding of the file is not declared.
     return f"addRun({json.dumps(data, separators=(',', ':'), allow_nan=False)});\n"
 
 

@@ -1,4 +1,4 @@
-"""What the site's charts are drawn from: the courses and the distribution of a run, as plain data for its scripts."""
+"""The data of the site's charts: time series and distribution of a run, as plain data for the scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.report.charts.gallery import middles_s, rates_per_s
 from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
 
-# Bars of the distribution grow by this factor, the same for every run, so that two can be laid one over the other.
+# Bars of the distribution grow by this factor. It is the same for every run, so that two runs can be overlaid.
 BAR_FACTOR = 1.1
 
 
@@ -31,13 +31,13 @@ class Line:
     ys: tuple[float | None, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data with no more digits than a chart shows."""
+        """Return plain data with the digits that a chart shows."""
         return {"name": self.name, "x": [_short(x) for x in self.xs], "y": [_short(y) for y in self.ys]}
 
 
 @dataclass(frozen=True)
-class Course:
-    """A chart of a run: `key` is the name of the report's chart of it; x is seconds (s), or response times (ms)."""
+class ChartData:
+    """The data of a chart: `key` is the name of the chart in the report; x is seconds (s) or response times (ms)."""
 
     key: str
     title: str
@@ -60,39 +60,39 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
 
 
-def courses_of(data: Mapping[str, Any], where: str) -> tuple[Course, ...]:
-    """Return the charts that there is something to draw in, out of a run's JSON; `where` names it in errors."""
+def chart_data_of(data: Mapping[str, Any], where: str) -> tuple[ChartData, ...]:
+    """Return the charts with data from a run's JSON; `where` names the JSON in errors."""
     window = build(Window, data["window"])
     origin_s = data["origin_s"] or 0
     observed = data["observed"]
     heaps = build(tuple[HeapSeries, ...], observed["heap_series"])
     timeline = build(Timeline, data["timeline"]) if data["timeline"] else None
-    courses = [
+    charts = [
         *(_over_time(timeline, origin_s, window.run_s) if timeline else ()),
         *_distribution(data["groups"], where),
         *_machine(build(tuple[UsageSeries, ...], observed["usage_series"])),
         *(_heap(heap, f"heap-{number}" if len(heaps) > 1 else "heap") for number, heap in enumerate(heaps, start=1)),
     ]
-    return tuple(course for course in courses if course.lines)
+    return tuple(chart for chart in charts if chart.lines)
 
 
-def _over_time(timeline: Timeline, origin_s: int, run_s: int) -> list[Course]:
+def _over_time(timeline: Timeline, origin_s: int, run_s: int) -> list[ChartData]:
     xs = tuple(middles_s(timeline, origin_s))
     errors = [count / timeline.bucket_s for count in timeline.error_count]
     has_users = any(users is not None for users in timeline.active_users)
     users = (Line("users", xs, timeline.active_users),) if has_users else ()
-    times = (Line("average", xs, timeline.average_ms), Line("90 %", xs, timeline.p90_ms))
+    times = (Line("average", xs, timeline.average_ms), Line("p90", xs, timeline.p90_ms))
     return [
-        Course("response-time", "Response time", "ms", "s", times),
-        Course(
+        ChartData("response-time", "Response time", "ms", "s", times),
+        ChartData(
             "throughput", "Throughput", "samples/s", "s", (Line("samples", xs, rates_per_s(timeline, origin_s, run_s)),)
         ),
-        Course("errors", "Errors", "per second", "s", (Line("errors", xs, tuple(errors)),)),
-        Course("users", "Users", "active", "s", users),
+        ChartData("errors", "Errors", "per second", "s", (Line("errors", xs, tuple(errors)),)),
+        ChartData("users", "Users", "active", "s", users),
     ]
 
 
-def _distribution(groups: Iterable[Mapping[str, Any]], where: str) -> list[Course]:
+def _distribution(groups: Iterable[Mapping[str, Any]], where: str) -> list[ChartData]:
     load = next((group for group in groups if group["name"] == LOAD), None)
     if load is None:
         return []
@@ -102,27 +102,27 @@ def _distribution(groups: Iterable[Mapping[str, Any]], where: str) -> list[Cours
             counts.merge(build(Histogram, label["counts"]["histogram"], where).counts)
     edges, heights = bars_of(counts.counts)
     line = Line("share of samples", tuple(edges), tuple(heights))
-    return [Course("distribution", "Response times of the load", "% of samples per 10 % of time", "ms", (line,))]
+    return [ChartData("distribution", "Response times of the load", "% of samples per 10 % of time", "ms", (line,))]
 
 
 def bars_of(counts: Mapping[int, int]) -> tuple[list[float], list[float]]:
-    """Return the left edges (ms) of bars and their heights, % of all samples; the last height, of 0, ends the last bar.
+    """Return the left edges (ms) of bars and their heights, % of all samples; the last height, 0, ends the last bar.
 
-    Bars are as wide as `BAR_FACTOR`; where whole milliseconds make one wider it is as much lower, so that areas are
-    true on a logarithmic axis. They begin half a millisecond early, so that a whole one stands within its bar; that of
-    0 ms, which has no place on such an axis, at a quarter.
+    The right edge of a bar is `BAR_FACTOR` times the left one. A bar that is wider because of whole milliseconds is
+    lower by the same factor, so that areas are correct on a logarithmic axis. Bars begin half a millisecond early, so
+    that a whole millisecond is inside its bar; the bar of 0 ms, which a logarithmic axis cannot show, begins at 0.25.
     """
     total = sum(counts.values())
     if not total:
         return [], []
     edges_ms = _edges_ms(max(counts))
     held = [0] * (len(edges_ms) - 1)
-    place = 0
+    index = 0
     for elapsed_ms in sorted(counts):
-        while elapsed_ms >= edges_ms[place + 1]:
-            place += 1
-        held[place] += counts[elapsed_ms]
-    first = next(place for place, count in enumerate(held) if count)
+        while elapsed_ms >= edges_ms[index + 1]:
+            index += 1
+        held[index] += counts[elapsed_ms]
+    first = next(index for index, count in enumerate(held) if count)
     lefts = [edge_ms - 0.5 if edge_ms else 0.25 for edge_ms in edges_ms[first:]]
     heights = [
         100 * count / total * math.log(BAR_FACTOR) / math.log(right / left)
@@ -132,7 +132,7 @@ def bars_of(counts: Mapping[int, int]) -> tuple[list[float], list[float]]:
 
 
 def _edges_ms(greatest_ms: int) -> list[int]:
-    """Return whole milliseconds from 0 to beyond the greatest, each about `BAR_FACTOR` times the one before."""
+    """Return whole milliseconds from 0 to above the greatest, each about `BAR_FACTOR` times the one before."""
     edges = [0, 1]
     power = 0
     while edges[-1] <= greatest_ms:
@@ -143,16 +143,16 @@ def _edges_ms(greatest_ms: int) -> list[int]:
     return edges
 
 
-def _machine(series: Sequence[UsageSeries]) -> list[Course]:
+def _machine(series: Sequence[UsageSeries]) -> list[ChartData]:
     return [
-        Course(
+        ChartData(
             "cpu",
             "CPU",
             "% of one core",
             "s",
             tuple(Line(one.process, one.seconds, tuple(100 * cores for cores in one.cpu_cores)) for one in series),
         ),
-        Course(
+        ChartData(
             "memory",
             "Memory",
             "MB resident",
@@ -162,10 +162,10 @@ def _machine(series: Sequence[UsageSeries]) -> list[Course]:
     ]
 
 
-def _heap(heap: HeapSeries, key: str) -> Course:
+def _heap(heap: HeapSeries, key: str) -> ChartData:
     sizes = (("used", heap.used_bytes), ("committed", heap.committed_bytes), ("reserved", heap.reserved_bytes))
     lines = tuple(Line(name, tuple(heap.seconds), _in_mb(values)) for name, values in sizes)
-    return Course(key, f"JVM heap of {heap.process}", "MB", "s", lines)
+    return ChartData(key, f"JVM heap of {heap.process}", "MB", "s", lines)
 
 
 def _in_mb(sizes_bytes: Iterable[float]) -> tuple[float, ...]:

@@ -14,12 +14,12 @@ from datetime import datetime
 from itertools import pairwise
 
 from harness.base.units import MS_PER_S
+from harness.metrics.downsampling import SERIES_POINTS_MOST
 
 # The event that is printed from a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z,
 # Shenandoah).
 EVENT = "jdk.GCHeapSummary"
 COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes")
-SERIES_POINTS_KEPT = 600
 
 _FIELD = re.compile(r'\s*"(type|startTime|heapUsed|committedSize|reservedSize)": "?([^",]+)')
 _NEEDED = frozenset({"startTime", "heapUsed", "committedSize", "reservedSize"})
@@ -144,10 +144,10 @@ def _within(points: Sequence[HeapPoint], first_ms: int, last_ms: int) -> list[He
 
 
 def _thinned(points: list[HeapPoint], first_ms: int, last_ms: int) -> list[HeapPoint]:
-    """Return at most SERIES_POINTS_KEPT points: per slice of time the lowest, the highest and the most committed."""
-    if len(points) <= SERIES_POINTS_KEPT:
+    """Return at most SERIES_POINTS_MOST points: per slice of time the lowest, the highest and the most committed."""
+    if len(points) <= SERIES_POINTS_MOST:
         return points
-    slice_count = SERIES_POINTS_KEPT // 3
+    slice_count = SERIES_POINTS_MOST // 3
     slices: list[list[HeapPoint]] = [[] for _ in range(slice_count)]
     for point in points:
         slices[(point.time_ms - first_ms) * slice_count // (last_ms - first_ms + 1)].append(point)

@@ -208,7 +208,7 @@ def test_without_a_whole_period_in_the_window_those_that_overlap_it_are_counted(
     found = read_cloudwatch([HEAD, *rows("average", ("0.2", "0.4", "0.9"))], 6000, window(30, 100, 150))
     assert (found.from_s, found.to_s, found.fit) == (0, 120, "around")
     assert (found.metrics[0].mean, found.metrics[0].minimum) == (pytest.approx(0.3), None)
-    assert "No whole period of 60 s lies in the seconds that are counted" in cloud_notes(found, "x")[0]
+    assert "No period of 60 s is entirely within the measurement window" in cloud_notes(found, "x")[0]
 
 
 def test_missing_values_are_none_and_those_at_the_end_are_counted():
@@ -222,7 +222,7 @@ def test_missing_values_are_none_and_those_at_the_end_are_counted():
 def test_an_answer_that_cloudwatch_did_not_finish_is_named():
     lines = [HEAD, *rows("average", ("0.4",)), *rows("maximum", ("0.4",), "PartialData")]
     found = read_cloudwatch(lines, 6000, window(0, 60, 60))
-    assert cloud_warnings(found, "x") == ["CloudWatch did not call its answer complete for ECS perf/okapi."]
+    assert cloud_warnings(found, "x") == ["CloudWatch did not report a complete answer for ECS perf/okapi."]
 
 
 def test_torn_rows_count_as_missing_and_an_empty_file_gives_nothing():
@@ -274,24 +274,25 @@ def test_a_table_has_average_and_range_and_na_for_what_is_not_there():
         "| EC2 i-0123456789abcdef0 | n/a | n/a | n/a | n/a |  |  |  |  | 0 of 4 |",
     ]
     assert cloud_notes(found, "tiny/run-01_1") == [
-        "Periods of 60 s that lie wholly in the seconds that are counted: 60 to 300 s.",
-        "Averages are those of the periods' averages, ranges are of single readings, of a service those of all its "
-        "tasks.",
-        "Of a service 100 % is what it reserves.",
-        "n/a: CloudWatch had nothing (EC2 i-0123456789abcdef0).",
+        "The table covers the periods of 60 s within the measurement window: 60 to 300 s.",
+        "Averages are means of the periods' averages; ranges are of single readings (for a service, of all its tasks).",
+        "For a service, 100 % is its reservation.",
+        "n/a: CloudWatch had no values (EC2 i-0123456789abcdef0).",
     ]
 
 
 def test_of_a_machine_without_agent_the_memory_is_named_as_not_known_and_not_the_machine():
     found = metrics(metric(MACHINE), metric(MACHINE, "memory_ratio", **NOTHING))
-    assert cloud_warnings(found, "tiny/run-01_1") == ["n/a: CloudWatch had nothing (EC2 i-0123456789abcdef0 memory %)."]
+    assert cloud_warnings(found, "tiny/run-01_1") == [
+        "n/a: CloudWatch had no values (EC2 i-0123456789abcdef0 memory %)."
+    ]
 
 
 def test_late_metrics_are_named_with_the_command_that_fetches_them():
     found = metrics(metric(points=2, missing_last=2), metric(DATABASE))
     assert cloud_warnings(found, "tiny/run-01_1") == [
-        "At the end up to 2 periods had no value (ECS perf/okapi): CloudWatch is minutes late, or got nothing any "
-        "more; `./aggregate.py metrics tiny/run-01_1` fetches again."
+        "Up to 2 periods at the end had no value (ECS perf/okapi): CloudWatch is minutes late, or received no "
+        "more values; `./aggregate.py metrics tiny/run-01_1` fetches again."
     ]
 
 
@@ -302,7 +303,7 @@ def test_a_period_without_a_value_is_a_gap_in_the_chart_and_never_0():
     svg = charts["cloudwatch-cpu"]
     assert "ECS perf/okapi: least 40, most 60, last 60; 1 of 3 points without a value." in svg
     assert svg.count("<circle") == 2  # two points, and no line through the gap
-    assert "counted: 30 to 60 s" in svg
+    assert "window: 30 to 60 s" in svg
 
 
 def level_run(number, *found):

@@ -93,12 +93,14 @@ def publish(client: Any, service: str, name: str, at: datetime, *values: float) 
 
 def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(tmp_path, moto):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto))
-    assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in directory.report.read_text()
+    assert (
+        "No metrics were fetched. `./aggregate.py metrics tiny/run-01_1` fetches them." in directory.report.read_text()
+    )
     command = [str(ROOT / "aggregate.py"), "metrics", "tiny/run-01_1", "--reports", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[:2] == [
-        "tiny/run-01_1: 3 resources in CloudWatch, counted are their periods from 60 to 180 s",
+        "tiny/run-01_1: 3 resources in CloudWatch, periods from 60 to 180 s are counted",
         "n/a: CloudWatch had nothing (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
     ]
     rows = directory.cloudwatch.read_text().splitlines()
@@ -146,8 +148,7 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
     other = add_recent_run(tmp_path, "tiny/run-01_2", cloudwatch=spec(moto))
     assert metrics("tiny/run-01_*", "--reports", tmp_path) == 2
     assert capsys.readouterr().err == (
-        "aggregate.py: tiny/run-01_1: its profile asked for nothing from CloudWatch; "
-        "give --env of a profile that does\n"
+        "aggregate.py: tiny/run-01_1: its profile requests no CloudWatch metrics; give --env with a profile that does\n"
     )
     assert other.cloudwatch.is_file()
     (tmp_path / "home" / "env").mkdir(parents=True)
@@ -168,7 +169,7 @@ def test_stored_figures_remain_when_cloudwatch_has_none_any_more(tmp_path, moto,
     kept = directory.cloudwatch.read_text().replace(",average,,", ",average,0.5,")
     directory.cloudwatch.write_text(kept)
     metrics(directory.path)
-    assert "cloudwatch.csv, of periods of 60 s, is kept: CloudWatch has less by now" in capsys.readouterr().out
+    assert "cloudwatch.csv, with periods of 60 s, is not replaced: CloudWatch now has less" in capsys.readouterr().out
     assert directory.cloudwatch.read_text() == kept
 
 
@@ -267,7 +268,7 @@ def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(
     ]  # fmt: skip
     report = directory.report.read_text()
     # The last query of each of the two calls.
-    assert "CloudWatch did not call its answer complete for ECS perf/module-83, ECS perf/module-99." in report
+    assert "CloudWatch did not report a complete answer for ECS perf/module-83, ECS perf/module-99." in report
 
 
 @pytest.mark.parametrize(
@@ -314,7 +315,7 @@ def test_a_sweep_fetches_at_its_end_and_has_its_loads_beside_each_other(home, tm
     text = report_path.read_text()
     assert f"{table}{row}\n" in text
     report = report_path.with_name("run-01_2.md").read_text()
-    assert "No whole period of 60 s lies in the seconds that are counted" in report
+    assert "No period of 60 s is entirely within the measurement window" in report
     for fetched in report_path.parent.glob("run-01_*/cloudwatch.csv"):
         fetched.unlink()
     report_path.unlink()
@@ -329,4 +330,4 @@ def test_a_failed_fetch_does_not_change_the_run_and_says_how_to_repeat_it(run, h
     assert "CloudWatch metrics are missing: CloudWatch: the server does not answer" in done.stdout
     assert "everything else is complete; to fetch them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
     report = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text()
-    assert "Nothing was fetched: `./aggregate.py metrics tiny/run-01_1` does it." in report
+    assert "No metrics were fetched. `./aggregate.py metrics tiny/run-01_1` fetches them." in report

@@ -74,7 +74,7 @@ def test_a_run_against_its_like_is_ok(compare, capsys):
     assert compare("run-07_1", "run-07_2") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK: TOTAL: average 0.00 %.**"]
-    assert "Nothing that was recorded." in lines
+    assert "No recorded setting differs." in lines
 
 
 def test_a_run_of_twice_the_time_regressed_and_the_exit_code_says_so(compare, capsys):

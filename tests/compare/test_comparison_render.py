@@ -84,7 +84,7 @@ def test_what_differs_in_the_set_up_stands_before_all_figures():
     assert "| setting | baseline | contender |" in section(text, "What differs in the set-up")
     assert "| pools \\| threads | 60 | 80 |" in section(text, "What differs in the set-up")
     assert text.index("## What differs") < text.index("## The load")
-    assert "Nothing that was recorded." in report(compared(), "")
+    assert "No recorded setting differs." in report(compared(), "")
 
 
 def test_every_metric_of_the_total_has_its_change_interval_p_n_and_threshold():

@@ -12,7 +12,8 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.compare.sources import find_paths, in_plan, read_result
 from harness.jtl.csv import Dropped
-from harness.report.summary import FORMAT_VERSION, summarise
+from harness.report.summarise import summarise
+from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import json_text
 from harness.run.record import RUNNING
 from tests.support.factories import record, tally_of, two_users

@@ -70,7 +70,7 @@ def test_a_doubtful_run_is_listed_with_its_figures_and_takes_no_part(tmp_path):
     assert "run-07_3" not in {point.run for point in line.valid}
     text = history_report(history_of(tmp_path), [None], "", "x")
     assert "| [run-07_3](run-07_3.md) | DOUBTFUL | 2026-01-03 00:00 |" in text
-    assert "VALID (DOUBTFUL ones too) are listed with verdict and figures; they have no change" in text
+    assert "VALID (DOUBTFUL ones too) are listed with verdict and statistics. They have no change" in text
 
 
 def test_runs_of_other_users_profile_machine_or_target_stand_apart(tmp_path):
@@ -129,7 +129,7 @@ def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
 def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
     days(tmp_path, 99)
     text = history_report(history_of(tmp_path, metric="99"), [None], None, "x")
-    assert "The change is that of the 99 % line against the median" in text
+    assert "The change is that of the p99 against the median" in text
     assert "| errors % | 99 % ms | change % |" in text
     assert "| 0.00 | 101 |  |" in text
 

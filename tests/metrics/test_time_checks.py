@@ -13,7 +13,8 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.window import SecondFigures, parse_window
 from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
-from harness.report.summary import RunSummary, summarise, window_of
+from harness.report.summarise import SummaryOptions, summarise, window_of
+from harness.report.summary import RunSummary
 from tests.support.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000
@@ -47,7 +48,7 @@ def a_run(took_s, users=10, **changes):
 def summary_of(samples, run=None, dropped=None):
     tally = tally_of(samples)
     window = window_of(tally, STEADY, run) if run else None
-    return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, window=window)
+    return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, options=SummaryOptions(window=window))
 
 
 def codes(summary):
@@ -281,7 +282,7 @@ def test_the_thirds_of_the_window_are_printed_by_hand():
     samples = even(30, 10, 100, -0.05) + even(30, 15, 70, 29.95) + even(30, 20, 50, 59.95)
     tally = tally_of(samples)
     window = window_of(tally, parse_window("1..91"), None)
-    summary = summarise(tally, Dropped(), "x.jtl", window=window)
+    summary = summarise(tally, Dropped(), "x.jtl", options=SummaryOptions(window=window))
     assert summary.thirds.text == ("First third of the window: 100 ms, 10.0 req/s; last third: 50 ms, 20.0 req/s.")
 
 

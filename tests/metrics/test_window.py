@@ -464,21 +464,24 @@ def test_the_values_of_student_are_those_of_scipy(freedom):
 @pytest.mark.parametrize(
     ("window", "line"),
     [
-        (Window("all", 0, 105, 105, 105), "Counted: the whole run, 105 s."),
-        (Window("given", 30, 90, 60, 105), "Counted: 30 s to 90 s of 105 s."),
+        (Window("all", 0, 105, 105, 105), "Measured window: the whole run, 105 s."),
+        (Window("given", 30, 90, 60, 105), "Measured window: 30 s to 90 s of 105 s."),
         (
             Window("steady", 35, 99, 64, 105, 25, 10, 6, True),
-            "Counted: 35 s to 99 s of 105 s (steady): ramp of 25 s, warm-up of 10 s and tail of 6 s are left out.",
+            "Measured window: 35 s to 99 s of 105 s (steady); excluded: ramp-up 25 s, warm-up 10 s, tail 6 s.",
         ),
         (
             Window("steady", 1, 104, 103, 105, 1, 0, 1, True),
-            "Counted: 1 s to 104 s of 105 s (steady): first second and last second are left out.",
+            "Measured window: 1 s to 104 s of 105 s (steady); excluded: first second, last second.",
         ),
         (
             Window("steady", 25, 105, 80, 105, 25, 0, 0, False, "why"),
-            "Counted: 25 s to 105 s of 105 s (not steady): ramp of 25 s is left out.",
+            "Measured window: 25 s to 105 s of 105 s (not steady); excluded: ramp-up 25 s.",
         ),
-        (Window("steady", 0, 4, 4, 4, is_steady=False, reason="why"), "Counted: the whole run, 4 s (not steady)."),
+        (
+            Window("steady", 0, 4, 4, 4, is_steady=False, reason="why"),
+            "Measured window: the whole run, 4 s (not steady).",
+        ),
     ],
 )
 def test_the_line_of_the_report(window, line):

@@ -91,7 +91,7 @@ def test_a_slower_night_warns_and_a_second_one_fails():
 @pytest.mark.parametrize(
     ("run", "verdict", "state", "exit_code"),
     [
-        (ended(), Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",)), "GOAL MISSED", 1),
+        (ended(), Verdict(VALID, (), (), ("p90 2 ms, goal 1 ms",)), "GOAL MISSED", 1),
         (ended(), Verdict(INVALID, ("web died",), (), ()), "INVALID", 3),
         (ended(), Verdict(INTERRUPTED, ("stopped by hand",), (), ()), "INVALID", 3),
         (
@@ -158,7 +158,7 @@ def test_the_page_is_the_same_every_time_and_keeps_notes_and_no_text_breaks_it()
 
 
 def test_junit_has_a_case_for_each_run_and_each_check(tmp_path):
-    missed = Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",))
+    missed = Verdict(VALID, (), (), ("p90 2 ms, goal 1 ms",))
     runs = [ended(), ended(2), ended(3, run=None, problem="no \x1b[31mlicence\x00"), ended(4, state=NOT_RUN, run=None)]
     found = [*entries(*STEADY, 130.0), entry("261121", 1, 131.0), entry("261121", 2, 131.0, verdict=missed)]
     path = tmp_path / "x.xml"
@@ -305,7 +305,7 @@ def test_a_load_is_judged_by_its_other_rounds_and_the_night_is_still_doubtful():
         ((130.0, 131.0), {}, "REGRESSED", 1),
         ((130.0,), {}, "WARNED", 3),
         ((100.0,), {"verdict": Verdict(INVALID, ("web died",), (), ())}, "INVALID", 3),
-        ((100.0,), {"verdict": Verdict(VALID, (), (), ("90 % line 2 ms, goal 1 ms",))}, "GOAL MISSED", 1),
+        ((100.0,), {"verdict": Verdict(VALID, (), (), ("p90 2 ms, goal 1 ms",))}, "GOAL MISSED", 1),
     ],
 )
 def test_a_doubtful_run_counts_for_less_than_everything_else_that_is_not_ok(before, other, state, sure_code):
@@ -317,10 +317,10 @@ def test_a_doubtful_run_counts_for_less_than_everything_else_that_is_not_ok(befo
 
 
 def test_a_goal_that_a_doubtful_run_missed_is_missed():
-    verdict = Verdict(DOUBTFUL, ("not steady",), (), ("90 % line 2 ms, goal 1 ms",))
+    verdict = Verdict(DOUBTFUL, ("not steady",), (), ("p90 2 ms, goal 1 ms",))
     result = result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict))
     assert (result.verdict, result.exit_code) == ("GOAL MISSED", 1)
-    assert "90 % line 2 ms, goal 1 ms; DOUBTFUL: not steady\n" in page_of(result)
+    assert "p90 2 ms, goal 1 ms; DOUBTFUL: not steady\n" in page_of(result)
 
 
 def test_junit_of_a_doubtful_run_is_neither_passed_nor_failed():

@@ -141,7 +141,7 @@ def test_a_night_goes_on_after_runs_that_fail_and_its_page_tells_all(finished, h
     page = page_of(tmp_path)
     assert "**GOAL MISSED: 1 of 3 runs FAILED; 1 of 3 runs with its goal missed; 1 of 3 runs NOT RUN;" in page
     assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
-    assert "90 % line 20 ms, goal 5 ms" in page
+    assert "p90 20 ms, goal 5 ms" in page
     assert "no time for it: it needs about 10 min" in page
     assert str(tmp_path) not in page
     states = [(run["state"], run["exit_code"]) for run in record_of(tmp_path)["runs"]]

@@ -95,4 +95,4 @@ def test_a_target_against_a_system_that_was_started_here_is_a_warning_of_the_com
 
 def test_the_report_of_a_target_says_that_its_settings_are_not_known():
     lines = dict(setup_lines(record(target="http://127.0.0.1:8080")))
-    assert lines["system"] == "http://127.0.0.1:8080, which was running: its settings are not known here"
+    assert lines["system"] == "http://127.0.0.1:8080, already running: its settings are not known here"

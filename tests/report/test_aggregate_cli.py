@@ -147,9 +147,9 @@ def test_options_work_together(samples):
     assert table(samples, "--only", "TOTAL").stdout.count("\n| ") == 2
 
 
-def test_a_window_says_what_is_counted_and_what_that_changed(samples):
+def test_the_measured_window_and_its_effect_are_printed(samples):
     out = table(samples, "--window", "..1").stdout
-    assert "Counted: 0 s to 1 s of 3 s." in out
+    assert "Measured window: 0 s to 1 s of 3 s." in out
     assert "average 362 → 150 ms" in out
 
 
@@ -159,7 +159,7 @@ def test_a_window_says_what_is_counted_and_what_that_changed(samples):
         (("--percentiles", "101"), "--percentiles=101: not a number above 0 and up to 100"),
         (("--sort", "speed"), "--sort speed: no such column"),
         (("--label", "("), "--label (: not a regular expression"),
-        (("--label", "zzz"), "is found in no label; there are: Pay, Visit"),
+        (("--label", "zzz"), "no label matches --label zzz; there are: Pay, Visit"),
         (("--only", "Pya"), "did you mean Pay?"),
         (("--window", "soon"), "--window soon: not a window"),
     ],
@@ -193,7 +193,7 @@ def test_no_color_leaves_the_signs(samples):
 def test_a_narrow_terminal_is_told_which_columns_it_does_not_see(samples):
     plain = re.sub(r"\x1b\[[\d;]*m", "", in_a_terminal(60, samples))
     assert max(map(len, plain.splitlines())) <= 60
-    assert "no room for:" in plain
+    assert "columns that do not fit:" in plain
     assert "…" not in plain
 
 
@@ -265,9 +265,9 @@ def test_the_table_of_a_run_agrees_with_its_report(tmp_path):
     assert load_tables(shown.stdout.split("## Once per user")[0].split("### Once per user")[0])[:2] == load_tables(
         whole
     )
-    assert "The report's “Load” is of the steady seconds alone: --window steady.\n" in shown.stdout
+    assert "“Load” in the report covers only the steady state: --window steady.\n" in shown.stdout
     counted = table(directory.samples, "--percentiles", "95,99", "--window", "steady").stdout
     assert load_tables(counted)[:2] == load_tables(steady)
     assert "--window steady" not in counted
     bare = jtl(tmp_path / "bare.jtl", *rows)
-    assert "All seconds of the run" not in table(bare).stdout
+    assert "The table covers the whole run" not in table(bare).stdout

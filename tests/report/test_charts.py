@@ -23,7 +23,7 @@ from harness.report.charts.over_time import (
 from harness.system.heap import HeapSeries
 
 SVG = "{http://www.w3.org/2000/svg}"
-PERCENTILES = ("median", "90 %", "95 %", "99 %")
+PERCENTILES = ("median", "p90", "p95", "p99")
 
 
 def parsed(chart):
@@ -253,12 +253,12 @@ def test_lines_differ_by_more_than_their_colour():
 
 def test_one_line_needs_no_legend_and_two_have_one():
     assert texts(throughput_chart([0, 1], [5, 6]))[:2] == ["Throughputsamples/s", "0"]
-    assert texts(response_time_chart([0, 1], [5, 6], [7, None]))[1:3] == ["average", "90 %"]
+    assert texts(response_time_chart([0, 1], [5, 6], [7, None]))[1:3] == ["average", "p90"]
 
 
 def test_the_stretch_that_was_counted_is_shaded_and_named():
     chart = throughput_chart(range(601), [5] * 601, band=(60, 540))
-    assert "counted: 1:00 to 9:00" in texts(chart)
+    assert "window: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
     # 84 + 766 * 60/600, and 766 * 480/600 wide
     assert (shaded.get("x"), shaded.get("width")) == ("160.6", "612.8")
@@ -266,7 +266,7 @@ def test_the_stretch_that_was_counted_is_shaded_and_named():
 
 def test_a_stretch_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
     assert elements(throughput_chart([0, 9], [1, 1], band=(20, 30)), "rect", "band") == []
-    assert "counted: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
+    assert "window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
 
 
 def test_counts_become_rates_by_the_length_of_their_stretch():
@@ -317,7 +317,7 @@ def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
     (shade,) = elements(chart, "path", "shade")
     tops = [y for _, y in places(shade.get("d"))]
     assert min(tops) == 78  # 100 of 100 is the top of the plot: title 44, legend 22, 12
-    assert "least to greatest of 10 points, their mean as line" in texts(chart)
+    assert "line: mean of 10 points; shaded: their range" in texts(chart)
 
 
 def test_600_points_of_six_lines_stay_below_60_kb():
@@ -360,7 +360,7 @@ def test_a_mark_stands_in_the_middle_of_its_millisecond():
 
 def test_marks_of_one_value_share_a_label():
     chart = distribution_chart("t", {7: 10}, [(name, 7) for name in PERCENTILES])
-    assert "median, 90 %, 95 %, 99 %" in texts(chart)
+    assert "median, p90, p95, p99" in texts(chart)
     assert texts(chart).count("7 ms") == 1
 
 
@@ -396,5 +396,5 @@ def test_labels_move_no_farther_than_they_must(centres, placed):
 
 
 def test_a_hundred_thousand_distinct_times_are_drawn_in_few_bars():
-    chart = distribution_chart("t", {value: 1 + value % 3 for value in range(100_000)}, [("99 %", 99_000)])
+    chart = distribution_chart("t", {value: 1 + value % 3 for value in range(100_000)}, [("p99", 99_000)])
     assert len(chart) < 20_000

@@ -9,7 +9,8 @@ from harness.jtl.xml import parse_xml
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.report.generators import generator_table
-from harness.report.summary import Observed, summarise
+from harness.report.summarise import summarise
+from harness.report.summary import Observed
 from harness.report.terminal import closing_text
 from harness.report.warnings import WarningCode
 from harness.run.telemetry import Usage

@@ -2,7 +2,7 @@ from harness.jtl.csv import Dropped
 from harness.report.charts.gallery import gallery
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
-from harness.report.summary import summarise
+from harness.report.summarise import summarise
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 
 
@@ -74,7 +74,7 @@ def test_a_transaction_that_fails_with_its_samples_does_not_repeat_their_causes(
     assert "| Pay | 402 | expected 201 |" in section
     assert "| Checkout | 402 | took longer than 200 ms |" in section
     assert "Number of samples in transaction" not in section
-    assert "Failed Transaction Controllers, each because of samples of its own: Checkout 1." in section
+    assert "Transaction Controllers that failed because of their samples: Checkout 1." in section
     alone = report(summary_of([checkout], record()), "")
     assert message in alone
-    assert "Failed Transaction Controllers" not in alone
+    assert "Transaction Controllers that failed" not in alone

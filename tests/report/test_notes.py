@@ -46,6 +46,15 @@ DAMAGES = {
 }
 
 
+def test_the_notes_of_an_older_report_are_read_and_survive():
+    old_begin = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
+    older = rendered_again(None, lambda notes: page(notes, 1), WORD).text.replace(NOTES_BEGIN, old_begin)
+    assert notes_of(older) == WORD
+    again = rendered_again(older, lambda notes: page(notes, 2))
+    assert (again.moved_count, again.is_unclear, notes_of(again.text)) == (0, False, WORD)
+    assert old_begin not in again.text
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_notes_survive_a_damaged_block(noted, damage):
     damaged = DAMAGES[damage](noted.report.read_text(encoding="utf-8"))
@@ -126,7 +135,7 @@ def test_a_file_that_is_no_utf8_is_refused_with_its_line(tmp_path):
     path = tmp_path / "page.md"
     path.write_bytes(page("x").encode() + "für\n".encode("latin-1"))
     before = path.read_bytes()
-    with pytest.raises(UsageError, match=r"page\.md:14: is not UTF-8 text, so its notes cannot be kept; save it"):
+    with pytest.raises(UsageError, match=r"page\.md:14: is not UTF-8 text, so its notes cannot be preserved; save it"):
         write_page(path, page)
     assert path.read_bytes() == before
 

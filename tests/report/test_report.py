@@ -11,7 +11,8 @@ import pytest
 from harness.jtl.csv import Dropped
 from harness.report.files import write_report
 from harness.report.schema import generate
-from harness.report.summary import FORMAT_VERSION, RunSummary, summarise
+from harness.report.summarise import SummaryOptions, summarise
+from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory, json_text
 from tests.support.factories import closed_load, failed, record, sample, tally_of
@@ -124,12 +125,12 @@ def test_the_sections_stand_in_the_order_in_which_they_are_read(text):
     assert text.index("**DOUBTFUL: ") < text.index("## Set-up")
 
 
-def test_what_is_counted_and_what_that_changed_is_said_above_the_table(text):
+def test_the_measured_window_and_its_effect_are_above_the_table(text):
     # Both users are there from second 10 on, which is the ramp's last; the last second is the tail.
-    assert "Counted: 11 s to 99 s of 100 s (steady): ramp of 11 s and last second are left out." in text
-    # The whole run: 10 of one user and 2 * 90 of both, in 99.9 s. Counted: 2 a second for 88 s.
+    assert "Measured window: 11 s to 99 s of 100 s (steady); excluded: ramp-up 11 s, last second." in text
+    # The whole run: 10 of one user and 2 * 90 of both, in 99.9 s. The window: 2 a second for 88 s.
     assert "1.90 → 2.00 req/s, 190 → 176 samples." in text
-    assert text.index("Counted:") < text.index("### Load\n") < text.index("### Load, the whole run")
+    assert text.index("Measured window:") < text.index("### Load\n") < text.index("### Load, the whole run")
 
 
 def test_the_loads_table_has_the_95_and_99_percent_lines_and_the_window_only(text):
@@ -152,12 +153,12 @@ def test_every_chart_is_a_file_beside_the_report_that_is_pointed_at_with_words(d
         assert re.search(r"\d", words), words
 
 
-def test_charts_over_time_share_one_axis_and_shade_what_is_counted(directory):
+def test_charts_over_time_share_one_axis_and_shade_the_window(directory):
     for name in CHARTS:
         chart = (directory.path / f"{name}.svg").read_text()
         if name != "distribution":
             assert "0 to 100 s" in chart, name
-            assert "counted: 11 to 99 s" in chart, name
+            assert "window: 11 to 99 s" in chart, name
 
 
 def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is_not_taken_for_no_exceptions(text):
@@ -168,7 +169,7 @@ def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is
         "| shop.log | java.lang.IllegalStateException | java.net.SocketTimeoutException | no card 4711 | 1 | 2 |"
         in text
     )
-    assert "Not known: gone.log is not there to count in." in text
+    assert "Not known: gone.log is missing." in text
 
 
 def test_a_log_without_exceptions_is_none_and_a_system_without_logs_has_no_section(tmp_path):
@@ -277,7 +278,7 @@ def summaries():
             record(load=closed_load(users=None, model="open", rate_per_s=2.0), target="http://shop", git_commit=None),
         ),
         "percentiles that were asked for": summarise(
-            tally_of([sample()]), Dropped(), "samples.jtl", percentiles=("50", "90", "99.99")
+            tally_of([sample()]), Dropped(), "samples.jtl", options=SummaryOptions(percentiles=("50", "90", "99.99"))
         ),
     }
 

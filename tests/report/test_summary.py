@@ -6,7 +6,8 @@ from harness.jtl.csv import Dropped
 from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
-from harness.report.summary import RunSummary, summarise
+from harness.report.summarise import SummaryOptions, summarise
+from harness.report.summary import RunSummary
 from tests.support.factories import failed, record, sample, tally_of
 
 
@@ -94,7 +95,7 @@ def in_window(samples, from_s, to_s, run_s):
     for one in samples:
         counted.add(one)
     window = Window("given", from_s, to_s, to_s - from_s, run_s)
-    return summarise(tally_of(samples), Dropped(), "samples.jtl", window=window, counted=counted)
+    return summarise(tally_of(samples), Dropped(), "samples.jtl", options=SummaryOptions(window, counted))
 
 
 def test_rates_in_a_window_are_over_its_length_however_early_its_samples_began():

@@ -15,7 +15,7 @@ from harness.metrics.window import Window
 from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
 from harness.report.export import csv_head, csv_rows, json_lines, json_object
 from harness.report.selection import Selection, Shown, parse_pattern
-from harness.report.summary import summarise
+from harness.report.summarise import SummaryOptions, summarise
 from harness.report.tables import cell, classic_table, group_table, titled_tables
 from harness.report.terminal import FAILED, SLOWEST, screen_table
 from tests.support.factories import failed, sample, tally_of
@@ -29,7 +29,7 @@ TWO = (
 
 
 def summary_of(samples, **options):
-    return summarise(tally_of(samples), Dropped(), "tiny.jtl", **options)
+    return summarise(tally_of(samples), Dropped(), "tiny.jtl", options=SummaryOptions(**options))
 
 
 def view_of(samples, **selection):
@@ -193,7 +193,7 @@ def test_with_a_filter_total_adds_up_the_labels_shown_and_a_remark_says_so():
     assert (view.groups[0].total.sample_count, view.groups[0].total.average_ms) == (3, 50.0)
     assert view.remarks[0].startswith("DOUBTFUL: ")
     assert view.remarks[1:] == (
-        "TOTAL adds up 2 of 3 labels: those in which --label ^[AB]$ is found. Warnings are of all.",
+        "TOTAL includes 2 of 3 labels: those that match --label ^[AB]$. Warnings apply to all.",
     )
 
 
@@ -203,7 +203,7 @@ def test_a_group_in_which_no_label_matches_is_not_shown():
 
 
 def test_a_filter_that_finds_nothing_names_the_labels_that_there_are():
-    with pytest.raises(UsageError, match=r"tiny\.jtl: --label zzz is found in no label; there are: A, B, C"):
+    with pytest.raises(UsageError, match=r"tiny\.jtl: no label matches --label zzz; there are: A, B, C"):
         view_of(three(), pattern=parse_pattern("zzz"))
     many = [sample(f"L{number}") for number in range(25)]
     with pytest.raises(UsageError, match="L18, L19 and 5 more"):
@@ -230,15 +230,17 @@ def test_only_a_label_is_its_row_without_total():
 def test_it_is_said_whether_total_counts_transaction_controllers():
     samples = [sample("Order", message=f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"), sample(), sample()]
     assert view_of(samples).remarks[1:] == (
-        "TOTAL leaves out the rows of 1 Transaction Controller, whose samplers it counts; see --transactions.",
+        "TOTAL excludes the rows of 1 Transaction Controller; it includes their samplers. See --transactions.",
     )
     counted = Selection().view(summary_of(samples, with_transactions=True), "tiny.jtl")
-    assert counted.remarks[1:] == ("TOTAL counts the rows of 1 Transaction Controller beside those of their samplers.",)
+    assert counted.remarks[1:] == ("TOTAL includes the rows of 1 Transaction Controller and those of their samplers.",)
     assert view_of(samples[:1]).remarks == ("DOUBTFUL: too few samples.",)
 
 
 def test_a_file_that_must_not_be_believed_says_so_beside_its_table():
-    assert view_of([failed()]).remarks == ("INVALID: all 1 samples failed: a fast error is no speed.",)
+    assert view_of([failed()]).remarks == (
+        "INVALID: all 1 samples failed: response times of errors are not meaningful.",
+    )
 
 
 def windowed(samples, **selection):
@@ -253,9 +255,8 @@ def windowed(samples, **selection):
 def test_what_the_window_changed_is_said():
     view = windowed([sample(start_ms=0, elapsed_ms=500), sample(start_ms=500, elapsed_ms=1500)])
     assert view.remarks[1:] == (
-        "Counted: 0 s to 1 s of 2 s.",
-        "That changed the TOTAL of the load: average 1000 → 500 ms, 90 % 1500 → 500 ms, 1.00 → 1.00 req/s, "
-        "2 → 1 samples.",
+        "Measured window: 0 s to 1 s of 2 s.",
+        "Effect on the TOTAL of the load: average 1000 → 500 ms, p90 1500 → 500 ms, 1.00 → 1.00 req/s, 2 → 1 samples.",
     )
     assert (view.whole.total.sample_count, view.groups[0].total.sample_count) == (2, 1)
 

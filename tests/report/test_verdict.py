@@ -2,7 +2,7 @@ import pytest
 
 from harness.jtl.csv import Dropped
 from harness.plan.goal import Goal
-from harness.report.summary import summarise
+from harness.report.summarise import summarise
 from harness.report.verdict import headline
 from harness.report.warnings import Severity, WarningCode
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
@@ -15,13 +15,13 @@ def summary_of(samples, run=None):
 def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():
     verdict = summary_of(two_users(elapsed_ms=900), record()).verdict
     assert (verdict.state, verdict.exit_code, verdict.goals_missed) == ("VALID", 0, ())
-    assert headline(verdict) == "VALID. Goal met: 90 % line 900 ms, goal 1000 ms; errors 0.00 %, goal 1.00 %."
+    assert headline(verdict) == "VALID. Goal met: p90 900 ms, goal 1000 ms; errors 0.00 %, goal 1.00 %."
 
 
 def test_a_missed_goal_ends_with_1_and_names_the_figure():
     verdict = summary_of(two_users(elapsed_ms=1100), record()).verdict
     assert (verdict.state, verdict.exit_code) == ("VALID", 1)
-    assert verdict.goals_missed == ("90 % line 1100 ms, goal 1000 ms",)
+    assert verdict.goals_missed == ("p90 1100 ms, goal 1000 ms",)
 
 
 def test_a_goal_may_be_set_for_the_average():
@@ -52,7 +52,7 @@ def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
 def test_a_run_in_which_all_samples_failed_is_invalid_however_fast():
     verdict = summary_of([failed(elapsed_ms=1)] * 10, record()).verdict
     assert (verdict.state, verdict.exit_code) == ("INVALID", 3)
-    assert verdict.reasons == ("all 10 samples failed: a fast error is no speed",)
+    assert verdict.reasons == ("all 10 samples failed: response times of errors are not meaningful",)
 
 
 @pytest.mark.parametrize(("failures", "is_invalid"), [(50, False), (51, True)])
@@ -85,7 +85,7 @@ def test_a_warning_makes_a_run_doubtful_and_leaves_the_goal_and_the_exit_code():
     verdict = summary_of(two_users(count=49), record()).verdict
     assert (verdict.state, verdict.reasons) == ("DOUBTFUL", ("too few samples",))  # 98 of 100
     assert (verdict.exit_code, verdict.exit_code_if(sure=True)) == (0, 3)
-    assert headline(verdict).startswith("DOUBTFUL: too few samples. Goal met: 90 % line 1000 ms")
+    assert headline(verdict).startswith("DOUBTFUL: too few samples. Goal met: p90 1000 ms")
     missed = summary_of(two_users(count=49, elapsed_ms=1100), record()).verdict
     assert (missed.state, missed.exit_code, missed.exit_code_if(sure=True)) == ("DOUBTFUL", 1, 3)
 

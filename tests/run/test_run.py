@@ -111,7 +111,7 @@ def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run,
     [
         ("dies", "CannotResolveClass kg.apc.Gone"),
         pytest.param("silent", "no sample of the load was taken", marks=pytest.mark.real),
-        pytest.param("all-failed", "a fast error is no speed", marks=pytest.mark.real),
+        pytest.param("all-failed", "response times of errors are not meaningful", marks=pytest.mark.real),
         pytest.param("torn", "JMeter was killed by signal 9 (SIGKILL)", marks=pytest.mark.real),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target
     assert process.returncode == 130
     assert "INTERRUPTED" in out
     text = report(tmp_path / "reports")
-    assert "**INTERRUPTED: stopped by hand before its end: the samples so far are kept" in text
+    assert "**INTERRUPTED: stopped by hand before its end: the samples so far are saved" in text
     assert "| Pay |" in text
     assert run_json(tmp_path / "reports")["exit_codes"] == {"jmeter": 0}  # it was asked, not killed
     assert processes_of(tmp_path) == []

@@ -122,7 +122,7 @@ def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_ter
     samples_under_way(tmp_path)
     terminal.close()
     assert terminal.process.wait(timeout=30) == 130
-    assert "**INTERRUPTED: stopped by hand before its end: the samples so far are kept" in report(tmp_path / "reports")
+    assert "**INTERRUPTED: stopped by hand before its end: the samples so far are saved" in report(tmp_path / "reports")
     facts = run_json(tmp_path / "reports")
     assert (facts["state"], facts["exit_codes"]) == ("finished", {"jmeter": 0})  # it was asked, and not killed
     assert processes_of(tmp_path) == []

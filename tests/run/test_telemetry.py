@@ -7,7 +7,8 @@ import time
 import psutil
 import pytest
 
-from harness.run.telemetry import SERIES_POINTS_KEPT, UsageSeries, read_telemetry
+from harness.metrics.downsampling import SERIES_POINTS_MOST
+from harness.run.telemetry import UsageSeries, read_telemetry
 from harness.run.telemetry_writer import TelemetryWriter
 
 ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
@@ -35,7 +36,7 @@ def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_l
     # 1,500 seconds become means of four: 0..3 s, 4..7 s, …, each with one second of 4 cores and three idle ones.
     rows = [f"{1000 * second},jmeter,{4 if second % 4 == 0 else 0},{second},9" for second in range(1500)]
     _, (jmeter,) = read_telemetry([ROWS.splitlines()[0], *rows], (0, 2_000_000), (0, 0))
-    assert len(jmeter.seconds) == 375 <= SERIES_POINTS_KEPT
+    assert len(jmeter.seconds) == 375 <= SERIES_POINTS_MOST
     assert set(jmeter.cpu_cores) == {1.0}
     assert (jmeter.seconds[:2], jmeter.rss_bytes[1], jmeter.seconds[-1]) == ((1.5, 5.5), 6, 1497.5)
 

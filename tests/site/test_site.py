@@ -170,7 +170,7 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
     total = page.locator("section", has_text="TOTAL of the load").locator("table").first
     assert total.locator("thead th").all_inner_texts() == ["", "shop/run-07_1", "shop/run-07_2", "change %"]
     rows = {row[0]: row[1:] for row in (line.split("\t") for line in total.locator("tbody tr").all_inner_texts())}
-    # in the seconds that are counted as many of 100 as of 101 and 102 ms: (151 - 101) / 101
+    # in the measurement window as many of 100 as of 101 and 102 ms: (151 - 101) / 101
     assert rows["average ms"] == ["101", "151", "+49.50"]
     assert rows["errors %"] == ["0.00", "0.00", "+0.00"]
     setup = page.locator("section", has_text="What differs in the set-up").locator("tbody tr")

@@ -166,7 +166,7 @@ def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_
     add_run(tmp_path, "tiny/run-07_1", failures=120)
     add_run(tmp_path, "tiny/run-07_2", elapsed_ms=1500)
     text = summary_of(tmp_path)
-    assert "INVALID: all 120 samples failed: a fast error is no speed |" in text
+    assert "INVALID: all 120 samples failed: response times of errors are not meaningful |" in text
     assert "VALID, goal missed |" in text
     assert "2 runs: 1 invalid, 1 with a goal missed." in text
 

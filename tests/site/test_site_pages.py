@@ -12,7 +12,7 @@ from harness.run.directory import read_json
 from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
-from harness.site.series import bars_of, courses_of
+from harness.site.series import bars_of, chart_data_of
 from tests.support.report_folder import add_run, run_folder
 
 
@@ -82,7 +82,7 @@ def test_bars_of_no_time_at_all_and_of_no_samples():
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
-    courses = {course.key: course for course in courses_of(data, "x")}
+    courses = {course.key: course for course in chart_data_of(data, "x")}
     assert list(courses) == ["response-time", "throughput", "errors", "users", "distribution"]
     # a sample a second; the last second is covered in part only
     assert courses["throughput"].lines[0].ys == (*([1.0] * 19), None)
@@ -95,7 +95,7 @@ def test_the_distribution_leaves_out_rows_of_transactions_as_the_total_does(tmp_
     data = json.loads(run.summary_json.read_text())
     load = next(group for group in data["groups"] if group["name"] == LOAD)
     load["labels"].append({**load["labels"][0], "is_transaction": True, "counts": {"histogram": "5000:1000"}})
-    (course,) = [course for course in courses_of(data, "x") if course.key == "distribution"]
+    (course,) = [course for course in chart_data_of(data, "x") if course.key == "distribution"]
     assert max(course.lines[0].xs) < 200
 
 
@@ -170,7 +170,7 @@ def test_a_folder_with_something_else_in_it_is_not_replaced(tmp_path, charts):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match="holds something else than a site"):
+    with pytest.raises(UsageError, match="contains something other than a site"):
         write_site(tmp_path / "reports", mine, charts)
     assert (mine / "thesis.txt").exists()
 

@@ -9,7 +9,8 @@ from random import Random
 from harness.jtl.csv import Dropped, Sample
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import parse_window
-from harness.report.summary import RunSummary, summarise, window_of, window_span_ms
+from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.report.summary import RunSummary
 from tests.support.factories import closed_load, record, sample, tally_of
 
 DURATION_S = 100.0
@@ -42,7 +43,9 @@ def good_run(random: Random, autocorrelation: float = AUTOCORRELATION) -> RunSum
     counted = SampleTally(window_ms=window_span_ms(tally, window))
     for one in samples:
         counted.add(one)
-    return summarise(tally, Dropped(), "tiny/run-01_1", run, window=window, counted=counted, with_timeline=False)
+    return summarise(
+        tally, Dropped(), "tiny/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False)
+    )
 
 
 def _samples(

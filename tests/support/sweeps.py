@@ -34,7 +34,7 @@ DIRECT = dict(
         strict=True,
     )
 )
-BROKEN = Verdict(INVALID, ("all 10 samples failed: a fast error is no speed",), (), ())
+BROKEN = Verdict(INVALID, ("all 10 samples failed: response times of errors are not meaningful",), (), ())
 
 
 def levels(rates: dict[int, float]) -> tuple[Level, ...]:

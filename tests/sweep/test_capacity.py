@@ -91,10 +91,10 @@ def test_an_undecided_level_is_measured_three_times_and_then_searched_below():
 def test_a_search_that_ends_below_an_undecided_level_says_so():
     found = capacity(outcomes("1+ 2+ 4+ 4- 4+ 3+ 3+"), 1, 400, {4})
     assert found == Capacity(3, 4, 2, 2, 2, 3, is_settled=True, is_unsure=True)
-    text = capacity_text(found, Goal(p90_ms=300), "the 90 % line is 301 ms")
+    text = capacity_text(found, Goal(p90_ms=300), "the p90 is 301 ms")
     assert text == (
-        "at least 3 users within 90 % line up to 300 ms (2 of 2 runs within; CANNOT TELL at 4 users after 3 runs: the "
-        "90 % line is 301 ms; measure longer (DURATION=…))"
+        "at least 3 users within p90 up to 300 ms (2 of 2 runs within; CANNOT TELL at 4 users after 3 runs: the "
+        "p90 is 301 ms; measure longer (DURATION=…))"
     )
 
 
@@ -102,7 +102,7 @@ def test_an_undecided_level_of_one_user_is_no_miss():
     found = capacity(outcomes("1- 1- 1+"), 1, 400, {1})
     text = capacity_text(found, Goal(p90_ms=300), "the run is DOUBTFUL (not steady)")
     assert text == (
-        "CANNOT TELL whether 1 user is within 90 % line up to 300 ms (CANNOT TELL at 1 user after 3 runs: the run is "
+        "CANNOT TELL whether 1 user is within p90 up to 300 ms (CANNOT TELL at 1 user after 3 runs: the run is "
         "DOUBTFUL (not steady))"
     )
 
@@ -139,7 +139,7 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     # The p90 is 318 ms against a goal of 300; of 27 samples its interval is 295 ms to no upper end.
     times_ms = [round(243 * (0.6 + 0.8 * place / 26)) for place in range(27)]
     figures = replace(label_result("TOTAL", 243.0), histogram=Histogram.of(times_ms), percentiles_ms={"90": 318.0})
-    verdict = Verdict(VALID, (), (), ("90 % line 318 ms, goal 300 ms",))
+    verdict = Verdict(VALID, (), (), ("p90 318 ms, goal 300 ms",))
     result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
     record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
     search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300))))
@@ -147,6 +147,6 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     assert search.next_step(progress) == Step(1, 2)
     closing = search.closing(progress)
     assert "| cannot tell |" in closing
-    assert "CANNOT TELL whether 1 user is within 90 % line up to 300 ms" in closing
+    assert "CANNOT TELL whether 1 user is within p90 up to 300 ms" in closing
     assert "not even" not in closing
     assert "95 % interval 295 ms to no upper end, of 27 samples; measure longer (DURATION=…)" in closing

@@ -196,7 +196,7 @@ def test_every_part_of_the_goal_must_be_kept():
     goal = Goal(p90_ms=500, error_ratio=0.01, average_ms=1000, each_average_ms=300)
     [level] = timed({1: 100}, percentiles_ms={"90": 501}, error_ratio=0.02, slowest_label_ms=301)
     assert outcome(level, goal).reasons == (
-        "the 90 % line is 501 ms",
+        "the p90 is 501 ms",
         "the slowest label's average is 301 ms",
         "the share of errors is 2.00 %",
     )
@@ -290,7 +290,7 @@ def test_27_samples_about_the_goal_cannot_tell():
     [level] = levels_of([measured(1, spread(243, 27))])
     found = outcome(level, P90)
     assert found.is_within is None
-    assert found.reasons == ("the 90 % line is 318 ms, 95 % interval 295 ms to no upper end, of 27 samples",)
+    assert found.reasons == ("the p90 is 318 ms, 95 % interval 295 ms to no upper end, of 27 samples",)
 
 
 def test_many_samples_far_from_the_goal_decide():

@@ -86,7 +86,7 @@ def test_a_sweep_that_is_stopped_in_its_second_level_goes_on_with_it(start, fini
     assert last["note"] == "before the fix\n\nA level of [sweep-01](sweep-01.md)."
     text = (reports / "run-01_4.md").read_text()
     assert "| web |" in text
-    assert "- system: tiny, started here, kept up over several runs\n" in text
+    assert "- system: tiny, started here, running across several runs\n" in text
     report = (reports / "sweep-01.md").read_text()
     assert "before the fix" in report
     assert str(tmp_path) not in report
@@ -172,7 +172,7 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
     assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
     assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}
     is_unsure = "cannot tell |" in {step[-1] for step in steps}
-    text = "2 users within 90 % line up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
+    text = "2 users within p90 up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
     assert ("CANNOT TELL" if is_unsure else text) in out
     assert sweep_json(tmp_path)["goal"]["p90_ms"] == 25
     assert run_json(tmp_path / "reports")["goal"]["p90_ms"] == 25

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.records import build
+from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.run.record import RunRecord
 from harness.system.heap import (
-    SERIES_POINTS_KEPT,
     HeapPoint,
     HeapSeries,
     HeapUse,
@@ -129,7 +129,7 @@ def test_thinning_keeps_every_peak_and_trough_in_order() -> None:
         committed = 2000 if number == 5_555 else 1000
         points += [HeapPoint(number * 100, peak, committed, 4000), HeapPoint(number * 100 + 5, trough, 1000, 4000)]
     (series,) = heap_series({"shop": tuple(points)}, 0, 1_000_000)
-    assert len(series.seconds) <= SERIES_POINTS_KEPT
+    assert len(series.seconds) <= SERIES_POINTS_MOST
     used = set(zip(series.seconds, series.used_bytes, strict=True))
     assert {(777.7, 999), (333.305, 1)} <= used
     assert {used for _, used in used} == {500, 100, 999, 1}

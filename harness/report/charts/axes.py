@@ -1,4 +1,4 @@
-"""The axes of a chart: which range, where the ticks stand, what they say."""
+"""The axes of a chart: range, position and text of the ticks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from harness.base import units
 
 TIME_STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
-LOG_FLOOR = 0.5  # below it a logarithmic axis goes on evenly, so that 0 has a place
+LOG_FLOOR = 0.5  # below it a logarithmic axis is linear, so that it includes 0
 _ROUNDING = 1e-9  # 0.3 / 0.1 is 2.9999999999999996
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A range with its ticks, each a value and its text; `unit` is what the texts are to be read as."""
+    """A range with its ticks, each a value and its text; `unit` is the unit of the texts."""
 
     low: float
     high: float
@@ -24,19 +24,19 @@ class Axis:
     is_log: bool = False
 
     def position(self, value: float) -> float:
-        """Return where a value stands in the axis's own measure: itself, or its logarithm to the base of 10."""
+        """Return the position of a value on the axis: the value itself, or its logarithm to base 10."""
         if not self.is_log:
             return value
         return math.log10(value) if value >= LOG_FLOOR else math.log10(LOG_FLOOR) + (value - LOG_FLOOR) * math.log10(2)
 
     def share(self, value: float) -> float:
-        """Return where a value stands: 0 at the low end, 1 at the high end, and no farther."""
+        """Return the relative position of a value: 0 at the low end, 1 at the high end, limited to these."""
         low, high = self.position(self.low), self.position(self.high)
         return min(1.0, max(0.0, (self.position(value) - low) / (high - low)))
 
 
 def nice_step(span: float, most: int) -> float:
-    """Return the least of 1, 2 or 5 times a power of ten that goes into `span` at most `most` times."""
+    """Return the smallest step that divides `span` into at most `most` parts: 1, 2 or 5 times a power of ten."""
     rough = span / most
     power = 10.0 ** math.floor(math.log10(rough))
     for factor in (1, 2, 5):
@@ -46,7 +46,7 @@ def nice_step(span: float, most: int) -> float:
 
 
 def number_tick(value: float, step: float, top: float) -> str:
-    """Return a tick's text: thousands separated, as many decimals as the step needs, M and G from a million up."""
+    """Return a tick's text: thousands separators, the decimals that the step needs, M and G for millions and up."""
     if top >= 1e13 or step < 1e-5:
         return f"{value:g}"
     for power, least, letter in ((1e9, 1e10, " G"), (1e6, 1e6, " M")):

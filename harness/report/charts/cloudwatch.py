@@ -1,4 +1,4 @@
-"""What CloudWatch knows of services, databases and machines: tables and charts of a run."""
+"""Tables and charts of a run's CloudWatch metrics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHART_NAMES = tuple(name for _, name, *_ in _CHARTS)
 
 
 def cloud_table(found: CloudMetrics) -> str:
-    """Return the table of a run: a row per resource, with n/a for what CloudWatch did not have."""
+    """Return the table of a run: a row per resource, with n/a for values that CloudWatch did not have."""
     names = {metric.metric for metric in found.metrics}
     columns = [column for column in COLUMNS if column[0] in names]
     rows = []
@@ -67,46 +67,46 @@ def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, 
 
 
 def _periods(found: CloudMetrics, resource: Resource) -> str:
-    """Return how many of the periods that are counted have a value, of the metric that has the fewest but some."""
+    """Return how many periods of the window have a value, for the metric with the fewest values above 0."""
     metrics = [metric for metric in found.metrics if metric.of == resource]
     fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
     return f"{fewest} of {metrics[0].period_count}"
 
 
 def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
-    """Return what must be known of the table, a sentence a line."""
+    """Return the notes below the table, one sentence per line."""
     kinds = {resource.kind for resource in found.resources}
-    stretch = f"{found.from_s} to {found.to_s} s"
+    interval = f"{found.from_s} to {found.to_s} s"
     if found.fit == WITHIN:
-        lines = [f"Periods of {found.period_s} s that lie wholly in the seconds that are counted: {stretch}."]
+        lines = [f"The table covers the periods of {found.period_s} s within the measurement window: {interval}."]
     else:
         lines = [
-            f"No whole period of {found.period_s} s lies in the seconds that are counted: those that overlap them "
-            f"({stretch}) hold something of before or after as well."
+            f"No period of {found.period_s} s is entirely within the measurement window. The table covers the periods "
+            f"that overlap it ({interval}); they also include time before or after it."
         ]
-    readings = "single readings, of a service those of all its tasks" if ECS in kinds else "single readings"
-    lines.append(f"Averages are those of the periods' averages, ranges are of {readings}.")
+    readings = "single readings (for a service, of all its tasks)" if ECS in kinds else "single readings"
+    lines.append(f"Averages are means of the periods' averages; ranges are of {readings}.")
     if ECS in kinds:
-        lines.append("Of a service 100 % is what it reserves.")
+        lines.append("For a service, 100 % is its reservation.")
     return lines + cloud_warnings(found, source)
 
 
 def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
-    """Return what is missing of what was asked for, a sentence a line; nothing when all of it is there."""
+    """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
     absent = [text for resource in found.resources if (text := _absent(found, resource))]
     if absent:
-        lines.append(f"{NOT_KNOWN}: {_source(found)} had nothing ({', '.join(absent)}).")
+        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
     late = [metric for metric in found.metrics if metric.point_count and metric.missing_last_count]
     if late:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
-            f"At the end up to {units.plural(most, 'period')} had no value ({_names(late)}): {_source(found)} is "
-            f"minutes late, or got nothing any more; `./aggregate.py metrics {source}` fetches again."
+            f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)}): {_source(found)} is "
+            f"minutes late, or received no more values; `./aggregate.py metrics {source}` fetches again."
         )
     partial = [metric for metric in found.metrics if not metric.is_complete]
     if partial:
-        lines.append(f"{_source(found)} did not call its answer complete for {_names(partial)}.")
+        lines.append(f"{_source(found)} did not report a complete answer for {_names(partial)}.")
     return lines
 
 
@@ -115,7 +115,7 @@ def _source(found: CloudMetrics) -> str:
 
 
 def _absent(found: CloudMetrics, resource: Resource) -> str:
-    """Return what CloudWatch had nothing of: the resource, or those of its metrics; empty when it had some of each."""
+    """Return what CloudWatch had no values for: the resource, or some of its metrics; empty when it had all."""
     known = {metric.metric for metric in found.metrics if metric.of == resource and metric.point_count}
     titles = [title for name, title, _ in COLUMNS if found.metric(resource, name) and name not in known]
     name = cell(resource_title(resource))
@@ -127,7 +127,7 @@ def _names(metrics: Sequence[CloudMetric]) -> str:
 
 
 def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> list[tuple[str, str]]:
-    """Return the charts of a run over time, each its name and its SVG; a period without a value is a gap."""
+    """Return the charts of a run over time, each with its name and its SVG; a period without a value is a gap."""
     charts = []
     for name, file, title, unit, factor in _CHARTS:
         lines = [_series(metric, factor) for metric in found.metrics if metric.metric == name]

@@ -1,4 +1,4 @@
-"""Charts of how response times are distributed, as SVG text: a histogram with marks, and two over each other."""
+"""Charts of the distribution of response times, as SVG text: a histogram with marks, and two overlaid histograms."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from harness.report.charts import svg
 from harness.report.charts.axes import Axis, log_axis, nice_step, number_tick, ticks_between, value_axis
 from harness.report.charts.svg import Plot
 
-LOG_FROM_RATIO = 10  # greatest ÷ median; beyond it equal bars would put nearly all samples into a few of them
+LOG_FROM_RATIO = 10  # greatest ÷ median; above it nearly all samples would fall into a few bars of equal width
 LOG_FACTORS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
 _MOST_BARS, _FEWEST_BARS = 150, 12
 _LABEL_PX = 18  # one of the two lines of a mark's label
 _LABEL_GAP_PX = 14
 _LEADER_PX = 14
-_LEAST_BAR_PX = (0.0, 1.5)  # the one slow sample of a million is seen
+_LEAST_BAR_PX = (0.0, 1.5)  # one slow sample in a million is visible
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """How response times are put into bars: bar i holds edges_ms[i] up to, not including, edges_ms[i + 1].
+    """How response times are assigned to bars: bar i covers edges_ms[i] up to, not including, edges_ms[i + 1].
 
-    Drawn they begin and end half a millisecond earlier, so that a whole millisecond stands in its bar's middle.
-    `bar_width` is the width of one bar on the axis in the axis's own measure, `bar_words` the same in words.
+    Bars are drawn half a millisecond earlier, so that a whole millisecond is in the middle of its bar.
+    `bar_width` is the width of a bar in positions of the axis, `bar_text` the same as text.
     """
 
     edges_ms: tuple[int, ...]
     axis: Axis
     bar_width: float
-    bar_words: str
+    bar_text: str
 
 
 def distribution_chart(
     title: str, counts: Mapping[int, int] | Sequence[tuple[int, int]], marks: Sequence[tuple[str, float]]
 ) -> str:
-    """Return the histogram of (elapsed_ms, sample count); `marks` are named values in ms: ("90 %", 1134).
+    """Return the histogram of (elapsed_ms, sample count); `marks` are named values in ms: ("p90", 1134).
 
-    The lower axis is logarithmic where the greatest value is far beyond the median, and says so. Heights are % of all
-    samples per bar; bars that whole milliseconds make wider than the others are as much lower, so that areas are true.
+    The x axis is logarithmic, and labelled so, if the greatest value is far above the median. Heights are % of all
+    samples per bar. Bars that are wider than the others because of whole milliseconds are lower by the same factor, so
+    that areas are correct.
     """
     pairs = sorted((value_ms, count) for value_ms, count in _pairs(counts) if count)
     total = sum(count for _, count in pairs)
@@ -62,13 +63,13 @@ def distribution_chart(
     ]
     said = "".join(f", {name} {svg.figure(value_ms)} ms" for name, value_ms in marks)
     words = f"{total:,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms{said}."
-    return svg.document(title, f"% of samples per {scale.bar_words}", words, svg.HEIGHT, body)
+    return svg.document(title, f"% of samples per {scale.bar_text}", words, svg.HEIGHT, body)
 
 
 def overlaid_chart(title: str, base: tuple[str, Mapping[int, int]], new: tuple[str, Mapping[int, int]]) -> str:
-    """Return two histograms of (elapsed_ms, sample count) over each other, by name: the first filled, then an outline.
+    """Return two overlaid histograms of (elapsed_ms, sample count): the first is filled, the second an outline.
 
-    Heights are % of all samples of their own side, so that a longer run does not stand above a shorter one.
+    Heights are % of the samples of each side, so that a longer run is not higher than a shorter one.
     """
     sides = [
         (name, sorted((value_ms, count) for value_ms, count in counts.items() if count)) for name, counts in (base, new)
@@ -94,11 +95,11 @@ def overlaid_chart(title: str, base: tuple[str, Mapping[int, int]], new: tuple[s
         f"{name}: {sum(count for _, count in pairs):,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms"
         for name, pairs in sides
     )
-    return svg.document(title, f"% of samples per {scale.bar_words}", f"{words}.", bottom + svg.FOOT_PX, body)
+    return svg.document(title, f"% of samples per {scale.bar_text}", f"{words}.", bottom + svg.FOOT_PX, body)
 
 
 def _outline(bars: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    """Return the line around bars: down to 0 where there is none."""
+    """Return the outline of bars; it is 0 between them."""
     points: list[tuple[float, float]] = []
     for start, end, height in bars:
         if not points or points[-1][0] != start:
@@ -122,12 +123,12 @@ def _is_far_tailed(pairs: Sequence[tuple[int, int]]) -> bool:
 
 
 def _bar_limit(pairs: Sequence[tuple[int, int]]) -> int:
-    """Return how many bars the samples can fill without holes by chance: three times the cube root of their number."""
+    """Return how many bars the samples can fill without random holes: three times the cube root of their number."""
     return min(_MOST_BARS, max(_FEWEST_BARS, round(3 * math.cbrt(sum(count for _, count in pairs)))))
 
 
 def _linear(pairs: Sequence[tuple[int, int]]) -> _Scale:
-    """Return bars of equal whole milliseconds, from 0 unless all samples lie far from it."""
+    """Return bars of equal whole milliseconds, from 0 unless all samples are far from 0."""
     low, high = pairs[0][0], pairs[-1][0]
     first = min(0, low) if low < 0.4 * high else low
     width_ms = max(1, round(nice_step(max(1, high - first), _bar_limit(pairs))))
@@ -174,7 +175,7 @@ def _bars(pairs: Sequence[tuple[int, int]], scale: _Scale, total: int) -> list[t
 
 
 def _labels(marks: Sequence[tuple[str, float]]) -> list[tuple[str, str, float]]:
-    """Return (names, value in words, value in ms) in ascending order; marks of one value share a label."""
+    """Return (names, value as text, value in ms) in ascending order; marks of one value share a label."""
     names: dict[str, list[str]] = {}
     values: dict[str, float] = {}
     for name, value_ms in sorted(marks, key=lambda mark: mark[1]):
@@ -185,9 +186,9 @@ def _labels(marks: Sequence[tuple[str, float]]) -> list[tuple[str, str, float]]:
 
 
 def _mark_lines(plot: Plot, labels: Sequence[tuple[str, str, float]]) -> list[str]:
-    """Return the marks: a line up through the plot, bent to a label that stands clear of its neighbours.
+    """Return the marks: a line up through the plot, bent to a label that does not overlap its neighbours.
 
-    Where not all labels fit side by side, the marks of the least values are left out.
+    If not all labels fit side by side, the marks of the smallest values are dropped.
     """
     widths = [max(svg.text_width(names), svg.text_width(words)) + _LABEL_GAP_PX for names, words, _ in labels]
     while sum(widths) > svg.WIDTH - 24:

@@ -1,4 +1,4 @@
-"""Writes the charts of a report into the folder that belongs to it."""
+"""Writes the charts of a report into its folder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from harness.run.directory import write_whole
 
 
 def write_pictures(folder: Path, pictures: Sequence[Picture], names: re.Pattern[str]) -> None:
-    """Write the charts; those of an earlier report, told by their `names`, that nothing is shown in any more go."""
-    folder.mkdir(exist_ok=True)  # of a run that came as JSON alone there is none
+    """Write the charts, and delete charts of an earlier report (files that match `names`) that no longer exist."""
+    folder.mkdir(exist_ok=True)  # a run that exists only as JSON has none
     for picture in pictures:
         write_whole(folder / picture.name, picture.svg)
-    kept = {picture.name for picture in pictures}
+    written = {picture.name for picture in pictures}
     for path in folder.glob("*.svg"):
-        if names.fullmatch(path.name) and path.name not in kept:
+        if names.fullmatch(path.name) and path.name not in written:
             path.unlink()

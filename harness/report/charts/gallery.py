@@ -1,4 +1,4 @@
-"""The charts of a report: which there are, what they are made of, under which names they are kept."""
+"""The charts of a report: their data and the names of their files."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from harness.report.summary import RunSummary
 from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
 
-# What a report may have written beside it: an earlier one's that this one does not have is stale.
+# Names of all charts of a run: a chart of an earlier report that the new report lacks is deleted.
 FILE_NAME = re.compile(
     rf"(response-time|throughput|errors|users|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
 )
-_MARKS = (("median", "50"), ("90 %", "90"), ("95 %", "95"), ("99 %", "99"))
+_MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart: the name of its file, and the file's text."""
+    """A chart: the name and the text of its file."""
 
     name: str
     svg: str
 
     @property
     def alternative(self) -> str:
-        """What the chart shows, in words: its own title and description."""
+        """The text alternative of the chart: its title and description."""
         root = fromstring(self.svg)
         return f"{root.findtext(f'{_SVG}title')}: {root.findtext(f'{_SVG}desc')}"
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """The charts of a report, by the section that they stand in."""
+    """The charts of a report, by section."""
 
     over_time: tuple[Picture, ...]
     distribution: tuple[Picture, ...]
@@ -67,7 +67,7 @@ class Gallery:
 
 
 def gallery(summary: RunSummary) -> Gallery:
-    """Return the charts of a summary; those without anything to show are left out."""
+    """Return the charts of a summary that have data."""
     window = summary.window
     is_cut = window.length_s < window.run_s
     frame = _Frame((window.from_s, window.to_s) if is_cut else None, window.run_s, summary.origin_s or 0)
@@ -82,18 +82,18 @@ def gallery(summary: RunSummary) -> Gallery:
 
 
 def middles_s(timeline: Timeline, origin_s: int) -> list[float]:
-    """Return the middle of each stretch of a timeline, in seconds after the load began."""
+    """Return the middle of each bucket of a timeline, in seconds after the load began."""
     first_s = timeline.start_s - origin_s + timeline.bucket_s / 2
-    return [first_s + timeline.bucket_s * place for place in range(len(timeline.sample_count))]
+    return [first_s + timeline.bucket_s * index for index in range(len(timeline.sample_count))]
 
 
 def rates_per_s(timeline: Timeline, origin_s: int, run_s: int) -> tuple[float | None, ...]:
-    """Return the samples per second of each stretch of a timeline.
+    """Return the samples per second of each bucket of a timeline.
 
-    None for the first and the last stretch where the run covers them only in part: there a rate would be too low.
+    None for the first and the last bucket if the run covers only part of it: the rate would be too low.
     """
     width_s = timeline.bucket_s
-    starts = [timeline.start_s - origin_s + width_s * place for place in range(len(timeline.sample_count))]
+    starts = [timeline.start_s - origin_s + width_s * index for index in range(len(timeline.sample_count))]
     return tuple(
         count / width_s if start >= 0 and start + width_s < run_s else None
         for start, count in zip(starts, timeline.sample_count, strict=True)
@@ -102,7 +102,7 @@ def rates_per_s(timeline: Timeline, origin_s: int, run_s: int) -> tuple[float | 
 
 @dataclass(frozen=True)
 class _Frame:
-    """What the charts over time have in common: the stretch counted, the length of the run, its first second."""
+    """What the charts over time share: the measurement window, the length of the run, its first second."""
 
     band: Band | None
     run_s: int

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TypeGuard
 
 from harness.base import units
+from harness.metrics.downsampling import chunk_size, chunks
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
 from harness.report.charts.svg import Key, Plot
@@ -16,10 +17,10 @@ from harness.system.heap import HeapSeries
 
 AFTER_START = "time since the load began"
 FEW_BARS = 20
-LEAST_BAR_PX = (4.0, 8.0)  # of a few: one second with one error among thousands of samples is still seen
-LEAST_BAR_OF_MANY_PX = (1.0, 2.0)  # many are seen anyway, and must not look like more than they are
-_MOST_POINTS = 800  # of a line, about one for each px; of more, means are drawn, and how far they lie apart
-_STRETCHES = 400
+LEAST_BAR_PX = (4.0, 8.0)  # few bars: one second with one error among thousands of samples stays visible
+LEAST_BAR_OF_MANY_PX = (1.0, 2.0)  # many bars are visible anyway, and must not look like more errors
+_MOST_POINTS = 800  # of a line, about one per px; longer lines are drawn as means and ranges
+_CHUNKS = 400
 
 Band = tuple[float, float]
 Values = Sequence[float | None]
@@ -34,7 +35,7 @@ class Series:
 
     @property
     def values(self) -> list[float]:
-        """The values that are known."""
+        """The known values."""
         return [value for _, value in self.points if _is_known(value)]
 
 
@@ -46,26 +47,26 @@ def line_chart(
     band: Band | None = None,
     end_s: float = 0.0,
 ) -> str:
-    """Return a chart of lines over seconds; `band` is the stretch of time that the figures were counted in.
+    """Return a chart of lines over seconds; `band` is the measurement window.
 
-    The lower axis goes on to `end_s` at least, so that charts of one run line up, one below the other.
+    The x axis ends at `end_s` or later, so that charts of one run are aligned.
 
-    Up to six lines are easy to tell apart. A line of more than 800 points is drawn as the means of stretches, shaded
-    from the least to the greatest value of each, and the legend says so.
+    Up to six lines are easy to distinguish. A line of more than 800 points is drawn as the means of chunks of points,
+    with the range of each chunk shaded; the legend says so.
     """
     most_points = max((len(line.points) for line in series), default=0)
-    stretch = math.ceil(most_points / _STRETCHES) if most_points > _MOST_POINTS else 1
-    looks = [_look(place) for place in range(len(series))]
+    chunk = chunk_size(most_points, _CHUNKS) if most_points > _MOST_POINTS else 1
+    looks = [_look(index) for index in range(len(series))]
     drawn = list(zip(series, looks, strict=True))
 
     def draw(plot: Plot) -> list[str]:
-        shades = [part for line, (colour, _) in drawn for part in _shades(plot, line, colour, stretch)]
-        return shades + [part for line, look in drawn for part in _lines(plot, line, *look, stretch)]
+        shades = [part for line, (colour, _) in drawn for part in _shades(plot, line, colour, chunk)]
+        return shades + [part for line, look in drawn for part in _lines(plot, line, *look, chunk)]
 
     keys = [svg.line_key(line.name, *look) for line, look in drawn] if len(series) > 1 else []
-    if stretch > 1:
-        keys.append(svg.box_key(f"least to greatest of {stretch} points, their mean as line", f"shade c{svg.CONTEXT}"))
-    description = " ".join(_in_words(line) for line in series)
+    if chunk > 1:
+        keys.append(svg.box_key(f"line: mean of {chunk} points; shaded: their range", f"shade c{svg.CONTEXT}"))
+    description = " ".join(_series_text(line) for line in series)
     return _chart(_Frame(title, y_unit, x_label, band, end_s), series, keys, draw, description)
 
 
@@ -77,8 +78,8 @@ def throughput_chart(xs: Sequence[float], rates_per_s: Values, band: Band | None
 def response_time_chart(
     xs: Sequence[float], averages_ms: Values, p90s_ms: Values, band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of average and 90 % line in milliseconds; None where no sample ended."""
-    lines = [_series("average", xs, averages_ms), _series("90 %", xs, p90s_ms)]
+    """Return the chart of average and p90 in milliseconds; None where no sample ended."""
+    lines = [_series("average", xs, averages_ms), _series("p90", xs, p90s_ms)]
     return line_chart("Response time", "ms", lines, band=band, end_s=end_s)
 
 
@@ -95,13 +96,13 @@ def error_chart(
     band: Band | None = None,
     end_s: float = 0.0,
 ) -> str:
-    """Return the chart of errors per second, drawn over the samples per second they are part of.
+    """Return the chart of errors per second, drawn in front of all samples per second.
 
-    The bar of a stretch of `bucket_s` seconds stands about its x. The legend says the total in words, so that no errors
-    and one error cannot be taken for each other.
+    The bar of a bucket of `bucket_s` seconds is centred on its x. The legend states the total, so that no errors and
+    one error are easy to distinguish.
     """
-    words = _errors_in_words(sum(error_counts), sum(sample_counts))
-    joined = math.ceil(len(xs) / _STRETCHES) if len(xs) > _MOST_POINTS else 1
+    words = _errors_text(sum(error_counts), sum(sample_counts))
+    joined = chunk_size(len(xs), _CHUNKS) if len(xs) > _MOST_POINTS else 1
     errors, samples = (_rate_bars(xs, counts, bucket_s, joined) for counts in (error_counts, sample_counts))
     rates = Series("samples", tuple((x, rate) for x, (_, _, rate) in zip(xs[::joined], samples, strict=True)))
     failed = [bar for bar in errors if bar[2]]
@@ -138,7 +139,7 @@ def heap_chart(heap: HeapSeries, band: Band | None = None, end_s: float = 0.0) -
 
 @dataclass(frozen=True)
 class _Frame:
-    """What stands around the lines."""
+    """Title, units and range of a chart."""
 
     title: str
     y_unit: str
@@ -154,7 +155,7 @@ def _chart(
     y = value_axis([value for line in lines for value in line.values])
     band = _clipped(frame.band, x)
     if band:
-        keys = [*keys, svg.box_key(f"counted: {_stretch(band, x)}", "band edge")]
+        keys = [*keys, svg.box_key(f"window: {_interval(band, x)}", "band edge")]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no values", "muted middle")
@@ -164,7 +165,7 @@ def _chart(
         plot.axes(f"{frame.x_label}, {x.unit}"),
         *(draw(plot) if any(line.values for line in lines) else [nothing]),
     ]
-    about = f"{frame.y_unit} over {frame.x_label}, {_stretch((x.low, x.high), x)}. {description}"
+    about = f"{frame.y_unit} over {frame.x_label}, {_interval((x.low, x.high), x)}. {description}"
     return svg.document(frame.title, frame.y_unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
@@ -183,27 +184,27 @@ def _clipped(band: Band | None, x: Axis) -> Band | None:
     return max(band[0], x.low), min(band[1], x.high)
 
 
-def _stretch(band: Band, x: Axis) -> str:
-    """Return a stretch of time as the axis writes times, to the second."""
+def _interval(band: Band, x: Axis) -> str:
+    """Return an interval in the time format of the axis, to the second."""
     if x.unit == "s":
         return f"{band[0]:.3g} to {band[1]:.3g} s"
     return " to ".join(f"{'−' if at < 0 else ''}{units.clock_text(abs(at))}" for at in band)
 
 
-def _lines(plot: Plot, line: Series, colour: int, dash: str, stretch: int) -> list[str]:
-    return [plot.line([(span.second, span.mean) for span in run], colour, dash) for run in _runs(_spans(line, stretch))]
+def _lines(plot: Plot, line: Series, colour: int, dash: str, chunk: int) -> list[str]:
+    return [plot.line([(span.second, span.mean) for span in run], colour, dash) for run in _runs(_spans(line, chunk))]
 
 
-def _shades(plot: Plot, line: Series, colour: int, stretch: int) -> list[str]:
-    if stretch == 1:
+def _shades(plot: Plot, line: Series, colour: int, chunk: int) -> list[str]:
+    if chunk == 1:
         return []
-    runs = _runs(_spans(line, stretch))
+    runs = _runs(_spans(line, chunk))
     return [plot.shade([(span.second, span.least, span.most) for span in run], colour) for run in runs if len(run) > 1]
 
 
 @dataclass(frozen=True)
 class _Span:
-    """A stretch of points: the middle second, and mean, least and greatest of the values that are known."""
+    """A chunk of points: the middle second, and mean, least and greatest of the known values."""
 
     second: float
     mean: float
@@ -211,10 +212,9 @@ class _Span:
     most: float
 
 
-def _spans(line: Series, stretch: int) -> Iterator[_Span | None]:
-    """Yield what stands in each `stretch` of points; None where no value of it is known."""
-    for start in range(0, len(line.points), stretch):
-        points = line.points[start : start + stretch]
+def _spans(line: Series, chunk: int) -> Iterator[_Span | None]:
+    """Yield the span of each `chunk` points; None if none of their values is known."""
+    for points in chunks(line.points, chunk):
         known = [value for _, value in points if _is_known(value)]
         middle = (points[0][0] + points[-1][0]) / 2
         yield _Span(middle, sum(known) / len(known), min(known), max(known)) if known else None
@@ -225,22 +225,21 @@ def _runs(spans: Iterable[_Span | None]) -> list[list[_Span]]:
     return [[span for span in run if span] for is_gap, run in groupby(spans, lambda span: span is None) if not is_gap]
 
 
-def _look(place: int) -> tuple[int, str]:
-    """Return colour and dash of the series at a place; the pairs repeat after 36 series."""
+def _look(index: int) -> tuple[int, str]:
+    """Return colour and dash of the series with this index; the pairs repeat after 36 series."""
     count = len(svg.COLOURS)
-    return place % count, svg.DASHES[(place + place // count) % count]
+    return index % count, svg.DASHES[(index + index // count) % count]
 
 
 def _rate_bars(
     xs: Sequence[float], counts: Sequence[int], bucket_s: float, joined: int
 ) -> list[tuple[float, float, float]]:
-    """Return bars (from, to, per second), each of `joined` stretches of `bucket_s` seconds, the last maybe of fewer."""
+    """Return bars (from, to, per second), each of `joined` buckets of `bucket_s` seconds; the last may have fewer."""
     bars = []
-    for start in range(0, len(xs), joined):
-        held = counts[start : start + joined]
-        seconds = len(held) * bucket_s
-        left = xs[start] - bucket_s / 2
-        bars.append((left, left + seconds, sum(held) / seconds))
+    for x, joined_counts in zip(xs[::joined], chunks(counts, joined), strict=True):
+        seconds = len(joined_counts) * bucket_s
+        left = x - bucket_s / 2
+        bars.append((left, left + seconds, sum(joined_counts) / seconds))
     return bars
 
 
@@ -260,7 +259,7 @@ def _is_known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
-def _errors_in_words(error_count: int, sample_count: int) -> str:
+def _errors_text(error_count: int, sample_count: int) -> str:
     if not error_count:
         return f"no errors in {sample_count:,} samples"
     percent = units.percent_text(error_count / sample_count)
@@ -268,7 +267,7 @@ def _errors_in_words(error_count: int, sample_count: int) -> str:
     return f"errors: {error_count:,} of {sample_count:,} samples ({percent} %)"
 
 
-def _in_words(line: Series) -> str:
+def _series_text(line: Series) -> str:
     known = line.values
     if not known:
         return f"{line.name}: no values."

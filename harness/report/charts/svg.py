@@ -1,7 +1,7 @@
 """SVG text of a chart's parts: card, title, legend, axes, lines, bars. No scripts, no links, the same bytes each time.
 
 GitHub shows an SVG file as an image, whose `prefers-color-scheme` follows the reader's system and not GitHub's theme.
-So a chart brings its own opaque card, and everything on it switches with the card.
+So a chart has its own opaque background card, and all its colours switch with the card.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.report.charts.axes import Axis
 
 WIDTH = 880
 HEIGHT = 300
-LEFT, RIGHT = 84, 850  # of every plot, so that charts one below the other line up
+LEFT, RIGHT = 84, 850  # of every plot, so that charts are aligned
 HEAD_PX = 44  # above the legend: title and unit
 FOOT_PX = 58  # below the plot: tick texts and the axis's title
 LEAST_PLOT_PX = 140  # a chart grows where its legend would leave less
@@ -25,11 +25,11 @@ TEXT_PX, TITLE_PX = 15, 17
 LINE_PX = 22  # one row of a legend
 SWATCH_PX = 34
 _KEY_GAP_PX = 24
-# Both sets are told apart by colour-blind readers as well; the first is at least 3:1 on the dark card too, for viewers
+# Colour-blind readers can distinguish both sets. The first also has a contrast of 3:1 on the dark card, for viewers
 # that do not switch.
 COLOURS = ("#1673c4", "#d9620b", "#0b8f6f", "#b04fa0", "#78828c", "#7a5c00")
 COLOURS_ON_DARK = ("#4493f8", "#f28c45", "#33c29a", "#d873c9", "#98a2ad", "#efe08a")
-MAIN, WARNING, CONTEXT = 0, 1, 4  # places in both sets
+MAIN, WARNING, CONTEXT = 0, 1, 4  # indexes in both sets
 DASHES = ("", "9 3", "3 3", "12 3 3 3", "6 2 2 2 2 2", "1.5 2.5")
 CARD, CARD_DARK = "#ffffff", "#0d1117"
 BAND, BAND_DARK = "#eaf1fa", "#15233a"
@@ -37,7 +37,7 @@ _FONT = "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial
 
 
 def _colour_rules(colours: Sequence[str]) -> str:
-    return "".join(f".c{place}{{color:{colour}}}" for place, colour in enumerate(colours))
+    return "".join(f".c{index}{{color:{colour}}}" for index, colour in enumerate(colours))
 
 
 _STYLE = (
@@ -59,12 +59,12 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def plain(words: str) -> str:
-    """Return text as XML holds it: one line, escaped, characters that XML forbids replaced."""
+    """Return text for XML: one line, escaped, characters that XML forbids replaced."""
     return escape(" ".join(_FORBIDDEN.sub("\ufffd", words).split()))
 
 
 def text_width(words: str) -> float:
-    """Return about how wide a text is, in px: rather too wide, since the reader's font is not known."""
+    """Return the approximate width of a text in px: rather too wide, since the reader's font is not known."""
     return TEXT_PX * sum(_em(letter) for letter in words)
 
 
@@ -79,7 +79,7 @@ def _em(letter: str) -> float:
 
 
 def shortened(words: str, most_px: float) -> str:
-    """Return the text, its middle left out where it is wider than `most_px`."""
+    """Return the text, with its middle removed if it is wider than `most_px`."""
     shown, kept = words, len(words)
     while kept > 2 and text_width(shown) > most_px:
         kept -= 1
@@ -88,9 +88,9 @@ def shortened(words: str, most_px: float) -> str:
 
 
 def spread(centres: Sequence[float], widths: Sequence[float], low: float, high: float) -> list[float]:
-    """Return the centres, ascending, moved as little as it takes to keep all widths apart and inside low..high.
+    """Return the ascending centres, moved as little as possible so that no widths overlap and all are in low..high.
 
-    What would overlap is laid side by side as one block, about the middle of where its parts wanted to be.
+    Overlapping items become one block, centred on the middle of their wanted positions.
     """
     blocks: list[tuple[float, list[float]]] = []  # left end, widths
     for centre, width in zip(centres, widths, strict=True):
@@ -102,11 +102,11 @@ def spread(centres: Sequence[float], widths: Sequence[float], low: float, high: 
             parts = before + parts
             left = max(low, min(wanted, high - sum(parts)))
         blocks.append((left, parts))
-    return [left + sum(parts[:place]) + parts[place] / 2 for left, parts in blocks for place in range(len(parts))]
+    return [left + sum(parts[:index]) + parts[index] / 2 for left, parts in blocks for index in range(len(parts))]
 
 
 def number(value: float) -> str:
-    """Return a coordinate with one decimal at most, as short as SVG allows."""
+    """Return a coordinate with at most one decimal, as short as SVG allows."""
     return _tenths(round(value * 10))
 
 
@@ -123,7 +123,7 @@ def text(x: float, y: float, words: str, style: str = "") -> str:
 
 
 def tick_text(x: float, y: float, words: str) -> str:
-    """Return a text about x, moved inwards where it would leave the card."""
+    """Return a text centred on x, moved inwards if it would leave the card."""
     room = text_width(words) / 2 + 6
     return text(min(max(x, room), WIDTH - room), y, words, "middle")
 
@@ -146,13 +146,13 @@ def rectangle(x: float, y: float, width: float, height: float, style: str) -> st
 
 
 def figure(value: float) -> str:
-    """Return a value for words: whole from 100 up, three digits below."""
+    """Return a value for text: whole from 100 up, three digits below."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 @dataclass(frozen=True)
 class Plot:
-    """The field between the axes, and where a value stands on it in px."""
+    """The area between the axes; it converts values to px."""
 
     x: Axis
     y: Axis
@@ -160,15 +160,15 @@ class Plot:
     bottom: float
 
     def x_px(self, value: float) -> float:
-        """Return the place of a value along the lower axis."""
+        """Return the px of a value on the x axis."""
         return LEFT + self.x.share(value) * (RIGHT - LEFT)
 
     def y_px(self, value: float) -> float:
-        """Return the place of a value along the left axis; downwards is positive."""
+        """Return the px of a value on the y axis; downwards is positive."""
         return self.bottom - self.y.share(value) * (self.bottom - self.top)
 
     def axes(self, x_title: str) -> str:
-        """Return grid, ticks, tick texts and the title of the lower axis."""
+        """Return grid, ticks, tick texts and the title of the x axis."""
         parts = []
         for value, words in self.y.ticks:
             y = self.y_px(value)
@@ -210,7 +210,7 @@ class Plot:
 
 
 def _through(places: Sequence[tuple[int, int]]) -> str:
-    """Return the path through places in tenths of a px; each step is relative to the place before, which is shorter."""
+    """Return the path through points in tenths of a px; steps are relative to the point before, which is shorter."""
     steps = [_pair(x - before_x, y - before_y) for (before_x, before_y), (x, y) in pairwise(places)]
     parted = [step if place == 0 or step.startswith("-") else " " + step for place, step in enumerate(steps)]
     return f"M{_pair(*places[0])}l{''.join(parted)}"
@@ -243,12 +243,12 @@ def line_key(name: str, colour: int, dash: str) -> Key:
 
 
 def box_key(name: str, style: str) -> Key:
-    """Return the entry of bars or of a shaded stretch."""
+    """Return the entry of bars or of a shaded area."""
     return Key(name, lambda x, y: rectangle(x, y - 6, SWATCH_PX, 12, style))
 
 
 def legend(keys: Sequence[Key], top: float) -> tuple[str, float]:
-    """Return the legend's rows below `top`, and where they end."""
+    """Return the legend's rows below `top`, and the px where they end."""
     parts, x, y = [], float(LEFT), top
     for key in keys:
         name = shortened(key.name, RIGHT - LEFT - SWATCH_PX - 7)
@@ -261,7 +261,7 @@ def legend(keys: Sequence[Key], top: float) -> tuple[str, float]:
 
 
 def document(title: str, unit: str, description: str, height: float, body: Sequence[str]) -> str:
-    """Return a whole SVG file: the card with title and unit, and what stands on it."""
+    """Return a whole SVG file: the card with title, unit and `body`."""
     room = (WIDTH - 48 - text_width(unit)) * TEXT_PX / (TITLE_PX * 1.1)  # bold letters are wider
     heading = f'<tspan>{plain(shortened(title, room))}</tspan><tspan class="muted" dx="8">{plain(unit)}</tspan>'
     return "\n".join(

@@ -47,7 +47,7 @@ def summary_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the JSON Schema as the file holds it: what fits on a line is on one."""
+    """Return the text of the JSON Schema file: what fits on one line is on one line."""
     return _text(summary_schema(), "") + "\n"
 
 

@@ -1,8 +1,8 @@
-// Charts that can be zoomed: drag over a stretch, Ctrl and the wheel, the buttons, or the keys + - ← → 0.
-// Charts over seconds go together: what one shows, all show.
+// Charts that can be zoomed: drag over an interval, Ctrl and the wheel, the buttons, or the keys + - ← → 0.
+// All charts over seconds show the same interval.
 "use strict";
 
-const runs = {}; // by id; data/<plan>/<run>.js hands them over
+const runs = {}; // by id; data/<plan>/<run>.js calls addRun
 const shown = []; // every chart of the page: {figure, spec, chart}
 
 function addRun(run) {
@@ -37,7 +37,7 @@ function xText(spec, value) {
   return spec.xUnit === "s" ? clock(value) : plainNumber(value);
 }
 
-// The stretch that the load's figures are counted in, behind the lines.
+// The measurement window, behind the lines.
 const band = {
   id: "band",
   beforeDraw(chart, _, options) {
@@ -53,7 +53,7 @@ const band = {
   },
 };
 
-const measures = { // in which an axis is divided evenly
+const measures = { // an axis is divided evenly in these
   s: { to: (value) => value, from: (value) => value },
   ms: { to: Math.log, from: Math.exp },
 };
@@ -96,8 +96,8 @@ const tools = [
   ["→", "later, or more", "ArrowRight", (one) => moved(one, 1, 0.5)],
 ];
 
-// Draw a chart into a figure. A spec has title, unit, xUnit, extent [from, to], band, and lines with name, x, y and,
-// where the place in the list is not to decide, colour and dash.
+// Draw a chart into a figure. A spec has title, unit, xUnit, extent [from, to], band, and lines with name, x, y and
+// optionally colour and dash, which default to the index of the line.
 function drawChart(figure, spec) {
   const caption = figure.querySelector("figcaption");
   const words = caption ? caption.textContent : `${spec.title}, ${spec.unit}`;
@@ -133,7 +133,7 @@ function drawChart(figure, spec) {
   shown.push(one);
 }
 
-function isRound(value) { // a logarithmic axis has its ends among the ticks
+function isRound(value) { // a logarithmic axis also has ticks at its ends
   return Math.abs(value) < 1e-9 || Number(value.toPrecision(1)) === value;
 }
 
@@ -177,7 +177,7 @@ function settings(one) {
       parsing: false,
       normalized: true,
       interaction: { mode: "nearest", axis: "x", intersect: false },
-      // One width for all, so that charts below each other line up.
+      // The same width for all, so that charts are aligned.
       scales: { x, y: { ...axis(spec.unit), beginAtZero: true, afterFit: (scale) => { scale.width = 72; } } },
       plugins: {
         legend: { display: spec.lines.length > 1, labels: { color: text, boxWidth: 34, boxHeight: 0 } },
@@ -207,7 +207,7 @@ function extentOf(xs) {
   return [least, most > least ? most : least + 1];
 }
 
-// Charts over time begin and end together, with the run that lasted longest, so that one can be read below the other.
+// All charts over time have the same range, that of the longest run, so that they are aligned.
 function extents(charts, ends) {
   const xsOf = (chart) => chart.lines.flatMap((line) => line.x);
   const times = extentOf([0, ...ends, ...charts.filter((chart) => chart.xUnit === "s").flatMap(xsOf)]);

@@ -1,12 +1,12 @@
-// Two runs side by side: what differs in the set-up, the figures with their change, the courses one over the other.
+// Two runs side by side: differences in the set-up, statistics with their change, and overlaid time series.
 "use strict";
 
 const form = document.getElementById("choose");
 const place = document.getElementById("comparison");
 const known = new Set([...form.elements.base.options].map((option) => option.value));
 
-// title, value, decimals (null: two below 10, as units.average_text has it), factor, what ./aggregate.py compare calls it
-// ("": it does not judge it)
+// title, value, decimals (null: two below 10, like units.average_text), factor, id in ./aggregate.py compare ("": it is not
+// compared)
 const columnOf = ({ title, path, decimals, factor, id }) =>
   [title, (one) => path.reduce((at, key) => at[key], one), decimals, factor, id];
 const columns = JSON.parse(place.dataset.columns);
@@ -19,7 +19,7 @@ function load(id) {
     const source = `data/${id.split("/").map(encodeURIComponent).join("/")}.js`;
     const script = element("script", { src: source });
     script.onload = () => (runs[id] ? resolve(runs[id]) : reject(new Error(`${id}: its data cannot be read`)));
-    script.onerror = () => reject(new Error(`${id}: its data are not there`));
+    script.onerror = () => reject(new Error(`${id}: its data are missing`));
     document.head.append(script);
   });
 }
@@ -29,7 +29,7 @@ function text(value, decimals, factor) {
   return (value * factor).toFixed(decimals ?? (Math.abs(value) < 9.995 ? 2 : 0));
 }
 
-// The colour of a change is what compare says of it: a change without one may be noise.
+// The colour of a change is the result of compare: a change without a colour may be noise.
 function change([name, valueOf, , factor, metric], base, new_, marks) {
   const [before, after] = [base && valueOf(base), new_ && valueOf(new_)];
   if (before == null || after == null) return cell("");
@@ -75,13 +75,13 @@ function headOf(run, side) {
     ` ${run.verdict} Started ${run.started} UTC; ${run.load}.`);
 }
 
-// What ./aggregate.py compare says of these two runs; it was asked for each run and the few before it alone.
+// The result of ./aggregate.py compare for these two runs; it exists for each run and the few runs before it.
 function judgementOf(base, new_) {
   const judged = new_.against[base.id]?.[0] ?? base.against[new_.id]?.[1];
   if (judged) return judged;
   const wordsOf = (run) => `${run.id} is ${run.state.toUpperCase()}: ${run.reasons.join("; ")}`;
   const [invalid, doubtful] = ["invalid", "doubtful"].map((state) => [base, new_].filter((run) => run.state === state));
-  let headline = "Not judged here: runs are judged against the few before them.";
+  let headline = "Not compared here: each run is compared only with the few runs before it.";
   if (doubtful.length) headline = `CANNOT TELL: ${doubtful.map(wordsOf).join("; ")}.`;
   if (invalid.length) headline = `INVALID: ${invalid.map(wordsOf).join("; ")}.`;
   return { headline, caveats: [], marks: {} };
@@ -99,7 +99,7 @@ function setupOf(base, new_) {
   const different = names.filter((name) => before.get(name) !== after.get(name) && !["started", "took"].includes(name));
   if (!different.length) {
     const isDoubtful = [base, new_].some((run) => run.state !== "valid" && run.state !== "goal missed");
-    const words = isDoubtful ? "What was recorded is the same, but not every run is VALID." : "Nothing differs.";
+    const words = isDoubtful ? "The recorded settings are the same, but not every run is VALID." : "Nothing differs.";
     return section("Set-up", element("p", { textContent: words }));
   }
   const lines = different.map((name) => [cell(name, true), ...[before, after].map((one) => {
@@ -109,7 +109,7 @@ function setupOf(base, new_) {
   })]);
   const children = [tableOf(["", base.id, new_.id], lines, "set-up")];
   if (different.some((name) => ["plan", "load"].includes(name))) {
-    children.unshift(element("p", { className: "problem", textContent: "These runs differ in plan or load: their figures cannot be held against each other." }));
+    children.unshift(element("p", { className: "problem", textContent: "These runs differ in plan or load: their statistics are not comparable." }));
   }
   return section("What differs in the set-up", ...children);
 }
@@ -135,7 +135,7 @@ function figuresOf(base, new_, marks) {
   return section(
     "TOTAL of the load",
     tableOf(["", base.id, new_.id, "change %"], total, "TOTAL of the load"),
-    element("p", { textContent: "Of errors the change is in percentage points. A change has a colour where compare says that it is worse or better; others may be noise." }),
+    element("p", { textContent: "The change of errors is in percentage points. A coloured change is worse or better according to compare; others may be noise." }),
     element("h3", { textContent: "Labels" }),
     tableOf(["label", ...heads], lines, "labels", over),
   );
@@ -186,7 +186,7 @@ async function render() {
       verdictOf(base, new_, judged),
       setupOf(base, new_),
       figuresOf(base, new_, judged.marks),
-      section("Courses", element("div", { className: "pair" }, ...figures)),
+      section("Time series", element("div", { className: "pair" }, ...figures)),
       section("Warnings", ...warnings),
     );
     charts.forEach((chart, at) => drawChart(figures[at], { ...chart, extent: extent(chart), band: null }));

@@ -1,4 +1,4 @@
-// The list of runs: filters, sorting, and two runs chosen to be laid side by side.
+// The list of runs: filters, sorting, and the choice of two runs to show side by side.
 "use strict";
 
 const table = document.getElementById("runs");
@@ -34,7 +34,7 @@ function sortBy(head, column) {
   const keyed = rows.map((row) => [keyOf(row), row]);
   keyed.sort(([one], [other]) => {
     if (one === other) return 0;
-    if (one === "" || other === "") return one === "" ? 1 : -1; // what is not known stands last, either way
+    if (one === "" || other === "") return one === "" ? 1 : -1; // unknown values are last in either order
     return (one < other ? -1 : 1) * (isRising ? 1 : -1);
   });
   table.tBodies[0].append(...keyed.map(([, row]) => row));

@@ -1,0 +1,282 @@
+"""Makes the RunSummary of a run or of bare JTL files from the tally of the samples and the facts of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.base.units import MS_PER_S
+from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
+from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
+from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.gaps import Gap, find_gaps
+from harness.metrics.generators import generator_figures
+from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.tally import SampleTally
+from harness.metrics.timeline import SecondSeries, Timeline
+from harness.metrics.window import Window, WindowSpec, find_window, parse_window
+from harness.plan.load import OPEN
+from harness.report.evidence import Evidence
+from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
+from harness.report.verdict import judge
+from harness.report.warnings import find_warnings
+from harness.run.clock_steps import find_clock_step
+from harness.run.record import RunRecord
+
+ERROR_KINDS_MOST = 20
+# The p90 of fewer samples is the greatest or the second greatest of them, and a line through such points is noise. Then
+# a point covers more seconds, as long as there are enough points to show a trend.
+_SAMPLES_PER_POINT = 10
+_POINTS_LEAST = 20
+
+
+@dataclass(frozen=True)
+class SummaryOptions:
+    """What a summary includes, and the measurement window.
+
+    `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
+    whole run is counted. `file_names` are the names of load generators that the files themselves do not name.
+    """
+
+    window: Window | None = None
+    counted: SampleTally | None = None
+    percentiles: Sequence[str] = PERCENTILES
+    with_transactions: bool = False
+    with_timeline: bool = True
+    file_names: Sequence[str] = ()
+
+
+def origin_of(tally: SampleTally) -> int | None:
+    """Return the second (since 1970) in which the load began; None without samples of the load."""
+    span_ms, span_s = tally.span_ms(), tally.second_series.span_s
+    if span_ms is None:
+        return None
+    first_s = span_ms[0] // MS_PER_S
+    return min(first_s, span_s[0]) if span_s else first_s
+
+
+def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
+    """Return the measurement window; seconds count from the second in which the load began."""
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    if origin_s is None or span_s is None:
+        return find_window(spec, ())
+    seconds = tally.second_series.by_second(origin_s, span_s[1])
+    if run is None:
+        return find_window(spec, seconds)
+    load = run.load
+    return find_window(spec, seconds, load.users, load.model != OPEN, load.ramp_s, load.duration_s)
+
+
+def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None:
+    """Return the window as instants (ms since 1970, the second one excluded); None without samples of the load.
+
+    The whole run lasts from the first start to the last end.
+    """
+    span_ms, origin_s = tally.span_ms(), origin_of(tally)
+    if span_ms is None or origin_s is None or window.length_s == window.run_s:
+        return span_ms
+    return (origin_s + window.from_s) * MS_PER_S, (origin_s + window.to_s) * MS_PER_S
+
+
+def summarise(
+    tally: SampleTally,
+    dropped: Dropped,
+    source: str,
+    run: RunRecord | None = None,
+    observed: Observed | None = None,
+    options: SummaryOptions | None = None,
+) -> RunSummary:
+    """Return the summary of a tally; `run` is the content of run.json, None for a bare JTL file named `source`."""
+    observed, options = observed or Observed(), options or SummaryOptions()
+    window = options.window or window_of(tally, parse_window("all"), run)
+    groups = _groups(tally, window, options)
+    evidence = _evidence(tally, dropped, run, observed, window, groups)
+    evidence = replace(
+        evidence,
+        generators=generator_figures(
+            tally, options.counted, origin_of(tally) or 0, options.file_names, options.with_transactions
+        ),
+    )
+    warnings, errors = find_warnings(evidence), _errors_since_origin(tally)
+    return RunSummary(
+        format_version=FORMAT_VERSION,
+        source=source,
+        origin_s=origin_of(tally),
+        run=run,
+        verdict=judge(evidence, warnings, groups.load, groups.whole, errors, _peak_users(tally.second_series)),
+        window=window,
+        groups=groups.shown,
+        whole=groups.whole if options.counted is not None else None,
+        codes=tally.code_counts(),
+        errors=errors[:ERROR_KINDS_MOST],
+        error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_MOST),
+        timeline=_timeline(tally.second_series) if options.with_timeline else None,
+        littles_law=evidence.law,
+        observed=observed,
+        caveats=warnings,
+        dropped_count=dropped.count,
+        dropped_first=tuple(dropped.first),
+        generators=evidence.generators,
+        gaps=evidence.gaps,
+        thirds=_thirds(tally, window),
+        corrected=_corrected(evidence),
+    )
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The groups of a summary: the load of the window and of the whole run, and all groups of the report."""
+
+    load: Group | None
+    whole: Group | None
+    shown: tuple[Group, ...]
+
+
+def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
+    groups = tally.groups(options.percentiles, options.with_transactions)
+    whole = _load_of(groups)
+    if options.counted is None:
+        return _Groups(whole, whole, groups)
+    _count_over(options.counted, window_span_ms(tally, window), tally.span_ms())
+    load = _in_order(_load_of(options.counted.groups(options.percentiles, options.with_transactions)), whole)
+    others = (group for group in groups if group.name != LOAD)
+    return _Groups(load, whole, (*([load] if load else []), *others))
+
+
+def _evidence(
+    tally: SampleTally, dropped: Dropped, run: RunRecord | None, observed: Observed, window: Window, groups: _Groups
+) -> Evidence:
+    """Return the evidence for warnings, without that of load generators."""
+    driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
+    longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
+    return Evidence(
+        run=run,
+        load=groups.load.total if groups.load else None,
+        codes=tuple(code for code in tally.code_counts() if code.label in driven),
+        law=_law(tally, window, run),
+        usages=observed.usages,
+        dropped=dropped,
+        window=window,
+        warm_up_ms=_warm_up_ms(tally, window),
+        is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
+        longest_ms=groups.whole.total.max_ms if groups.whole else None,
+        gaps=_gaps(tally),
+        clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
+    )
+
+
+def _gaps(tally: SampleTally) -> tuple[Gap, ...]:
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    return () if origin_s is None or span_s is None else find_gaps(tally.second_series.by_second(origin_s, span_s[1]))
+
+
+def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
+    origin_s, length_s = origin_of(tally), window.length_s // 3
+    if origin_s is None or tally.second_series.span_s is None or not length_s:
+        return None
+    averages, rates = [], []
+    for begin_s in (origin_s + window.from_s, origin_s + window.to_s - length_s):
+        seconds = tally.second_series.by_second(begin_s, begin_s + length_s - 1)
+        sample_count = sum(second.sample_count for second in seconds)
+        averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None)
+        rates.append(sample_count / length_s)
+    return Thirds(length_s, averages[0], averages[1], rates[0], rates[1])
+
+
+def _corrected(evidence: Evidence) -> CorrectedTimes | None:
+    """Return the corrected response times of the window; None where the load is open or the system never stalled."""
+    total = evidence.load
+    if total is None or evidence.is_open:
+        return None
+    think_time_s = evidence.run.load.think_time_s if evidence.run else 0.0
+    return corrected_times(total.counts.histogram, evidence.long_stalls, think_time_s, tuple(total.percentiles_ms))
+
+
+def _load_of(groups: Sequence[Group]) -> Group | None:
+    return next((group for group in groups if group.name == LOAD), None)
+
+
+def _in_order(load: Group | None, whole: Group | None) -> Group | None:
+    """Return the load of the window with its labels in the order in which they appeared in the whole run."""
+    if load is None or whole is None:
+        return load
+    indexes = {(label.label, label.is_transaction): index for index, label in enumerate(whole.labels)}
+    ordered = sorted(load.labels, key=lambda label: indexes[label.label, label.is_transaction])
+    return replace(load, labels=tuple(ordered))
+
+
+def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms: tuple[int, int] | None) -> None:
+    """Set the span of every label of the window to the window, so that its rates are samples ÷ the window's length.
+
+    The span from first start to last end is longer when samples began long before the window, and shorter when no
+    sample ended for a while before the window's end.
+    """
+    if window_ms and run_ms:
+        for counts in (counts for by_source in counted.labels.values() for counts in by_source.values()):
+            counts.first_ms, counts.last_ms = max(window_ms[0], run_ms[0]), min(window_ms[1], run_ms[1])
+
+
+def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
+    """Return the kinds of error in seconds since the load began; errors of setUp have negative seconds.
+
+    A Transaction Controller that fails because of its samples has no cause of its own: only its samples are listed.
+    """
+    origin_s, first_ms = origin_of(tally), tally.first_ms
+    kinds = tally.error_kinds()
+    own = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE))
+    kinds = own or kinds
+    if origin_s is None or first_ms is None:
+        return kinds
+    shift_s = first_ms / MS_PER_S - origin_s
+    return tuple(
+        replace(kind, first_s=round(kind.first_s + shift_s, 3), last_s=round(kind.last_s + shift_s, 3))
+        for kind in kinds
+    )
+
+
+def _peak_users(second_series: SecondSeries) -> int | None:
+    """Return the most users that were active in a second; None without users, or when the span is beyond any run."""
+    span_s = second_series.span_s
+    if span_s is None:
+        return None
+    return max((users for users in second_series.active_users(*span_s) if users is not None), default=None)
+
+
+def _timeline(second_series: SecondSeries) -> Timeline | None:
+    """Return the timeline, with longer buckets if few samples end per second; None when the span is beyond any run."""
+    span_s = second_series.span_s
+    if span_s is None:
+        return None
+    passed_s = span_s[1] - span_s[0] + 1
+    sample_count = sum(samples for samples, _, _ in second_series.seconds.values())
+    bucket_s = second_series.bucket_s
+    while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
+        bucket_s *= 2
+    wide = SecondSeries(bucket_s=bucket_s)
+    wide.merge(second_series)
+    return wide.timeline()
+
+
+def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | None:
+    """Return the average response times of the excluded warm-up and of the window; None unless both are known."""
+    origin_s = origin_of(tally)
+    if origin_s is None or not window.warm_up_cut_s:
+        return None
+    averages = []
+    for from_s, to_s in ((window.from_s - window.warm_up_cut_s, window.from_s), (window.from_s, window.to_s)):
+        seconds = tally.second_series.by_second(origin_s + from_s, origin_s + to_s - 1)
+        sample_count = sum(second.sample_count for second in seconds)
+        if not sample_count:
+            return None
+        averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count)
+    return averages[0], averages[1]
+
+
+def _law(tally: SampleTally, window: Window, run: RunRecord | None) -> LittlesLaw | None:
+    span_ms = window_span_ms(tally, window)
+    if span_ms is None or tally.second_series.span_s is None:
+        return None
+    # The window ends before its second instant; the whole run ends at it, perhaps in a second of its own.
+    last_ms = span_ms[1] if window.length_s == window.run_s else span_ms[1] - 1
+    seconds = tally.second_series.by_second(span_ms[0] // MS_PER_S, last_ms // MS_PER_S)
+    return littles_law(seconds, span_ms[1] - span_ms[0], run.load.think_time_s if run else 0.0)
