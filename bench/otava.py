@@ -21,9 +21,9 @@ from harness.history.change_points import (
     ChangePoint,
     change_at,
     change_points,
+    intervals,
     magnitude,
-    stretches,
-    weak_places,
+    weak_indexes,
 )
 from harness.history.series import Line, Point
 from harness.metrics.figures import TOTAL
@@ -128,7 +128,7 @@ def _are_equal(changes: Sequence[ChangePoint], answers: Sequence[Answer]) -> boo
 
 def _with_defect(values: Sequence[float]) -> list[ChangePoint]:
     series = np.asarray(values, dtype=float)
-    found = [change_at(series, *ends) for ends in stretches(sorted(weak_places(series)), len(series))]
+    found = [change_at(series, *ends) for ends in intervals(sorted(weak_indexes(series)), len(series))]
     while found:
         weakest = max(found, key=lambda change: change.p_value)
         if weakest.p_value < P_MOST:
@@ -137,7 +137,7 @@ def _with_defect(values: Sequence[float]) -> list[ChangePoint]:
                 break
         index = found.index(weakest)
         del found[index]
-        ends = stretches([change.index for change in found], len(series))
+        ends = intervals([change.index for change in found], len(series))
         for after in (index, index + 1):
             if after < len(found):
                 found[after] = change_at(series, *ends[after])

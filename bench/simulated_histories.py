@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.history.trend import IMPROVED, NIGHTS_LEAST, NIGHTS_MOST, REGRESSED, WARNED, Gauge, changes_of, standings
+from harness.history.trend import IMPROVED, NIGHTS_LEAST, NIGHTS_MOST, REGRESSED, WARNED, Gauge, changes_of, positions
 from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 
@@ -75,7 +75,7 @@ def states(values: list[float], first: int) -> Iterator[str]:
     gauge = Gauge(AVERAGE, Thresholds().of(AVERAGE))
     for index in range(first, len(values)):
         known = values[: index + 1]
-        yield standings(known, gauge, changes_of(known, gauge))[-1].state
+        yield positions(known, gauge, changes_of(known, gauge))[-1].state
 
 
 def alarms(random: np.random.Generator, noise: Noise, series: int) -> Alarms:

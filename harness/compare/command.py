@@ -25,7 +25,7 @@ from harness.compare.sides import (
     is_in,
     name_of,
     read_side,
-    refuse_doubles,
+    refuse_duplicates,
     report_side,
     short_names,
     with_labels,
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     if _are_sweeps([*base_names, *new_names]):
         return _compare_two_sweeps(options, [*base_names, *new_names])
     base, new = (read_side(names, options.reports) for names in (base_names, new_names))
-    refuse_doubles(base, new)
+    refuse_duplicates(base, new)
     plans = [found.result.run.plan if found.result.run else found.path.parent.name for found in (*new, *base)]
     thresholds = _thresholds(options, plans)
     if options.label is not None:
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         new=tuple(report_side(found, output) for found in new),
         settings=setup_differences(before, after),
         thresholds=thresholds,
-        remarks=(f"Only labels in which {options.label} is found are compared; TOTAL is that of all.",)
+        remarks=(f"Only labels that match {options.label} are compared; TOTAL covers all labels.",)
         if options.label is not None
         else (),
     )
@@ -138,7 +138,7 @@ def _sides(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds:
-    """Return the thresholds: those of the first plan that exists, changed by the options."""
+    """Return the thresholds: the first existing plan's, overridden by the options."""
     thresholds = Thresholds()
     for plan in plans:
         if (options.home / "plans" / f"{plan}.toml").is_file():
@@ -159,7 +159,7 @@ def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Fo
     if options.output is not None:
         output: Path = options.output
         if not output.parent.is_dir():
-            raise UsageError(f"{output}: its folder is not there", "make it, or name another")
+            raise UsageError(f"{output}: its folder does not exist", "create it, or pass another path")
         return output
     plan = next((found.path.parent for found in (*new, *base) if is_in(found.path, options.reports)), None)
     if plan is None or not options.save:
@@ -208,7 +208,7 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         if picture:
             write_whole(chart, picture.svg)
         else:
-            chart.unlink(missing_ok=True)  # of an earlier comparison
+            chart.unlink(missing_ok=True)  # left by an earlier comparison
         write_page(output, lambda notes: rendered.report(compared, notes, picture))
     if options.format == JSON or options.save:
         write_whole(output.with_suffix(".json") if options.save else output, data)
@@ -216,7 +216,7 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
 
 
 def _are_sweeps(names: Sequence[str]) -> bool:
-    """Return whether two names are those of sweeps; UsageError for a sweep together with anything else."""
+    """Return whether the two names are sweeps; UsageError when a sweep is mixed with anything else."""
     sweeps = [name for name in names if SWEEP_NAME.fullmatch(Path(name).name.removesuffix(".json").removesuffix(".md"))]
     if sweeps and (len(sweeps) != 2 or len(names) != 2):
         raise UsageError(f"compare: {sweeps[0]} is a sweep", "compare it with one other sweep, level by level")

@@ -1,7 +1,8 @@
-"""The comparison of two runs, or of two groups of runs: every metric of every label judged, and the whole.
+"""Compare two runs, or two groups of runs: judge every metric of every label, then everything together.
 
-A metric has REGRESSED when its adjusted p-value is below alpha and its interval lies wholly beyond the threshold on the
-bad side; it is OK when no part of the interval lies there; else the runs CANNOT TELL. docs/methodology.md has it all.
+A metric has REGRESSED when its adjusted p-value is below alpha and its whole interval is worse than the threshold. It
+is OK when no part of the interval is worse than the threshold. Otherwise the verdict is CANNOT TELL.
+docs/methodology.md describes the method.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
 
 _LABELS_NAMED = 5
-# Fewer requests of other kinds change TOTAL by less than what matters.
+# A smaller share of other requests changes TOTAL by less than any threshold.
 _OTHER_LABELS_MOST = 0.01
-# "A change of more than all there was would be seen" says no more than that nothing is known.
+# A detectable change above 100 % carries no information, so it is not reported.
 _LEAST_RATIO_MOST = 1.0
-# Why figures are shown and not judged. Errors of an invalid run are judged: they may be why it is one.
+# Why metrics are shown but not judged. Errors of an invalid run are judged: they may be the reason it is invalid.
 _INVALID_RUN, _DOUBTFUL_RUN = "a run is invalid", "a run is DOUBTFUL"
 
 
 def compare(
     base: Sequence[RunResult], new: Sequence[RunResult], thresholds: Thresholds, anyway: bool = False
 ) -> Comparison:
-    """Return what the runs of the contender (`new`) say against those of the baseline.
+    """Compare the runs of the contender (`new`) with those of the baseline.
 
-    UsageError when they are not of the same plan and load, unless `anyway`: then a warning says so. With a DOUBTFUL run
-    on either side nothing is judged, unless `anyway`.
+    Raise UsageError when plan or load differ; with `anyway` add a warning instead. With a DOUBTFUL run on either side
+    nothing is judged, unless `anyway` is set.
     """
     check_sides(base, new)
     unlike = mismatches(base, new)
@@ -55,13 +56,13 @@ def compare(
         raise UsageError(
             f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
-    known = [f"Compared all the same, though not alike: {'; '.join(unlike)}."] if unlike else []
+    known = [f"Compared anyway, although they differ: {'; '.join(unlike)}."] if unlike else []
     invalid, doubtful = invalid_reasons(base, new), doubtful_reasons(base, new)
     if doubtful:
         known.append(
-            f"Judged all the same, though {'; '.join(doubtful)}."
+            f"Judged anyway, although {'; '.join(doubtful)}."
             if anyway
-            else "With a DOUBTFUL run nothing is judged, only shown. Leave it out, measure again, or pass --anyway "
+            else "With a DOUBTFUL run metrics are shown but not judged. Leave it out, measure again, or pass --anyway "
             "(ANYWAY=1)."
         )
     unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubtful and not anyway else ""
@@ -92,7 +93,7 @@ def compare(
 def _of_labels(
     base: Sequence[RunResult], new: Sequence[RunResult], base_labels: Sequence[str], new_labels: Sequence[str]
 ) -> list[str]:
-    """Return the warning that TOTAL is made of other requests on each side, where it is to more than 1 %."""
+    """Return a warning when more than 1 % of TOTAL are requests that only one side has."""
     shares = [
         _share_of_labels(side, [label for label in labels if label not in others])
         for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
@@ -101,13 +102,13 @@ def _of_labels(
         return []
     before, after = (units.percent_text(share) for share in shares)
     return [
-        f"TOTAL is not made of the same requests: labels of one side only are {before} % of the baseline's samples and "
-        f"{after} % of the contender's. Its change is that of the mix as well; compare label by label."
+        f"TOTAL contains different requests: labels of one side only are {before} % of the baseline's samples and "
+        f"{after} % of the contender's. Part of its change comes from the mix; compare label by label."
     ]
 
 
 def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
-    """Return the share (0-1) that labels have in the samples of TOTAL; 0 where it is not known."""
+    """Return the share (0-1) of labels in the samples of TOTAL; 0 when unknown."""
     all_count = sample_count(figures_of(side, TOTAL))
     counts = [sample_count(figures_of(side, label)) or 0 for label in labels]
     return sum(counts) / all_count if all_count else 0.0
@@ -120,14 +121,14 @@ def _judged(
     thresholds: Thresholds,
     unjudged: str,
 ) -> list[LabelComparison]:
-    """Return the labels with their verdicts; the p-values of a metric are adjusted for how many of these have one.
+    """Return the labels with their verdicts; p-values of a metric are adjusted for the number of tested labels.
 
-    `unjudged` says why none of them is judged; it is empty where they are.
+    `unjudged` is the reason that no label is judged; empty when labels are judged.
     """
     rows = [find(base, new, label) for label in labels]
     columns = []
-    for place in range(len(compared_metrics())):
-        column = [row[place] for row in rows]
+    for index in range(len(compared_metrics())):
+        column = [row[index] for row in rows]
         tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
         adjusted = iter(ranks.adjusted_p_values(tested))
         columns.append(
@@ -148,7 +149,7 @@ def _judged(
 def _label(
     label: str, metrics: Sequence[MetricComparison], base: Sequence[RunResult], new: Sequence[RunResult]
 ) -> LabelComparison:
-    """Return a label with the worst verdict of the metrics that decide; CANNOT TELL where none of them is OK."""
+    """Return a label with the worst verdict of its deciding metrics; CANNOT TELL when none of them is OK."""
     verdicts = [metric.verdict for metric in metrics if metric.decides or metric.verdict == REGRESSED]
     verdict = CANNOT_TELL if CANNOT_TELL in verdicts or OK not in verdicts else OK
     return LabelComparison(
@@ -163,9 +164,9 @@ def _label(
 def _metric(
     finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, unjudged: str
 ) -> MetricComparison:
-    """Return a metric judged; `tested_count` is over how many labels its p-value was adjusted."""
+    """Judge a metric; `tested_count` is the number of labels that its p-value is adjusted for."""
     base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
-    # Where a step of the clock is more than half of the threshold no number of runs can say that it was kept.
+    # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
     is_coarse = finding.metric.percentile is not None and base is not None and base * threshold / 2 < CLOCK_STEP_MS
     found = MetricComparison(
         metric=finding.metric,
@@ -203,12 +204,12 @@ def _metric(
     if verdict != CANNOT_TELL:
         return replace(found, verdict=verdict, reason=reason)
     if is_coarse:
-        return replace(found, reason="a step of the clock, 1 ms, is more than half of the threshold")
+        return replace(found, reason="the clock resolution, 1 ms, is more than half of the threshold")
     further_runs = _further_runs(finding, shift, threshold, planning.least_runs(tested_count, thresholds.alpha))
     if further_runs is None:
         is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
-        why = "runs differ so much from each other" if is_noise else "the change is so near the threshold"
-        reason = f"{why} that {planning.RUNS_MOST} runs a side could not tell"
+        why = "runs differ too much from each other" if is_noise else "the change is too close to the threshold"
+        reason = f"{why}: even {planning.RUNS_MOST} runs a side could not tell"
     return replace(found, reason=reason, further_runs=further_runs)
 
 
@@ -216,24 +217,24 @@ def _verdict(metric: Metric, shift: Shift, adjusted: float, threshold: float, al
     """Return the verdict on a metric, and its reason."""
     if shift.low is None or shift.high is None:
         return CANNOT_TELL, "too few runs for an interval"
-    # From here on greater is worse.
+    # From here on, higher is worse.
     low, high = (-shift.high, -shift.low) if metric.more_is_better else (shift.low, shift.high)
     if adjusted < alpha and low > threshold:
         return REGRESSED, ""
     if high <= threshold:
         return OK, IMPROVED if adjusted < alpha and high < -threshold else ""
     if adjusted < alpha and low > 0:
-        return CANNOT_TELL, "worse, but perhaps by less than the threshold"
-    return CANNOT_TELL, "the interval reaches beyond the threshold"
+        return CANNOT_TELL, "worse, but possibly by less than the threshold"
+    return CANNOT_TELL, "the interval extends beyond the threshold"
 
 
 def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
-    """Return how many more runs a side would be needed to tell; None where more than can be asked for."""
+    """Return how many more runs a side a verdict needs; None when the number is impractical."""
     if finding.unit != RUNS:
         return least - 1
     if shift.low is None:
         return max(least - min(finding.base_n, finding.new_n), 1)
-    # Of a change as small as a threshold the ratio and the difference of logarithms are about the same.
+    # For changes as small as a threshold, the ratio is close to the difference of logarithms.
     distance = abs(shift.estimate - (-threshold if finding.metric.more_is_better else threshold))
     needed = planning.runs_needed(finding.deviation, distance, least)
     return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
@@ -242,7 +243,7 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
 def _whole(
     labels: Sequence[LabelComparison], invalid: Sequence[str], doubtful: Sequence[str]
 ) -> tuple[str, Sequence[str], int | None]:
-    """Return the verdict on everything, its reasons, and how many more runs a side would be needed."""
+    """Return the overall verdict, its reasons, and how many more runs a side it needs."""
     if invalid:
         return INVALID, invalid, None
     if doubtful:
@@ -265,7 +266,7 @@ def _sentences(
     chosen: Callable[[MetricComparison], bool],
     text: Callable[[MetricComparison], str],
 ) -> list[str]:
-    """Return per label its metrics that are chosen, and of many labels how many more there are."""
+    """Return one line per label with its chosen metrics, and the number of labels beyond the first five."""
     found = [
         f"{label.label}: {', '.join(map(text, metrics))}"
         for label in labels
@@ -276,7 +277,7 @@ def _sentences(
 
 
 def _change_text(metric: MetricComparison) -> str:
-    """Return a metric's change: 90 % +12.34 %; of errors in percentage points; the metric alone where none is known."""
+    """Return a metric's change: p90 +12.34 %, errors in percentage points; only the metric when unknown."""
     if metric.metric.is_share and metric.base is not None and metric.new is not None:
         return f"{metric.metric.short_title} {(metric.new - metric.base) * 100:+.2f} points"
     if metric.delta_ratio is None:

@@ -1,4 +1,4 @@
-"""What a comparison of two runs, or of two groups of runs, found."""
+"""The result of a comparison: verdicts per metric, per label, and overall."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from harness.metrics.metric import Metric
 
 REGRESSED, OK, CANNOT_TELL, INVALID = "REGRESSED", "OK", "CANNOT TELL", "INVALID"
-# What an observation was.
+# What counts as one observation.
 RUNS, BATCHES, NOTHING = "runs", "batches", ""
-# The reason of an OK whose interval lies wholly beyond the threshold on the good side.
+# The reason of an OK whose whole interval is better than the threshold.
 IMPROVED = "improved"
 
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """One metric of one label on both sides; None where it is not known.
+    """One metric of one label on both sides; None when unknown.
 
-    `base` and `new` are ms, 1/s or a ratio; of several runs the median. `delta_ratio` is (new - base) / base, and
-    `low_ratio` to `high_ratio` is its 95 % interval; of errors the interval is that of new - base. `unit` is what was
-    counted as an observation: runs, batches, or "" where nothing could be. `threshold_ratio` is the change that
-    matters, `further_runs` how many more runs a side would be needed to tell, `least_ratio` the least change (of errors
-    the least difference) that would have been seen in four of five cases. `decides` is False where a CANNOT TELL says
-    no more than that there are too few samples: it does not keep the label, or the whole, from being OK.
+    `base` and `new` are ms, 1/s or a ratio; the median for several runs. `delta_ratio` is (new - base) / base, and
+    `low_ratio` to `high_ratio` is its 95 % interval; for errors the interval is that of new - base. `unit` is the kind
+    of observation: runs, batches, or "" when there is none. `threshold_ratio` is the smallest relevant change.
+    `further_runs` is how many more runs a side a verdict needs. `least_ratio` is the smallest change (for errors the
+    smallest difference) that is detected in four of five cases. `decides` is False when a CANNOT TELL only means too
+    few samples: the label and the overall verdict can still be OK.
     """
 
     metric: Metric
@@ -56,7 +56,7 @@ class LabelComparison:
     verdict: str
 
     def of(self, metric: Metric) -> MetricComparison | None:
-        """Return what was found of a metric."""
+        """Return the comparison of a metric; None when there is none."""
         return next((one for one in self.metrics if one.metric == metric), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The whole of it; `base` and `new` name the runs of each side, `caveats` (its key in JSON) are the warnings."""
+    """A complete comparison; `base` and `new` name the runs, `caveats` (the key in JSON) are the warnings."""
 
     base: tuple[str, ...]
     new: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What runs must share for their figures to stand in one line."""
+"""The conditions that runs must share to be in the same history."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from harness.plan.load import LoadRecord
 from harness.run.record import RunRecord
 
 _BYTES_PER_GB = 1024 * BYTES_PER_MB
-# Steps from a power of two to the next one.
+# Memory sizes between one power of two and the next.
 _STEPS = 4
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The load, the profile, the machine of the generator, and the target: None for a system started here.
+    """The load, the profile, the load generator's machine, and the target: None for a system that the harness starts.
 
-    What is changed on purpose, such as settings, versions and commit, is not among it. `memory_gb` is rounded up to the
-    size that the machine was sold with: of that its kernel keeps some for itself, a few MB more or less at each boot.
+    Settings, versions and commit are not conditions: they are what a history compares. `memory_gb` is rounded up to the
+    installed size, because the kernel reserves a few MB more or less at each boot.
     """
 
     load: LoadRecord
@@ -36,15 +36,15 @@ class Conditions:
         return cls(run.load, run.profile, host.cpu_model, host.cpu_count, sold_gb(host.memory_bytes), run.target)
 
     def unlike_count(self, other: Conditions) -> int:
-        """Return in how many of the fields two conditions differ."""
+        """Return the number of fields that differ."""
         return sum(getattr(self, field.name) != getattr(other, field.name) for field in fields(self))
 
 
 def sold_gb(memory_bytes: int) -> float:
     """Return the memory in GB (1024³ bytes), rounded up to an eighth of the next power of two.
 
-    15.4 and 15.6 GB are a machine of 16, 23.5 is one of 24, 251 one of 256: the sizes that machines have lie on these
-    steps or well within them, and what their systems see lies a little below.
+    15.4 and 15.6 GB become 16, 23.5 becomes 24, 251 becomes 256. Installed sizes are on these steps, and the operating
+    system reports a little less.
     """
     if memory_bytes <= 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""What the figures of two sides say, metric by metric, before anything is judged."""
+"""Compute the change of each metric between two sides, before anything is judged."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
 
-# A label with fewer samples a side can be REGRESSED, but that it cannot be told is no news.
+# A label with fewer samples a side can be REGRESSED, but does not make the overall verdict CANNOT TELL.
 LABEL_LEAST_SAMPLES = 1_000
-# What is always asked of TOTAL, however few samples there are.
+# These metrics of TOTAL always decide, however few samples there are.
 _ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 # Times are whole milliseconds.
 CLOCK_STEP_MS = 1.0
-_OF_ZERO = "a figure of 0 has no ratio"
+_OF_ZERO = "a value of 0 has no ratio"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One metric of one label on both sides: `base` and `new` as in MetricComparison, None where not known.
+    """One metric of one label on both sides: `base` and `new` as in MetricComparison, None when unknown.
 
-    `shift` is a ratio, of errors a difference; None where nothing can be said. With a `reason` it must not be judged.
-    `deviation` is that of a run: of logarithms, of errors as they are; None where it is not known. `needs_runs` where
-    a single run says nothing of it, and several would.
+    `shift` is a ratio, for errors a difference; None when it cannot be computed. A finding with a `reason` is not
+    judged. `deviation` is the standard deviation between runs: of logarithms, for errors of the ratios; None when
+    unknown. `needs_runs` is True when one run is not enough, but several are.
     """
 
     metric: Metric
@@ -53,20 +53,20 @@ def label_names(side: Iterable[RunResult]) -> list[str]:
 
 
 def figures_of(side: Iterable[RunResult], label: str) -> list[LabelResult]:
-    """Return the figures of a label, or of TOTAL, in those runs that have it."""
+    """Return the metrics of a label, or of TOTAL, from the runs that have it."""
     if label == TOTAL:
         return [result.total for result in side if result.total]
     return [one for result in side for one in result.labels if one.label == label]
 
 
 def sample_count(figures: Iterable[LabelResult]) -> int | None:
-    """Return how many samples there are in all runs together; None where no run says."""
+    """Return the number of samples in all runs; None when no run has a count."""
     counts = [one.sample_count for one in figures if one.sample_count is not None]
     return sum(counts) if counts else None
 
 
 def find(base: Sequence[RunResult], new: Sequence[RunResult], label: str) -> list[Finding]:
-    """Return what each metric of a label says, in the order of `compared_metrics`."""
+    """Return a finding for each metric of a label, in the order of `compared_metrics`."""
     sides = figures_of(base, label), figures_of(new, label)
     is_single, mixed = len(base) == len(new) == 1, is_mixed((*base, *new))
     return [_finding(label, *sides, metric, is_single, mixed) for metric in compared_metrics()]
@@ -97,7 +97,7 @@ def _finding(
     if mixed:
         return replace(found, reason="a Markdown report against samples")
     if not metric.is_share and min(*before, *after) <= 0:
-        # Below the clock's step nothing can be said of a percentile, however many runs there are.
+        # A percentile below the clock resolution cannot be compared, however many runs there are.
         return replace(found, reason=_OF_ZERO, decides=found.decides and metric.percentile is None)
     found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
     if found.shift and found.base and metric.percentile is not None:
@@ -144,14 +144,14 @@ def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Fin
 
 
 def _within_all(shift: Shift) -> Shift:
-    """Return the shift of a share with the ends of its interval where shares can be: no two differ by more than 1."""
+    """Limit the interval of a share's shift to -1..1, because shares differ by at most 1."""
     assert shift.low is not None and shift.high is not None and shift.least is not None
     least = shift.least if shift.least <= 1 else None
     return replace(shift, low=max(shift.low, -1.0), high=min(shift.high, 1.0), least=least)
 
 
 def _allow_for_clock(shift: Shift, base_ms: float) -> Shift:
-    """Return the shift with an interval that is wider by a step of the clock: both percentiles are whole ms."""
+    """Widen the interval by the clock resolution, because percentiles are whole milliseconds."""
     if shift.low is None or shift.high is None:
         return shift
     step_ratio = CLOCK_STEP_MS / base_ms

@@ -1,4 +1,4 @@
-"""Finds the tables in a Markdown text and takes the mark-up off their cells."""
+"""Find the tables in a Markdown text and remove the mark-up from their cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 @dataclass(frozen=True)
 class MarkdownTable:
-    """A table: the line of its head (from 1 on), the title above it, its heads, and rows of cells as written."""
+    """A table: the line number of its head (from 1), the title above it, its heads, and the unparsed cells."""
 
     line: int
     title: str
@@ -25,22 +25,22 @@ class MarkdownTable:
 
 
 def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
-    """Return the tables, top to bottom: a line with bars above a line of dashes, and the lines with bars below."""
-    found, title, place = [], "", 0
-    while place < len(lines):
-        heads = cells_of(lines[place])
-        if place + 1 < len(lines) and heads and _is_rule(lines[place + 1], len(heads)):
-            end = place + 2
+    """Return the tables in order: a line with bars, a line of dashes, and the lines with bars below."""
+    found, title, index = [], "", 0
+    while index < len(lines):
+        heads = cells_of(lines[index])
+        if index + 1 < len(lines) and heads and _is_rule(lines[index + 1], len(heads)):
+            end = index + 2
             while end < len(lines) and cells_of(lines[end]):
                 end += 1
-            rows = tuple(tuple(cells_of(line)) for line in lines[place + 2 : end])
-            found.append(MarkdownTable(place + 1, title, tuple(map(plain, heads)), rows))
-            place, title = end, ""
+            rows = tuple(tuple(cells_of(line)) for line in lines[index + 2 : end])
+            found.append(MarkdownTable(index + 1, title, tuple(map(plain, heads)), rows))
+            index, title = end, ""
             continue
-        heading = _HEADING.fullmatch(lines[place].strip())
+        heading = _HEADING.fullmatch(lines[index].strip())
         if heading:
             title = plain(heading[1] or heading[2] or "")
-        place += 1
+        index += 1
     return found
 
 
@@ -50,7 +50,7 @@ def _is_rule(line: str, count: int) -> bool:
 
 
 def cells_of(line: str) -> list[str]:
-    """Return the cells of a line of a table, without the blanks around them; nothing when the line has no bar."""
+    """Return the stripped cells of a table line; empty when the line has no bar."""
     parts = _BAR.sub("\\1\n", line.strip()).split("\n")
     if len(parts) < 2:
         return []

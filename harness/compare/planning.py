@@ -1,4 +1,4 @@
-"""How many runs a comparison of two groups needs, and the least change that it could have seen.
+"""Compute how many runs a comparison of two groups needs, and the smallest change that it can detect.
 
 The formulas are those of the t-test over runs (J. Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2.4;
 t quantiles in place of normal ones, because groups are small), with pi/3 for ranks in place of values: the asymptotic
@@ -15,15 +15,15 @@ from scipy.special import stdtrit
 from harness.metrics.ranks import least_p_value
 from harness.metrics.shift import CONFIDENCE, POWER
 
-# Fewer runs a side find only changes that are large beside the noise.
+# Fewer runs a side find only changes far above the noise.
 RUNS_LEAST = 5
-# Beyond this many "make more runs" is no advice.
+# A larger number of runs is impractical, so it is not suggested.
 RUNS_MOST = 100
 _RANKS_PER_VALUE = math.pi / 3
 
 
 def least_runs(label_count: int, alpha: float) -> int:
-    """Return how many runs a side are needed for any adjusted p-value below alpha, when one of the labels changed."""
+    """Return how many runs a side can give an adjusted p-value below alpha when one label changed."""
     count = RUNS_LEAST
     while least_p_value(count, count) * max(1, label_count) >= alpha:
         count += 1
@@ -31,10 +31,10 @@ def least_runs(label_count: int, alpha: float) -> int:
 
 
 def runs_needed(deviation: float | None, distance: float, least: int) -> int | None:
-    """Return how many runs a side put 80 % of intervals on one side of a threshold at that distance; None above 100.
+    """Return how many runs a side put 80 % of intervals on one side of a threshold at a distance; None above 100.
 
-    `deviation` is the standard deviation of runs (of their logarithms), None where it is not known; `least` are needed
-    in any case.
+    `deviation` is the standard deviation of runs (of their logarithms), None when unknown. The result is at least
+    `least`.
     """
     if deviation is None:
         return least
@@ -49,12 +49,12 @@ def runs_needed(deviation: float | None, distance: float, least: int) -> int | N
 
 
 def least_change(deviation: float, base_n: int, new_n: int) -> float:
-    """Return the least change (difference of logarithms) that 80 % of such groups show, the deviation being that."""
+    """Return the smallest change (difference of logarithms) that 80 % of such groups detect."""
     return _reach(base_n + new_n - 2) * deviation * math.sqrt(_RANKS_PER_VALUE * (1 / base_n + 1 / new_n))
 
 
 def deviation(*groups: Sequence[float]) -> float | None:
-    """Return the standard deviation within groups, all together; None where no group has two values."""
+    """Return the pooled standard deviation within groups; None when no group has two values."""
     freedom = sum(len(group) - 1 for group in groups)
     if freedom <= 0:
         return None

@@ -1,4 +1,4 @@
-"""A comparison in print: the Markdown report, and JSON for programs."""
+"""Render a comparison as Markdown, as terminal text, and as JSON."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from harness.report.template import filled
 
 FORMAT_VERSION = 1
 UNKNOWN = "~"
-# An interval that ends farther out says no more than that nothing is known.
+# Interval ends beyond this are printed as >.
 _MOST_RATIO = 10.0
-# Of a terminal's table: how many labels it has at most, and how much of their names in any case.
+# Limits of the terminal table: number of labels, and minimum width of their names.
 _TERMINAL_LABELS = 15
 _TERMINAL_NAME_LEAST = 12
 _BETTER, _WORSE = "better", "worse"
@@ -37,9 +37,9 @@ _BETTER, _WORSE = "better", "worse"
 
 @dataclass(frozen=True)
 class Side:
-    """A run of one side: its name, what it was read from, what was corrected in that, and where its report is.
+    """A run of one side: its name, the kind of its source, corrections made on reading, and its report.
 
-    `link` is relative to the comparison; empty when there is no report, or the comparison stands nowhere.
+    `link` is relative to the comparison; empty when there is no report, or the comparison is not written to a file.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Compared:
-    """All that the report of a comparison says; `command` makes it again."""
+    """The content of a comparison report; `command` creates it again."""
 
     command: str
     comparison: Comparison
@@ -62,7 +62,7 @@ class Compared:
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the verdict and why, in one line."""
+    """Return the verdict and its reasons in one line."""
     parts = [reason.rstrip(".") for reason in comparison.reasons]
     if comparison.further_runs:
         parts.append(f"{units.plural(comparison.further_runs, 'more run')} a side would be needed")
@@ -78,9 +78,9 @@ def _average_change(total: LabelComparison | None) -> str:
 
 
 def terminal_text(comparison: Comparison, width: int) -> str:
-    """Return the comparison for a terminal of so many characters: headline, every metric of TOTAL, a row per label.
+    """Return the comparison for a terminal of `width` characters: headline, metrics of TOTAL, a row per label.
 
-    Labels are those with the greatest change of the average. Names of labels are cut where there is no room.
+    The labels with the largest change of the average are shown. Long label names are cut.
     """
     total = comparison.total.metrics if comparison.total else ()
     known = [metric for metric in total if metric.base is not None or metric.new is not None]
@@ -108,8 +108,8 @@ def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
 
 
 def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
-    """Return rows as lines, the first column cut to what is left of the width, figures to the right."""
-    widths = [max(len(row[place]) for row in rows) for place in range(5)]
+    """Return rows as lines; the first column is cut to the remaining width, numbers are right-aligned."""
+    widths = [max(len(row[index]) for row in rows) for index in range(5)]
     room = max(width - sum(widths[1:]) - 2 * 4, _TERMINAL_NAME_LEAST)
     widths[0] = min(widths[0], room)
     return [
@@ -125,12 +125,13 @@ def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 
 def report(compared: Compared, notes: str, picture: Picture | None = None) -> str:
-    """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` stands beside it."""
+    """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` is the chart next to it."""
     comparison = compared.comparison
     footnotes = _Footnotes()
     total = _metric_table(comparison.total, footnotes) if comparison.total else ""
     in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
     return filled(
+        "harness.compare",
         "comparison.md.j2",
         command=compared.command,
         title=f"{_names(comparison.base)} → {_names(comparison.new)}",
@@ -155,7 +156,7 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
 
 
 def to_json(compared: Compared) -> dict[str, Any]:
-    """Return the comparison as plain data, figures in full precision."""
+    """Return the comparison as plain data with unrounded numbers."""
     return {
         "format_version": FORMAT_VERSION,
         "command": compared.command,
@@ -185,22 +186,22 @@ def _setting_table(settings: Sequence[Difference]) -> str:
 
 @dataclass
 class _Footnotes:
-    """Reasons behind verdicts, each text numbered once."""
+    """Reasons of verdicts; equal texts share a number."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
     def mark(self, text: str) -> str:
-        """Return what is put behind a verdict: nothing for no text."""
+        """Return the footnote mark for a text; empty for an empty text."""
         return f" [^{self.numbers.setdefault(text, len(self.numbers) + 1)}]" if text else ""
 
     @property
     def lines(self) -> list[str]:
-        """The footnotes themselves, as Markdown."""
+        """The footnotes as Markdown."""
         return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
 
 
 def _metric_table(label: LabelComparison, footnotes: _Footnotes) -> str:
-    """Return a row per metric that either side knows."""
+    """Return a row for each metric that either side has."""
     known = [metric for metric in label.metrics if metric.base is not None or metric.new is not None]
     columns = (
         "metric", "baseline", "contender", "delta %", "95 % interval", "p", "adjusted p", "n", "threshold", "verdict",
@@ -239,7 +240,7 @@ def _interval_text(metric: MetricComparison) -> str:
 
 
 def _is_judged(metric: MetricComparison) -> bool:
-    """Return whether the p-value was held against alpha; where there were too few samples, it says nothing."""
+    """Return whether the p-value was compared with alpha; with too few samples it is not."""
     return metric.adjusted_p_value is not None
 
 
@@ -260,13 +261,15 @@ def _verdict_text(metric: MetricComparison) -> str:
 
 
 def _reason(metric: MetricComparison) -> str:
-    """Return why nothing can be said of a metric, and what it would take; other verdicts need no reason."""
+    """Return why a metric has no verdict and what it needs; empty for other verdicts."""
     if metric.verdict != CANNOT_TELL:
         return ""
-    parts = [metric.reason.rstrip(".") or "the interval holds both a change that matters and none"]
+    parts = [metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"]
     if metric.least_ratio is not None and _is_judged(metric):
         what = "points" if metric.metric.is_share else "%"
-        parts.append(f"a change of {units.percent_text(metric.least_ratio)} {what} would be seen in four of five cases")
+        parts.append(
+            f"a change of {units.percent_text(metric.least_ratio)} {what} would be detected in four of five cases"
+        )
     if metric.further_runs:
         parts.append(f"{units.plural(metric.further_runs, 'more run')} a side would be needed")
     return "; ".join(parts) + "."

@@ -1,4 +1,4 @@
-"""A run's result as comparisons, sweeps and histories see it, whatever it was read from."""
+"""A run's result for comparisons, sweeps and histories, independent of its source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
 
 @dataclass(frozen=True)
 class LabelResult:
-    """The figures of a label, or of TOTAL; None, and no percentile, where the source does not say."""
+    """The metrics of a label, or of TOTAL; values that the source lacks are None or missing percentiles."""
 
     label: str
     sample_count: int | None
@@ -38,7 +38,7 @@ class LabelResult:
 
     @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
-        """Return what a summary knows of a label."""
+        """Return the metrics of a label in a summary."""
         return cls(
             label=figures.label,
             sample_count=figures.sample_count,
@@ -57,12 +57,11 @@ class LabelResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What is known of one run: the load in its window.
+    """The result of one run: the main load in its window.
 
-    `kind` says what it was read from; a bare JTL has no record, nor has a Markdown report, which has a verdict if
-    it is ours. `remarks` say what was corrected or left blank in reading it. `origin_s` is when the load began (s since
-    1970). `whole` is the TOTAL over all of the run where the window left something out: goals for errors are held
-    against that.
+    `kind` is the kind of source. JTL files and Markdown reports have no record; only Markdown reports of this harness
+    have a verdict. `remarks` list what was corrected or left blank on reading. `origin_s` is the start of the load
+    (seconds since 1970). `whole` is the TOTAL of the whole run when the window excludes a part: error goals use it.
     """
 
     name: str
@@ -81,17 +80,17 @@ class RunResult:
 
     @property
     def is_valid(self) -> bool:
-        """Whether its figures may be judged: what has no verdict may not."""
+        """Whether its metrics may be judged; without a verdict they may not."""
         return self.verdict is not None and self.verdict.state == VALID
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its numbers may not be the system's: they are shown, and nothing is claimed from them."""
+        """Whether its numbers may not describe the system: they are shown but not judged."""
         return self.verdict is not None and self.verdict.state == DOUBTFUL
 
     @property
     def is_invalid(self) -> bool:
-        """Whether it says nothing; one that was interrupted is neither valid nor this."""
+        """Whether its verdict is INVALID; an interrupted run is neither valid nor invalid."""
         return self.verdict is not None and self.verdict.state == INVALID
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What differs in the set-up of two sides: the first thing to look at when figures differ."""
+"""Find the set-up differences of two sides: the first place to look when metrics differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.compare.result import RunResult
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.record import RunRecord
 
-# Stands for a thing that a run does not have.
+# Printed for a setting that a run does not have.
 NONE = "none"
 _SECRET = "password"
 # Each run starts its system on a port of its own.
@@ -22,7 +22,7 @@ _LOCAL_PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 
 @dataclass(frozen=True)
 class Difference:
-    """A thing that is not the same on both sides; several values of a side stand in one text, commas between."""
+    """A setting that differs between the sides; several values of a side are joined with commas."""
 
     name: str
     base: str
@@ -30,10 +30,10 @@ class Difference:
 
 
 def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Difference, ...]:
-    """Return what the records of the runs do not agree about, in the order of a report's set-up.
+    """Return the settings that differ between the runs' records, in the order of a report's set-up.
 
-    What is each run's own is left out: its name, times, folder and the port of a system started here. Where runs have
-    no run.json the first line says so.
+    Values that differ for every run are left out: name, times, folder and the port of a system that the harness
+    starts. When runs have no run.json, the first entry lists them.
     """
     sides = [[_settings(result.run) for result in side if result.run] for side in (base, new)]
     found = []
@@ -53,7 +53,7 @@ def _known(side: Sequence[RunResult]) -> str:
 
 
 def _settings(run: RunRecord) -> dict[str, str]:
-    """Return everything that decides a run by its name."""
+    """Return all settings of a run by name."""
     return {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
 
 
@@ -63,7 +63,7 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield from ((f"load: {name}", _text(value)) for name, value in asdict(run.load).items())
     yield "target", run.target or "started here"
     yield "system", run.system
-    # A target is not set up here: what the plan says of its system's settings is not what it has.
+    # The harness does not configure a target, so the plan's system settings do not describe it.
     if run.is_embedded:
         for name, value in run.system_settings.items():
             if _SECRET not in name:
@@ -75,7 +75,7 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield from ((f"version of {name}", value) for name, value in run.versions.items())
     yield "CPU", run.host.cpu_model
     yield "cores", str(run.host.cpu_count)
-    # What a kernel sees of it is a few MB more or less at each boot.
+    # Rounded, because the memory that a kernel reports varies by a few MB with each boot.
     yield "memory GB", units.number_text(sold_gb(run.host.memory_bytes))
     yield "kernel", run.host.kernel
     yield "Python", run.host.python

@@ -28,30 +28,28 @@ def read_side(names: Sequence[str], reports: Path) -> list[Found]:
     return [Found(path, read_result(path)) for path in find_paths(names, reports)]
 
 
-def refuse_doubles(base: Sequence[Found], new: Sequence[Found]) -> None:
+def refuse_duplicates(base: Sequence[Found], new: Sequence[Found]) -> None:
     """Raise a UsageError for a run that is given twice."""
     seen: set[Path] = set()
     for found in (*base, *new):
         path = found.path.resolve()
         if path in seen:
-            raise UsageError(
-                f"{found.result.name}: given twice", "a run can be compared with others only: leave one out"
-            )
+            raise UsageError(f"{found.result.name}: given twice", "compare it with another run: remove one")
         seen.add(path)
 
 
 def with_labels(text: str, base: Sequence[Found], new: Sequence[Found]) -> tuple[list[Found], list[Found]]:
     """Return both sides with only the labels that match a pattern; UsageError when none does."""
     pattern = parse_pattern(text)
-    there = dict.fromkeys(label.label for found in (*base, *new) for label in found.result.labels)
-    if not any(pattern.search(label) for label in there):
-        raise UsageError(f"--label {text} is found in no label", f"there are: {', '.join(there) or 'none'}")
+    known = dict.fromkeys(label.label for found in (*base, *new) for label in found.result.labels)
+    if not any(pattern.search(label) for label in known):
+        raise UsageError(f"--label {text} matches no label", f"there are: {', '.join(known) or 'none'}")
 
-    def kept(found: Found) -> Found:
+    def filtered(found: Found) -> Found:
         labels = tuple(label for label in found.result.labels if pattern.search(label.label))
         return replace(found, result=replace(found.result, labels=labels))
 
-    return [kept(found) for found in base], [kept(found) for found in new]
+    return [filtered(found) for found in base], [filtered(found) for found in new]
 
 
 def is_in(path: Path, reports: Path) -> bool:
@@ -74,7 +72,7 @@ def short_names(side: Sequence[Found], plan: Path) -> str:
 
 
 def report_side(found: Found, output: Path | None) -> Side:
-    """Return what the comparison's report says of a result, with a link to its report from `output`."""
+    """Return a result for the comparison report, with a link from `output` to the run's report."""
     report = RunDirectory(found.path).report if RUN_NAME.fullmatch(found.path.name) else found.path
     is_linked = output is not None and report.suffix == ".md" and report.is_file()
     link = os.path.relpath(report, output.parent) if output is not None and is_linked else ""

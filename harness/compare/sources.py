@@ -1,4 +1,4 @@
-"""Finds the results that names ask for: runs, their JSON, bare JTLs, Markdown reports of any age."""
+"""Find and read the results that arguments name: runs, their JSON, JTL files, Markdown reports of any age."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RUN_NAME, RunDirectory, read_object
 from harness.run.record import RUNNING
 
-# Of this version labels have no batches yet; all else is the same.
+# Labels of this version have no batches; everything else is equal to the current one.
 WITHOUT_BATCHES_VERSION = 2
 # JMeter writes its samples, and the harness its telemetry, every second.
 _STILL_WRITTEN_S = 60
@@ -30,24 +30,24 @@ _NAMES_SHOWN = 10
 
 
 def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
-    """Return where the results are that names ask for: of a run its folder, there or not, of anything else the file.
+    """Return the paths of the named results: a run's folder, even if only its report exists, or a file.
 
-    A name is a path of a run's folder, its .json or .md, or of a JTL or Markdown file; a run in `reports_dir`, such as
-    killbill-stripe/run-07_1, or run-07_1 when only one plan has it; or a pattern of either. UsageError when it names
-    nothing, or runs of several plans that it does not tell apart.
+    A name is a path of a run's folder, of its .json or .md, or of a JTL or Markdown file; or a run in `reports_dir`,
+    such as killbill-stripe/run-07_1, or run-07_1 when only one plan has it; or a pattern of either. Raise UsageError
+    when a name matches nothing, or runs of several plans.
     """
     return [path for name in names for path in _found(name, reports_dir)]
 
 
 def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
-    """Return names of runs with the plan in front of those that have no folder and are not here; all without a plan."""
+    """Return the names, with `plan/` in front of bare run names that are not existing paths."""
     return [f"{plan}/{name}" if plan and "/" not in name and not _is_there(Path(name)) else name for name in names]
 
 
 def read_result(path: Path) -> RunResult:
-    """Return the result at a path: of a run from its JSON, else from its samples, else from its Markdown.
+    """Return the result at a path; a run is read from its JSON, else from its samples, else from its Markdown.
 
-    UsageError when the run is still going on, or when nothing there can be read.
+    Raise UsageError when the run is still in progress, or when nothing can be read.
     """
     if _is_run(path):
         return _result_of_run(RunDirectory(path))
@@ -66,10 +66,10 @@ def _order(path: Path) -> tuple[str, int, int, str]:
 
 
 def refuse_stored(name: str) -> None:
-    """Raise a UsageError for a run that is named where it lies in S3: only `table` reads there."""
+    """Raise UsageError for a run in S3: only `table` reads from S3."""
     if name.startswith(SCHEME):
-        place = name.partition("/runs/")[0]
-        raise UsageError(f"{name}: lies in S3", f"pull it first: ./aggregate.py pull {place}")
+        url = name.partition("/runs/")[0]
+        raise UsageError(f"{name}: is in S3", f"pull it first: ./aggregate.py pull {url}")
 
 
 def _found(name: str, reports_dir: Path) -> list[Path]:
@@ -77,7 +77,7 @@ def _found(name: str, reports_dir: Path) -> list[Path]:
     path = Path(name)
     if _is_there(path):
         return [_run_or_file(path)]
-    # As make and reports print them: below the reports folder, or beside it.
+    # make and reports print paths relative to the reports folder or to its parent.
     bases = [reports_dir, reports_dir.parent]
     if _GLOB_CHARACTERS & set(name):
         matches = _matches(Path(), name) or next((found for base in bases if (found := _matches(base, name))), [])
@@ -94,7 +94,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _run_or_file(path: Path) -> Path:
-    """Return the folder of the run that a path belongs to; the path itself when it belongs to none."""
+    """Return the folder of the run that a path belongs to; otherwise the path itself."""
     folder = path.with_suffix("") if path.suffix in _SUFFIXES else path
     return folder if RUN_NAME.fullmatch(folder.name) or (path.is_dir() and (path / "run.json").is_file()) else path
 
@@ -104,10 +104,10 @@ def _is_run(path: Path) -> bool:
 
 
 def _matches(base: Path, pattern: str) -> list[Path]:
-    """Return what a pattern finds below a folder: each run once, sorted by its number; no other folders."""
+    """Return the matches of a pattern in a folder: files and runs, each run once, sorted by number."""
     if Path(pattern).is_absolute():
         base, pattern = Path(Path(pattern).anchor), str(Path(pattern).relative_to(Path(pattern).anchor))
-    patterns = [pattern, *(pattern + suffix for suffix in _SUFFIXES)]  # of a run that came by git there is no folder
+    patterns = [pattern, *(pattern + suffix for suffix in _SUFFIXES)]  # runs from git have reports but no folder
     try:
         paths = [path for one in patterns for path in base.glob(one) if not path.name.startswith(".")]
     except ValueError as error:
@@ -123,7 +123,7 @@ def _of_one_plan(paths: Sequence[Path], name: str, reports_dir: Path) -> list[Pa
     if len(plans) > 1:
         raise UsageError(
             f"{name}: {len(plans)} plans have it",
-            f"name one: {', '.join(f'{p}/{name}' for p in plans)}, or give --plan",
+            f"choose one: {', '.join(f'{p}/{name}' for p in plans)}, or pass --plan",
         )
     return list(paths)
 
@@ -133,8 +133,8 @@ def _unknown(name: str, reports_dir: Path) -> UsageError:
     ids = [f"{path.parent.name}/{path.name}" for path in runs if _is_run(path)]
     names = ids if "/" in name else [path.name for path in runs]
     dots = "…, " if len(ids) > _NAMES_SHOWN else ""
-    there = f"there are: {dots}{', '.join(ids[-_NAMES_SHOWN:])}" if ids else "there are no runs yet"
-    return UsageError(f"{name}: neither a file nor a run in {reports_dir.name}/", f"{did_you_mean(name, names)}{there}")
+    known = f"there are: {dots}{', '.join(ids[-_NAMES_SHOWN:])}" if ids else "there are no runs yet"
+    return UsageError(f"{name}: neither a file nor a run in {reports_dir.name}/", f"{did_you_mean(name, names)}{known}")
 
 
 def _result_of_run(directory: RunDirectory) -> RunResult:
@@ -143,7 +143,7 @@ def _result_of_run(directory: RunDirectory) -> RunResult:
     data = directory.read_run()
     if data is not None and data.get("state") == RUNNING and _is_written_to(directory.path):
         raise UsageError(
-            f"{_short(directory.path)}: this run is still going on, or was killed just now", "wait for its end"
+            f"{_short(directory.path)}: this run is still in progress, or was killed just now", "wait until it ends"
         )
     if data is not None and (directory.samples.is_file() or not directory.report.is_file()):
         return RunResult.of(summary_of_run(directory))
@@ -158,7 +158,7 @@ def _is_written_to(folder: Path) -> bool:
 
 
 def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = None) -> RunSummary:
-    """Return the summary that a JSON holds; samples of one without batches are counted anew if they are here."""
+    """Return the summary in a JSON file; without batches, recompute it from the samples if they exist."""
     version = data.get("format_version")
     if version == FORMAT_VERSION:
         return RunSummary.from_json(data, _short(path))
@@ -194,5 +194,5 @@ def _text(path: Path) -> str:
 
 
 def _short(path: Path) -> str:
-    """Return a path's last two names: enough to tell plan and run, and no more of where it lies."""
+    """Return the last two parts of a path: plan and run, without the local folders."""
     return "/".join(path.resolve().parts[-2:])

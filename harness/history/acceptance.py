@@ -1,4 +1,4 @@
-"""Changes that were intended: from such a night on a history begins anew. They stand in a CSV file, a row for each."""
+"""Intended changes: each one restarts a history on its date. They are stored in a CSV file, one row each."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COLUMNS = ("since", "plan", "users", "env", "label", "metric", "reason")
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A change that was intended, from the night `since` (a date, 2026-11-20) on.
+    """An intended change, effective from the date `since` (2026-11-20).
 
-    It is of one plan; `users`, `profile`, `label` and `metric` narrow it down, None is all of them.
+    It applies to one plan. `users`, `profile`, `label` and `metric` restrict it; None means all of them.
     """
 
     since: str
@@ -31,7 +31,7 @@ class Acceptance:
     reason: str
 
     def covers(self, plan: str, conditions: Conditions, label: str, metric: Metric) -> bool:
-        """Return whether it is of that figure; `label` may be TOTAL."""
+        """Return whether it applies to a metric of a label; `label` may be TOTAL."""
         return (
             self.plan == plan
             and self.users in (None, conditions.load.users)
@@ -42,21 +42,21 @@ class Acceptance:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """What is accepted, as the cells of its row without the reason: the order of the file."""
+        """The cells of its row without the reason; also the sort key of the file."""
         users = "" if self.users is None else str(self.users)
         metric = self.metric.name if self.metric else ""
         return self.since, self.plan, users, self.profile or "", self.label or "", metric
 
     @property
     def text(self) -> str:
-        """What is accepted, in words."""
+        """What is accepted, as text."""
         _, _, users, profile, label, metric = self.what
         parts = (self.plan, users and f"{users} users", profile and f"profile {profile}", label, metric)
         return f"{', '.join(part for part in parts if part)} since {self.since}"
 
 
 def parse_acceptances(text: str, where: str) -> tuple[Acceptance, ...]:
-    """Return the rows of the CSV file; UsageError names the line that is wrong."""
+    """Return the rows of the CSV file; UsageError names an invalid line."""
     rows = csv.reader(io.StringIO(text, newline=""))
     head = next(rows, list(_COLUMNS))
     if tuple(head) != _COLUMNS:
@@ -84,7 +84,7 @@ def _parsed(rows: Iterator[list[str]], where: str) -> Iterator[Acceptance]:
 
 
 def acceptances_csv(acceptances: Iterable[Acceptance]) -> str:
-    """Return the CSV file: sorted, so that it diffs well; UTF-8, LF, quoted as RFC 4180 says."""
+    """Return the CSV file, sorted for readable diffs; UTF-8, LF, quoted according to RFC 4180."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -93,16 +93,16 @@ def acceptances_csv(acceptances: Iterable[Acceptance]) -> str:
 
 
 def with_one_more(acceptances: Sequence[Acceptance], new: Acceptance) -> tuple[Acceptance, ...]:
-    """Return them with a new one; UsageError when that is there already."""
+    """Return the accepted changes with a new one; UsageError when it exists already."""
     if any(one.what == new.what for one in acceptances):
-        raise UsageError(f"{new.text} is accepted already", "--list shows what is")
+        raise UsageError(f"{new.text} is accepted already", "--list prints the accepted changes")
     return (*acceptances, new)
 
 
 def without(acceptances: Sequence[Acceptance], what: tuple[str, ...]) -> tuple[Acceptance, ...]:
-    """Return them without the one of that row; UsageError when it is not there."""
+    """Return the accepted changes without the one with these cells; UsageError when there is none."""
     left = tuple(one for one in acceptances if one.what != what)
     if len(left) == len(acceptances):
-        there = "; ".join(one.text for one in acceptances)
-        raise UsageError("nothing like that is accepted", f"there are: {there}" if there else "there is none at all")
+        known = "; ".join(one.text for one in acceptances)
+        raise UsageError("no such change is accepted", f"accepted: {known}" if known else "nothing is accepted yet")
     return left

@@ -14,7 +14,7 @@ from harness.base.units import parse_date, parse_whole_number
 from harness.history.acceptance import Acceptance, acceptances_csv, with_one_more, without
 from harness.history.acceptance_files import ACCEPTED, read_acceptances, write_acceptances
 from harness.history.files import read_catalogue
-from harness.history.nightly_series import Night, nights_of
+from harness.history.nightly_series import NightlyRuns, nightly_runs_of
 from harness.metrics.metric import compared_metrics, parse_metric
 
 _USERS_MOST = 1_000_000
@@ -27,7 +27,7 @@ examples:
   ./aggregate.py accept --list
   ./aggregate.py accept --remove --since 2026-11-20 --plan killbill-stripe
 
-From that night on, nightly runs are compared only with the nights since then. Accepted changes are stored in
+From that date on, nightly runs are compared only with nightly runs since then. Accepted changes are stored in
 {ACCEPTED}. Commit that file: CI reads it from git.
 
 exit codes: 0 success; 2 wrong use.
@@ -36,10 +36,10 @@ exit codes: 0 success; 2 wrong use.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `accept`."""
-    parser.description = "Record an intended change of a plan's metrics, from a night on."
+    parser.description = "Record an intended change of a plan's metrics, from a nightly run on."
     parser.epilog = _EPILOG
     option = parser.add_argument
-    option("--since", metavar="DATE", help="the first night with the change, such as 2026-11-20")
+    option("--since", metavar="DATE", help="date of the first nightly run with the change, such as 2026-11-20")
     option("--plan", help="name of the plan")
     option("--users", metavar="N", help="only for N users (default: all loads)")
     option("--env", metavar="PROFILE", help="only for this profile")
@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="print the accepted changes")
     action.add_argument("--remove", action="store_true", help="remove an accepted change")
-    nights = "folder of the nightly runs; default: reports/nightly"
-    option("--reports", type=Path, default=ROOT / "reports" / "nightly", help=nights)
+    folder = "folder of the nightly runs; default: reports/nightly"
+    option("--reports", type=Path, default=ROOT / "reports" / "nightly", help=folder)
     option("--file", type=Path, default=ROOT / ACCEPTED, help=f"default: {ACCEPTED}")
 
 
@@ -61,27 +61,25 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         print(acceptances_csv(there), end="")
         return EXIT_OK
-    asked = _asked(options)
+    asked = _acceptance(options)
     where = os.path.relpath(file)
     if options.remove:
         write_acceptances(file, without(there, asked.what))
-        print(f"{where}: {asked.text} is not accepted any more")
+        print(f"{where}: {asked.text} is no longer accepted")
         return EXIT_OK
-    nights = nights_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
-    _check(asked, nights)
+    groups = nightly_runs_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
+    _check(asked, groups)
     if not file.parent.is_dir():
-        raise UsageError(f"{where}: its folder is not there", "make it, or name another")
+        raise UsageError(f"{where}: its folder does not exist", "create it, or pass another path")
     write_acceptances(file, with_one_more(there, asked))
-    first = min(
-        (night.night for night in nights if night.plan == asked.plan and night.night >= asked.since), default=""
-    )
-    begins = f"the night of {first}" if first else "the next night"
-    print(f"{where}: {asked.text} is accepted; the history begins anew with {begins}. Commit the file.")
+    first = min((group.date for group in groups if group.plan == asked.plan and group.date >= asked.since), default="")
+    begins = f"the nightly run of {first}" if first else "the next nightly run"
+    print(f"{where}: {asked.text} is accepted; the history restarts with {begins}. Commit the file.")
     return EXIT_OK
 
 
-def _asked(options: argparse.Namespace) -> Acceptance:
-    """Return what the options name; of what is taken back the reason does not matter."""
+def _acceptance(options: argparse.Namespace) -> Acceptance:
+    """Return the change that the options describe; --remove needs no reason."""
     needed = ("since", "plan") if options.remove else ("since", "plan", "reason")
     missing = [f"--{name}" for name in needed if not (getattr(options, name) or "").strip()]
     if missing:
@@ -97,25 +95,25 @@ def _asked(options: argparse.Namespace) -> Acceptance:
     )
 
 
-def _check(asked: Acceptance, nights: Iterable[Night]) -> None:
-    """Raise UsageError for a plan that there is not, or what no night of it has; without a night all may be right."""
-    plans = {path.stem for path in (ROOT / "plans").glob("*.toml")} | {night.plan for night in nights}
+def _check(asked: Acceptance, groups: Iterable[NightlyRuns]) -> None:
+    """Raise UsageError for an unknown plan, or for values that no nightly run has; without any, all are accepted."""
+    plans = {path.stem for path in (ROOT / "plans").glob("*.toml")} | {group.plan for group in groups}
     _check_name("--plan", asked.plan, plans, "no such plan")
-    own = [night for night in nights if night.plan == asked.plan]
+    own = [group for group in groups if group.plan == asked.plan]
     if not own:
         return
-    users = {str(night.conditions.load.users) for night in own}
-    labels = {label for night in own for label in night.labels}
+    users = {str(group.conditions.load.users) for group in own}
+    labels = {label for group in own for label in group.labels}
     for option, name, names in (
         ("--users", asked.users, users),
-        ("--env", asked.profile, {night.conditions.profile for night in own}),
+        ("--env", asked.profile, {group.conditions.profile for group in own}),
         ("--label", asked.label, labels),
     ):
         if name is not None and names:
-            _check_name(option, str(name), names, f"no night of {asked.plan} has it")
+            _check_name(option, str(name), names, f"no nightly run of {asked.plan} has it")
 
 
 def _check_name(option: str, name: str, names: Iterable[str], problem: str) -> None:
     if name not in names:
-        there = sorted(names)
-        raise UsageError(f"{option} {name}: {problem}", f"{did_you_mean(name, there)}there are: {', '.join(there)}")
+        known = sorted(names)
+        raise UsageError(f"{option} {name}: {problem}", f"{did_you_mean(name, known)}there are: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""The file of accepted changes, which stands in git beside the nightly's suite."""
+"""Read and write the file of accepted changes, which is in git next to the nightly suite."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from harness.base.errors import UsageError
 from harness.history.acceptance import Acceptance, acceptances_csv, parse_acceptances
 from harness.run.directory import write_whole
 
-# Where it is in the project's folder.
+# Path in the project's folder.
 ACCEPTED = "env/nightly-accepted.csv"
 
 
 def read_acceptances(path: Path) -> tuple[Acceptance, ...]:
-    """Return the rows of the file, none when there is no file; UsageError names a line that is wrong."""
+    """Return the rows of the file, none without a file; UsageError names an invalid line."""
     if not path.exists():
         return ()
     where = f"{path.parent.name}/{path.name}"
@@ -25,5 +25,5 @@ def read_acceptances(path: Path) -> tuple[Acceptance, ...]:
 
 
 def write_acceptances(path: Path, acceptances: Sequence[Acceptance]) -> None:
-    """Write the file anew."""
+    """Write the file."""
     write_whole(path, acceptances_csv(acceptances))

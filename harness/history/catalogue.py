@@ -1,4 +1,4 @@
-"""What the reports folder holds: each run with its figures as its JSON says them, and reports about several runs."""
+"""The contents of the reports folder: runs with the metrics from their JSON, and reports about several runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.metrics.figures import LOAD
 from harness.report.summary import FORMAT_VERSION
 from harness.run.record import RunRecord
 
-# Format 2 says the same of a run as a whole; what format 3 added stands within the labels.
+# Format 3 added fields of labels that a catalogue does not use.
 OLDEST_VERSION = 2
 SWEEP, COMPARISON, HISTORY = "sweep", "comparison", "history"
 _LABEL_KEYS = (
@@ -27,9 +27,9 @@ _DIGITS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True)
 class Entry:
-    """A run in the reports folder: `result` as its JSON has it, or None and the `problem` that there is with it.
+    """A run in the reports folder: the `result` from its JSON, or None and the `problem` with reading it.
 
-    `run` is there as soon as run.json is. `notes` is what people wrote into the report's notes block.
+    `run` is set when run.json exists. `notes` is the text of the report's notes block.
     """
 
     plan: str
@@ -49,12 +49,12 @@ class Entry:
 
     @property
     def started_at(self) -> str:
-        """When JMeter was started, UTC in ISO 8601; empty when that is not known."""
+        """Start time of JMeter, UTC in ISO 8601; empty when unknown."""
         return self.run.started_at if self.run else ""
 
     @property
     def newest(self) -> tuple[str, int, int]:
-        """What runs are sorted by: the start, then series and number."""
+        """The sort key of runs: start, series, number."""
         return self.started_at, self.series, self.number
 
 
@@ -69,7 +69,7 @@ class Document:
 
     @property
     def path(self) -> str:
-        """Where it stands in the reports folder."""
+        """Its path in the reports folder."""
         return f"{self.folder}/{self.name}.md"
 
 
@@ -83,13 +83,13 @@ class Series:
 
     @property
     def title(self) -> str:
-        """How its runs are named: run-07."""
+        """The common part of its runs' names: run-07."""
         return self.entries[0].name.rpartition("_")[0]
 
 
 @dataclass(frozen=True)
-class PlanShelf:
-    """All there is of one plan: its series, newest first, and the reports that belong to no series of it."""
+class PlanEntries:
+    """Everything of one plan: its series, newest first, and reports that belong to no series."""
 
     plan: str
     title: str
@@ -99,17 +99,17 @@ class PlanShelf:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Every run and every report about several runs, in no order that means anything."""
+    """All runs and all reports about several runs, unordered."""
 
     entries: tuple[Entry, ...]
     documents: tuple[Document, ...]
 
-    def shelves(self) -> tuple[PlanShelf, ...]:
-        """Return the plans by name, each with its series; a series is as new as its newest run."""
-        plans = {entry.plan for entry in self.entries} | {document.folder for document in self.documents}
-        return tuple(self._shelf(plan) for plan in sorted(plans))
+    def plans(self) -> tuple[PlanEntries, ...]:
+        """Return the plans by name, each with its series; series are ordered by their newest run."""
+        names = {entry.plan for entry in self.entries} | {document.folder for document in self.documents}
+        return tuple(self._plan(plan) for plan in sorted(names))
 
-    def _shelf(self, plan: str) -> PlanShelf:
+    def _plan(self, plan: str) -> PlanEntries:
         entries = sorted(
             (entry for entry in self.entries if entry.plan == plan), key=lambda entry: entry.newest, reverse=True
         )
@@ -124,11 +124,11 @@ class Catalogue:
         )
         placed = {document for found in sweeps.values() for document in found}
         title = next((entry.run.plan_title for entry in entries if entry.run), "")
-        return PlanShelf(plan, title, series, tuple(document for document in documents if document not in placed))
+        return PlanEntries(plan, title, series, tuple(document for document in documents if document not in placed))
 
 
 def _series_of(document: Document) -> int | None:
-    """Return the series whose runs a sweep is made of: sweep-07 is of run-07_1 and so on."""
+    """Return the series of a sweep's runs: sweep-07 consists of run-07_1 and so on."""
     match = re.fullmatch(r"sweep-(\d+)", document.name)
     return int(match[1]) if match else None
 
@@ -138,15 +138,14 @@ def _by_kind(document: Document) -> tuple[str, list[str | int]]:
 
 
 def natural(name: str) -> list[str | int]:
-    """Return what names are sorted by so that run-2 comes before run-10."""
+    """Return a sort key that orders run-2 before run-10."""
     return [int(part) if part.isdigit() else part for part in _DIGITS.split(name)]
 
 
-def outline(data: Mapping[str, Any], where: str) -> RunResult:
-    """Return the result of a run's JSON with the figures that stand in it: nothing is counted again, and no batches.
+def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
+    """Return the result in a run's JSON with its printed metrics; nothing is recomputed, batches are left out.
 
-    A list of a thousand runs is read in the time that the files' text takes. UsageError, without the name of the run,
-    when there is no such result in it.
+    So a list of a thousand runs is read quickly. Raise UsageError, without the run's name, when there is no result.
     """
     version = data.get("format_version")
     if not isinstance(version, int) or version < OLDEST_VERSION:
@@ -175,16 +174,16 @@ def _label(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_line(notes: str) -> str:
-    """Return the first line of notes that says something, without the mark of a heading or a list; may be empty."""
+    """Return the first line of notes with text, without heading or list marks; may be empty."""
     for line in notes.splitlines():
-        words = _LIST_MARK.sub("", line.strip(), count=1)
-        if any(letter.isalnum() for letter in words) and not words.startswith(("```", "~~~", "<!--", "|")):
-            return words
+        text = _LIST_MARK.sub("", line.strip(), count=1)
+        if any(letter.isalnum() for letter in text) and not text.startswith(("```", "~~~", "<!--", "|")):
+            return text
     return ""
 
 
 def headline_of(markdown: str) -> str:
-    """Return the text of a report's first line in bold, where it says what was found; empty when there is none."""
+    """Return the text of a report's first bold line, its result; empty when there is none."""
     for line in markdown.splitlines():
         match = re.match(r"\*\*(.+?)\*\*", line)
         if match:
@@ -193,7 +192,7 @@ def headline_of(markdown: str) -> str:
 
 
 def document_kind(folder: str, name: str) -> str | None:
-    """Return what a Markdown file of the reports folder is about; None when it is none of several runs."""
+    """Return the kind of a Markdown file in the reports folder; None unless it is about several runs."""
     for prefix, kind in (("sweep-", SWEEP), ("compare-", COMPARISON), ("history-", HISTORY)):
         if name.startswith(prefix):
             return kind

@@ -1,4 +1,4 @@
-"""Changes of a series in print: where it changed for good, by how much, and whether that was intended."""
+"""Draw and describe lasting changes in a history: position, size, and whether they are accepted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TEXT_GAP_PX = 4
 
 
 def size_text(change: ChangePoint, metric: Metric) -> str:
-    """Return the size of a change: +21.3 %, of errors +0.50 points."""
+    """Return the size of a change: +21.3 %, for errors +0.50 points."""
     if metric.is_share:
         return f"{(change.after - change.before) * 100:+.2f} points"
     return "from 0" if change.ratio is None else f"{change.ratio * 100:+.1f} %"
@@ -22,22 +22,22 @@ def size_text(change: ChangePoint, metric: Metric) -> str:
 def change_marks(
     plot: Plot, changes: Sequence[ChangePoint], accepted: Collection[int], metric: Metric, count: int
 ) -> list[str]:
-    """Return a line before the first value of each stretch, with the size of the change where there is room.
+    """Return a line at each change, with its size where there is room.
 
-    `accepted` are the places where an accepted change begins; `count` is how many values there are.
+    `accepted` are the indexes where an accepted change begins; `count` is the number of values.
     """
     sizes = {change.index: size_text(change, metric) for change in changes}
     parts, free_px = [], 0.0
-    for place in sorted({*sizes, *accepted}):
-        if not 0 < place < count:
+    for index in sorted({*sizes, *accepted}):
+        if not 0 < index < count:
             continue
-        x = plot.x_px(place - 0.5)
-        words = ", ".join(filter(None, (sizes.get(place, ""), "accepted" if place in accepted else "")))
+        x = plot.x_px(index - 0.5)
+        text = ", ".join(filter(None, (sizes.get(index, ""), "accepted" if index in accepted else "")))
         parts.append(svg.straight(x, plot.top, x, plot.bottom, "mark"))
-        width = svg.text_width(words)
-        # Beside the line, on the side that has room: right of it unless that leaves the plot.
+        width = svg.text_width(text)
+        # The text is right of the line, or left of it when it would leave the plot.
         left = x + _TEXT_GAP_PX if x + _TEXT_GAP_PX + width <= svg.RIGHT else x - _TEXT_GAP_PX - width
         if left >= free_px:
-            parts.append(svg.text(left, plot.top + svg.TEXT_PX, words, "muted"))
+            parts.append(svg.text(left, plot.top + svg.TEXT_PX, text, "muted"))
             free_px = max(x, left + width) + _TEXT_GAP_PX
     return parts

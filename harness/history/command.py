@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         print(text, end="")
         return EXIT_OK
     if not output.parent.is_dir():
-        raise UsageError(f"{output}: its folder is not there", "make it, or name another")
+        raise UsageError(f"{output}: its folder does not exist", "create it, or pass another path")
     if options.format != MARKDOWN:
         write_whole(output, text)
     else:
@@ -102,17 +102,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _for_otava(found: History) -> str:
-    """Return the line with the newest run: Otava knows of one series."""
+    """Return the history with the newest run as CSV: Otava reads one series."""
     if not found.lines:
-        raise UsageError(f"{found.plan} has no runs with figures of {found.label}", "make some, or name another label")
+        raise UsageError(
+            f"{found.plan} has no runs with metrics of {found.label}", "run the plan, or pass another label"
+        )
     more = len(found.lines) - 1
     if more:
-        print(f"{plural(more, 'other set')} of conditions left out: --users narrows it down", file=sys.stderr)
+        print(f"{plural(more, 'other set')} of conditions left out: --users selects one", file=sys.stderr)
     return otava_csv(found.lines[0])
 
 
 def _runs(options: argparse.Namespace) -> list[Entry]:
-    """Return the runs of the plan, with the users that were asked for."""
+    """Return the runs of the plan with the requested number of users."""
     entries = read_catalogue(options.reports).entries
     runs = runs_of(entries, options.plan)
     if not runs:
@@ -124,11 +126,11 @@ def _runs(options: argparse.Namespace) -> list[Entry]:
     if options.users is None:
         return runs
     users = parse_whole_number(options.users, "--users", 1, _MOST)
-    there = sorted({entry.run.load.users for entry in runs if entry.run and entry.run.load.users})
-    if users not in there:
+    known = sorted({entry.run.load.users for entry in runs if entry.run and entry.run.load.users})
+    if users not in known:
         raise UsageError(
             f"--users {users}: {options.plan} has no such run",
-            f"there are runs of: {', '.join(map(str, there)) or 'none'}",
+            f"there are runs of: {', '.join(map(str, known)) or 'none'}",
         )
     return [entry for entry in runs if entry.run and entry.run.load.users == users]
 
@@ -145,17 +147,17 @@ def _output(options: argparse.Namespace, metric: Metric) -> Path | None:
 
 
 def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None:
-    """Return where the plan's reports are as seen from the file that is written; None when none is."""
+    """Return the path of the plan's reports relative to the written file; None without a file."""
     if output is None:
         return None
-    there = os.path.relpath(options.reports / options.plan, output.parent)
-    return "" if there == "." else f"{there}/"
+    folder = os.path.relpath(options.reports / options.plan, output.parent)
+    return "" if folder == "." else f"{folder}/"
 
 
 def _pictures(found: History, stem: str) -> list[Picture | None]:
-    """Return the chart of each line; a line of one run has none."""
+    """Return the chart of each set of conditions; a single run has none."""
     drawn = [line for line in found.lines if len(line.valid) > 1]
-    names = iter([f"{stem}.svg"] if len(drawn) == 1 else [f"{stem}-{place + 1}.svg" for place in range(len(drawn))])
+    names = iter([f"{stem}.svg"] if len(drawn) == 1 else [f"{stem}-{index + 1}.svg" for index in range(len(drawn))])
     return [
         Picture(next(names), history_chart(line, found.label, found.metric)) if len(line.valid) > 1 else None
         for line in found.lines
@@ -165,17 +167,17 @@ def _pictures(found: History, stem: str) -> list[Picture | None]:
 def _write_pictures(output: Path, pictures: Sequence[Picture]) -> None:
     for path in output.parent.glob("*.svg"):
         if re.fullmatch(rf"{re.escape(output.stem)}(-\d+)?\.svg", path.name):
-            path.unlink()  # of an earlier history with more lines
+            path.unlink()  # left by an earlier history with more charts
     for picture in pictures:
         write_whole(output.with_name(picture.name), picture.svg)
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Return the command that prints the same again."""
+    """Return the command that prints the same history."""
     words = ["./aggregate.py", "history", "--plan", options.plan]
     for name, default in (("label", "TOTAL"), ("metric", "average"), ("users", None), ("last", None)):
         value = getattr(options, name)
         if value != default:
             words += [f"--{name}", value]
-    # It stands in a comment of HTML, which a label must not end.
+    # The command is printed in an HTML comment, which a label must not close.
     return shlex.join(words).replace("-->", "->")

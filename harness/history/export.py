@@ -1,4 +1,4 @@
-"""A history for programs: CSV and JSON, and the CSV that Apache Otava reads."""
+"""Export a history as CSV, as JSON, and as CSV for Apache Otava."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.report.setup import load_text
 
 FORMAT_VERSION = 1
-# The columns of figures: throughput, times, errors.
+# The columns of metrics: throughput, times, errors.
 _METRICS = (THROUGHPUT, *(metric for metric in compared_metrics() if metric not in (THROUGHPUT, ERRORS)), ERRORS)
 _CSV_COLUMNS = (
     "line", "load", "profile", "host", "target", "run", "verdict", "started_at", "git_commit", "sample_count",
@@ -23,12 +23,12 @@ _CSV_COLUMNS = (
 
 
 def rows_of(history: History) -> list[dict[str, Any]]:
-    """Return a row of plain data per run, oldest first, line after line; None where something is not known."""
+    """Return plain data per run, oldest first, for each set of conditions; None for unknown values."""
     rows = []
     for number, line in enumerate(history.lines, start=1):
         conditions = line.conditions
         changes = {line.valid[change.index].run: change for change in line.changes}
-        reasons = {line.valid[place].run: one.reason for place, one in line.accepted}
+        reasons = {line.valid[index].run: one.reason for index, one in line.accepted}
         for point in line.points:
             figures = point.figures
             known = (
@@ -50,7 +50,7 @@ def _size(change: ChangePoint | None, metric: Metric) -> float | None:
 
 
 def history_csv(history: History) -> str:
-    """Return the rows as CSV: UTF-8, LF, quoted as RFC 4180 says; figures in full precision."""
+    """Return the rows as CSV: UTF-8, LF, quoted according to RFC 4180; unrounded numbers."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -59,7 +59,7 @@ def history_csv(history: History) -> str:
 
 
 def history_json(history: History) -> dict[str, Any]:
-    """Return the rows as plain data, with what was left out."""
+    """Return the rows as plain data, with the excluded runs."""
     return {
         "format_version": FORMAT_VERSION,
         "plan": history.plan,
@@ -71,9 +71,9 @@ def history_json(history: History) -> dict[str, Any]:
 
 
 def otava_csv(line: Line) -> str:
-    """Return the valid runs of a line as CSV for Apache Otava: a time, the run and its commit, and its figures.
+    """Return the valid runs of a line as CSV for Apache Otava: time, run, commit and metrics.
 
-    Otava reads numbers alone: a figure that is not known of every run has no column.
+    Otava accepts only numbers: a metric that some run lacks has no column.
     """
     points = line.valid
     figures = {
@@ -84,7 +84,7 @@ def otava_csv(line: Line) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["time", "run", "commit", *columns])
-    for place, point in enumerate(points):
-        known = [values[place] for values in columns.values()]
+    for index, point in enumerate(points):
+        known = [values[index] for values in columns.values()]
         writer.writerow([point.started_at, point.run, point.git_commit or "", *known])
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""Reads what the reports folder holds; a run that cannot be read is listed with the reason."""
+"""Read the reports folder; unreadable runs are listed with the reason."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
-from harness.history.catalogue import Catalogue, Document, Entry, document_kind, headline_of, outline
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind, headline_of, result_from_json
 from harness.report.notes import notes_of
 from harness.run.directory import RUN_NAME, RunDirectory, read_object
 from harness.run.record import RUNNING, RunRecord
 
 
 def read_catalogue(reports_dir: Path) -> Catalogue:
-    """Return every run and every report about several runs below `reports_dir`; UsageError when there is no folder."""
+    """Return all runs and all reports about several runs in `reports_dir`; UsageError without such a folder."""
     if not reports_dir.is_dir():
-        raise UsageError(f"{reports_dir}: there is no such folder", "make a run first: make run")
+        raise UsageError(f"{reports_dir}: no such folder", "start a run first: make run")
     found: dict[Path, None] = {}
     documents = []
     for path in sorted(reports_dir.glob("*/*")):
@@ -28,7 +28,7 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
 
 
 def read_entry(directory: RunDirectory) -> Entry:
-    """Return the entry of a run; it says what is wrong with it, and no error is raised."""
+    """Return the entry of a run; problems are part of the entry and raise no error."""
     match = RUN_NAME.fullmatch(directory.name)
     assert match, directory.name
     run, result, problem = _record_of(directory), None, ""
@@ -36,7 +36,7 @@ def read_entry(directory: RunDirectory) -> Entry:
         result = _result_of(directory)
         run = result.run or run
     except HarnessError as error:
-        problem = str(error).removeprefix(f"{_id(directory)}: ")  # it stands beside the run's name
+        problem = str(error).removeprefix(f"{_id(directory)}: ")  # the run's name is printed next to it
     has_report = directory.report.is_file()
     notes = notes_of(_text(directory.report)) if has_report else None
     if notes is None:
@@ -60,15 +60,15 @@ def _result_of(directory: RunDirectory) -> RunResult:
     if not directory.summary_json.is_file():
         run = _record_of(directory)
         if run and run.state == RUNNING:
-            raise UsageError("still running, or killed", f"in the latter case: {again}")
+            raise UsageError("still running, or killed", f"if killed: {again}")
         if run or directory.run_json.is_file():
-            raise UsageError("no report was made of it yet", again)
+            raise UsageError("it has no report yet", again)
         return parse_report(_text(directory.report), where)
     try:
         data = read_object(directory.summary_json)
     except UsageError:
         raise UsageError("its JSON cannot be read", again) from None
-    return outline(data, where)
+    return result_from_json(data, where)
 
 
 def _record_of(directory: RunDirectory) -> RunRecord | None:
@@ -76,7 +76,7 @@ def _record_of(directory: RunDirectory) -> RunRecord | None:
         data = directory.read_run()
         return RunRecord.from_json(data, _id(directory)) if data else None
     except HarnessError:
-        return None  # what is wrong with the run is said of its JSON
+        return None  # the problem with its JSON is reported instead
 
 
 def _id(directory: RunDirectory) -> str:

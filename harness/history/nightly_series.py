@@ -1,4 +1,4 @@
-"""What each night measured: the valid runs of a plan under the same conditions, and a figure of them all."""
+"""Group the runs of a plan by date and conditions, and compute the metrics of each group."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _DATE_DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Night:
-    """The runs of a plan under the same conditions in one night, a date such as 2026-11-20; `runs` in their order."""
+class NightlyRuns:
+    """The nightly runs of a plan under the same conditions on one date, such as 2026-11-20; `runs` are in order."""
 
     plan: str
     conditions: Conditions
-    night: str
+    date: str
     runs: tuple[Entry, ...]
 
     @property
     def valid(self) -> tuple[RunResult, ...]:
-        """The results of those that may be judged."""
+        """The results of the valid runs."""
         return tuple(entry.result for entry in self.runs if entry.result and entry.result.is_valid)
 
     @property
@@ -37,13 +37,13 @@ class Night:
         return (TOTAL, *found) if self.valid else ()
 
     def value(self, label: str, metric: Metric) -> float | None:
-        """Return the median over the valid runs: ms, 1/s or a ratio; None where none of them has it."""
+        """Return the median over the valid runs: ms, 1/s or a ratio; None when no run has the metric."""
         values = [metric.of(figures) for figures in self._figures(label)]
         known = [value for value in values if value is not None]
         return median(known) if known else None
 
     def sample_count(self, label: str) -> int:
-        """Return how many samples the least of the valid runs that have the label has of it; 0 without any."""
+        """Return the smallest sample count of the label in a valid run that has it; 0 without any."""
         return min((figures.sample_count or 0 for figures in self._figures(label)), default=0)
 
     def _figures(self, label: str) -> list[LabelResult]:
@@ -51,22 +51,22 @@ class Night:
         return [figures for figures in found if figures]
 
 
-def nights_of(entries: Iterable[Entry]) -> tuple[Night, ...]:
-    """Return the nights of all plans, oldest first; runs whose series is no date, or without a run.json, are left out.
+def nightly_runs_of(entries: Iterable[Entry]) -> tuple[NightlyRuns, ...]:
+    """Return the nightly runs of all plans by date, oldest first, without other runs and runs without a run.json.
 
-    A run that did not come to a result is among its night's runs, and none of its `valid` ones.
+    A run without a result is in `runs`, but not in `valid`.
     """
     found: dict[tuple[str, str, Conditions], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.plan, entry.newest)):
-        night = night_of(entry.series)
-        if night and entry.run:
-            found.setdefault((night, entry.plan, Conditions.of(entry.run)), []).append(entry)
-    nights = [Night(plan, conditions, night, tuple(runs)) for (night, plan, conditions), runs in found.items()]
-    return tuple(sorted(nights, key=lambda night: (night.night, night.plan)))
+        date = date_of(entry.series)
+        if date and entry.run:
+            found.setdefault((date, entry.plan, Conditions.of(entry.run)), []).append(entry)
+    groups = [NightlyRuns(plan, conditions, date, tuple(runs)) for (date, plan, conditions), runs in found.items()]
+    return tuple(sorted(groups, key=lambda group: (group.date, group.plan)))
 
 
-def night_of(series: int) -> str | None:
-    """Return the night of a series such as 261120, 2026-11-20; None when it is no date."""
+def date_of(series: int) -> str | None:
+    """Return the date of a series: 2026-11-20 for 261120; None when it is no date."""
     digits = f"{series:0{_DATE_DIGITS}}"
     if len(digits) > _DATE_DIGITS:
         return None
@@ -77,7 +77,7 @@ def night_of(series: int) -> str | None:
 
 
 def figures_of(result: RunResult, label: str) -> LabelResult | None:
-    """Return the figures of a label, or of TOTAL; None when the run has none."""
+    """Return the metrics of a label, or of TOTAL; None when the run has none."""
     if label == TOTAL:
         return result.total
     return next((figures for figures in result.labels if figures.label == label), None)

@@ -1,4 +1,4 @@
-"""A history in print: Markdown with a table and a chart for each set of conditions; CSV and JSON for programs."""
+"""Render a history as Markdown, with a table and a chart for each set of conditions."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from harness.report.template import filled
 _MOST_TICKS = 9
 _TICK_GAP_PX = 16
 _DOT_PX = 3.5
-# A smaller p-value is as good as none.
+# Smaller p-values are printed as below this.
 _P_SHOWN = 1e-6
 
 
 def _metric_words(metric: Metric) -> str:
-    """Return what a metric is called in a sentence."""
+    """Return the name of a metric within a sentence."""
     return f"the {metric.words}" if metric.is_time else metric.short_title
 
 
 def history_report(history: History, pictures: Sequence[Picture | None], runs_folder: str | None, command: str) -> str:
-    """Return the history as Markdown; `pictures` has that of each line, or None, and they stand beside it.
+    """Return the history as Markdown; `pictures` has the chart of each set of conditions, or None.
 
-    `runs_folder` is where the runs' reports are as seen from it; None for a text that stands nowhere and has no links.
-    `command` is what makes it again.
+    `runs_folder` is the relative path of the runs' reports; None for text without links. `command` creates the history
+    again.
     """
     return filled(
+        "harness.history",
         "history.md.j2",
         command=command,
         plan=cell(history.plan),
@@ -63,12 +64,12 @@ def _title(conditions: Conditions) -> str:
 
 
 def _machine(conditions: Conditions) -> str:
-    system = f"the system at {conditions.target}" if conditions.target else "the system started beside the generator"
+    system = f"the system at {conditions.target}" if conditions.target else "the system on the load generator's machine"
     return f"Profile {conditions.profile}; {host_text(conditions)} memory; {system}."
 
 
 def host_text(conditions: Conditions) -> str:
-    """Return the machine in few words."""
+    """Return a short text for the machine."""
     return f"{conditions.cpu_model}, {conditions.cpu_count} cores, {conditions.memory_gb:g} GB"
 
 
@@ -105,18 +106,18 @@ def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
 
 
 def _changes(line: Line, metric: Metric) -> str:
-    """Return the table of what changed for good and what was accepted, the newest first; empty without any."""
+    """Return the table of lasting and accepted changes, newest first; empty without any."""
     changes = {change.index: change for change in line.changes}
-    reasons = {place: one.reason for place, one in line.accepted}
+    reasons = {index: one.reason for index, one in line.accepted}
     rows = []
-    for place in sorted({*changes, *reasons}, reverse=True):
-        point, change = line.valid[place], changes.get(place)
+    for index in sorted({*changes, *reasons}, reverse=True):
+        point, change = line.valid[index], changes.get(index)
         sizes = [""] * 4
         if change:
             p_value = f"{change.p_value:.1g}" if change.p_value >= _P_SHOWN else f"< {_P_SHOWN:g}"
             means = [metric.mean_text(mean) for mean in (change.before, change.after)]
             sizes = [*means, size_text(change, metric), p_value]
-        rows.append([point.run, start_text(point.started_at), cell(reasons.get(place, "")), *sizes])
+        rows.append([point.run, start_text(point.started_at), cell(reasons.get(index, "")), *sizes])
     heads = ("since run", "started UTC", "accepted", "mean before", "mean after", "change", "p")
     return table(heads, rows, text_columns=3) if rows else ""
 
@@ -127,16 +128,16 @@ def change_text(change_ratio: float | None) -> str:
 
 
 def history_chart(line: Line, label: str, metric: Metric) -> str:
-    """Return the chart of a line's valid runs: a dot for each, and the median of those before as a dashed line."""
+    """Return the chart of a line's valid runs: a dot per run, and the median of the earlier runs as a dashed line."""
     points = line.valid
     scale = 100 if metric.is_share else 1
-    values = [(place, (point.value or 0) * scale) for place, point in enumerate(points)]
+    values = [(index, (point.value or 0) * scale) for index, point in enumerate(points)]
     medians = [
-        (place, point.median_before * scale) for place, point in enumerate(points) if point.median_before is not None
+        (index, point.median_before * scale) for index, point in enumerate(points) if point.median_before is not None
     ]
     title = metric.title
     unit = metric.unit if title != metric.short_title else ""
-    keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the runs before", svg.CONTEXT, svg.DASHES[1])]
+    keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the earlier runs", svg.CONTEXT, svg.DASHES[1])]
     rows, legend_end = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
     axis = value_axis([value for _, value in (*values, *medians)])
     plot = Plot(name_axis([point.run for point in points]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
@@ -146,9 +147,9 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
         rows,
         plot.axes(x_title),
         *([plot.line(medians, svg.CONTEXT, svg.DASHES[1])] if len(medians) > 1 else []),
-        *change_marks(plot, line.changes, {place for place, _ in line.accepted}, metric, len(points)),
+        *change_marks(plot, line.changes, {index for index, _ in line.accepted}, metric, len(points)),
         *([plot.line(values, svg.MAIN, "")] if len(values) > 1 else []),
-        *(_dot(plot, place, value, point) for (place, value), point in zip(values, points, strict=True)),
+        *(_dot(plot, index, value, point) for (index, value), point in zip(values, points, strict=True)),
     ]
     least, most, newest = (
         svg.figure(value)
@@ -158,18 +159,18 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
     return svg.document(f"{metric.short_title} of {label}", unit, f"{x_title}. {words}", svg.HEIGHT, body)
 
 
-def _dot(plot: Plot, place: float, value: float, point: Point) -> str:
-    at = f'cx="{svg.number(plot.x_px(place))}" cy="{svg.number(plot.y_px(value))}"'
+def _dot(plot: Plot, index: float, value: float, point: Point) -> str:
+    at = f'cx="{svg.number(plot.x_px(index))}" cy="{svg.number(plot.y_px(value))}"'
     words = svg.plain(f"{point.run}: {svg.figure(value)}")
     return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"><title>{words}</title></circle>'
 
 
 def name_axis(names: Sequence[str]) -> Axis:
-    """Return an axis with a place for each name; names stand where there is room for them, the last one always."""
+    """Return an axis with a position for each name; names are printed where they fit, the last one always."""
     width_px = max(svg.text_width(name) for name in names)
-    # The last name moves to the left by what would not stand on the card.
+    # The last name moves left so that it does not leave the chart.
     moved_px = max(0.0, width_px / 2 - (svg.WIDTH - svg.RIGHT))
     room_px = width_px + moved_px + _TICK_GAP_PX
     step = -(-len(names) // max(1, min(_MOST_TICKS, int((svg.RIGHT - svg.LEFT) / room_px))))
-    ticks = [(float(place), names[place]) for place in range(len(names) - 1, -1, -step)]
+    ticks = [(float(index), names[index]) for index in range(len(names) - 1, -1, -step)]
     return Axis(-0.5, len(names) - 0.5, tuple(reversed(ticks)))

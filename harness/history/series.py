@@ -1,4 +1,4 @@
-"""Figures of a plan over time: which runs may stand in one line, and how far each is off those before it."""
+"""Compute a metric of a plan over time: group runs by conditions and compare each with the earlier ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.compare.result import LabelResult, RunResult
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.change_points import ChangePoint
-from harness.history.nightly_series import figures_of, night_of
+from harness.history.nightly_series import date_of, figures_of
 from harness.history.trend import Gauge, changes_of
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
@@ -25,11 +25,11 @@ _DATE_LENGTH = len("2026-11-20")
 
 @dataclass(frozen=True)
 class Point:
-    """A run in a history; `value` is the metric's (ms, 1/s or a ratio), None where it is not known.
+    """A run in a history; `value` is the metric's (ms, 1/s or a ratio), None when unknown.
 
-    `date` is that of its night, which may have begun before midnight; of other runs that of their start.
-    `median_before` is the median of the valid runs before it under the same conditions; `change_ratio` is
-    (value - median) / median, of errors value - median. Both are None for the first run and for one that is not valid.
+    `date` is the date of its nightly run, which may have started before midnight; for other runs the date of their
+    start. `median_before` is the median of the earlier valid runs under the same conditions. `change_ratio` is
+    (value - median) / median, for errors value - median. Both are None for the first run and for invalid runs.
     """
 
     run: str
@@ -48,7 +48,7 @@ class Point:
 class Line:
     """The runs under the same conditions, oldest first.
 
-    `changes` are the change points of its valid runs, `accepted` the changes that were intended: places in `valid`.
+    `changes` are the change points of its valid runs, `accepted` the intended changes: indexes into `valid`.
     """
 
     conditions: Conditions
@@ -58,15 +58,15 @@ class Line:
 
     @property
     def valid(self) -> tuple[Point, ...]:
-        """Those that may be drawn."""
+        """The valid runs with a value; only these are in the chart."""
         return tuple(point for point in self.points if point.is_valid and point.value is not None)
 
 
 @dataclass(frozen=True)
 class History:
-    """The figures of a label over the runs of a plan: a line for each set of conditions, the newest first.
+    """The metrics of a label over the runs of a plan: a line for each set of conditions, newest first.
 
-    `left_out` names the runs that have no figures of that label, with the reason.
+    `left_out` has the runs without metrics of that label, with the reason.
     """
 
     plan: str
@@ -77,7 +77,7 @@ class History:
 
 
 def labels_of(entries: Iterable[Entry]) -> list[str]:
-    """Return all labels that the runs have, TOTAL first."""
+    """Return all labels of the runs, TOTAL first."""
     found = {figures.label: None for entry in entries if entry.result for figures in entry.result.labels}
     return [TOTAL, *found]
 
@@ -90,9 +90,9 @@ def history(
     last: int | None = None,
     acceptances: Sequence[Acceptance] = (),
 ) -> History:
-    """Return the history of a label over the runs of one plan; `last` keeps so many of the newest runs of each line.
+    """Return the history of a label over the runs of one plan, limited to the `last` runs of each line.
 
-    Medians and change points are those of all valid runs, whether they are kept or not.
+    Medians and change points always use all valid runs.
     """
     left_out: list[tuple[str, str]] = []
     known: list[tuple[Conditions, Entry, RunResult, LabelResult | None]] = []
@@ -105,10 +105,10 @@ def history(
             left_out.append((entry.name, f"it has no label {label}"))
         else:
             known.append((Conditions.of(run), entry, result, figures))
-    places = {conditions: place for place, conditions in enumerate(dict.fromkeys(found[0] for found in known))}
+    indexes = {conditions: index for index, conditions in enumerate(dict.fromkeys(found[0] for found in known))}
     frame = pandas.DataFrame(
         {
-            "conditions": [places[conditions] for conditions, _, _, _ in known],
+            "conditions": [indexes[conditions] for conditions, _, _, _ in known],
             "value": [_valid_value(result, figures, metric) for _, _, result, figures in known],
         },
         columns=["conditions", "value"],
@@ -123,25 +123,25 @@ def history(
     ):
         points.setdefault(conditions, []).append(_point(entry, result, figures, metric, median, change))
     lines = [
-        _kept(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
+        _with_changes(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
         for conditions, found in points.items()
     ]
     lines.sort(key=lambda line: line.points[-1].started_at, reverse=True)
     return History(plan, label, metric, tuple(lines), tuple(left_out))
 
 
-def _kept(
+def _with_changes(
     line: Line, plan: str, label: str, metric: Metric, last: int | None, acceptances: Sequence[Acceptance]
 ) -> Line:
-    """Return a line with its changes, and only the `last` of its points."""
+    """Return a line with its changes, limited to its `last` points."""
     valid = line.valid
     changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
     dates = [point.date for point in valid]
     accepted = [
-        (place, one)
+        (index, one)
         for one in acceptances
         if one.covers(plan, line.conditions, label, metric)
-        and 0 < (place := bisect_left(dates, one.since)) < len(dates)
+        and 0 < (index := bisect_left(dates, one.since)) < len(dates)
     ]
     points = line.points[-last:] if last else line.points
     first = len(valid) - sum(point.is_valid and point.value is not None for point in points)
@@ -149,7 +149,7 @@ def _kept(
         line.conditions,
         points,
         tuple(replace(change, index=change.index - first) for change in changes if change.index >= first),
-        tuple((place - first, one) for place, one in sorted(accepted, key=lambda pair: pair[0]) if place >= first),
+        tuple((index - first, one) for index, one in sorted(accepted, key=lambda pair: pair[0]) if index >= first),
     )
 
 
@@ -163,7 +163,7 @@ def _point(
     valid = result.is_valid
     return Point(
         run=entry.name,
-        date=night_of(entry.series) or entry.started_at[:_DATE_LENGTH],
+        date=date_of(entry.series) or entry.started_at[:_DATE_LENGTH],
         started_at=entry.started_at,
         git_commit=entry.run.git_commit if entry.run else None,
         verdict=result.verdict.state if result.verdict else "",

@@ -1,4 +1,4 @@
-"""How far values are apart, though some are outliers."""
+"""Estimate the spread of values with outliers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from statistics import median
 
 import numpy as np
 
-# Makes it the standard deviation where values are normal: 1 / (sqrt 2 * the 5/8 quantile of the normal distribution).
+# Scales the distance to the standard deviation of normal values: 1 / (sqrt 2 * their 5/8 quantile).
 _DEVIATION_PER_DISTANCE = 2.2219
-# Makes the median absolute deviation the standard deviation where values are normal.
+# Scales the median absolute deviation to the standard deviation of normal values.
 _DEVIATION_PER_MAD = 1.4826
 _OF_FEW = {2: 0.399, 3: 0.994, 4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
 
@@ -18,8 +18,8 @@ def spread(values: Sequence[float]) -> float:
     """Return the standard deviation of at least two values, in their unit; half of them may be outliers.
 
     It is Qn, the quarter quantile of the distances between all pairs: P. J. Rousseeuw and C. Croux, Alternatives to the
-    median absolute deviation, JASA 88 (1993); the factors for few values are those of their paper of 1992. Where the
-    same few values return, such as whole ms, a quarter of the distances is 0: then it is by the median deviation.
+    median absolute deviation, JASA 88 (1993); the factors for few values are from their paper of 1992. When values
+    repeat, such as whole ms, a quarter of the distances can be 0: then the median absolute deviation is used.
     """
     count = len(values)
     half = count // 2 + 1

@@ -1,4 +1,4 @@
-"""SUMMARY.md: a row for each run of each plan, and links to the reports about several runs."""
+"""Render SUMMARY.md: a row for each run of each plan, and links to reports about several runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import LabelResult
-from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanShelf, first_line
+from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanEntries, first_line
 from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
 from harness.plan.load import OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -23,7 +23,7 @@ _KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over 
 
 @dataclass(frozen=True)
 class Figure:
-    """A column of figures in a list of runs: its head, what it says of a label, and how that is printed."""
+    """A metric column in a list of runs: its head, its value for a label, and its printed form."""
 
     title: str
     value: Callable[[LabelResult], float | None]
@@ -40,18 +40,19 @@ def figures_of(shown: Table) -> tuple[Figure, ...]:
 FIGURES = figures_of(Table.RUNS)
 _FACTS = ("run", "verdict", "started UTC", "users", "profile")
 _HEADS = (*_FACTS, *(figure.title for figure in FIGURES))
-# What begins a tag, but not an address in angle brackets.
+# The start of a tag, but not of a URL in angle brackets.
 _HTML = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
 # The target of a Markdown link that is relative: no scheme, no anchor, no root.
 _RELATIVE = re.compile(r"(\]\()(?![a-zA-Z][\w+.-]*:|[#/])")
 
 
-def overview(catalogue: Catalogue, notes: str) -> str:
+def summary_page(catalogue: Catalogue, notes: str) -> str:
     """Return SUMMARY.md; `notes` is the text of its notes block."""
     return filled(
+        "harness.history",
         "summary.md.j2",
         count_line=count_line(catalogue.entries),
-        shelves=[_shelf(shelf) for shelf in catalogue.shelves()],
+        plans=[_plan(plan) for plan in catalogue.plans()],
         notes=notes,
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
@@ -59,31 +60,31 @@ def overview(catalogue: Catalogue, notes: str) -> str:
 
 
 def count_line(entries: Sequence[Entry]) -> str:
-    """Return how many runs there are, and how many of them to look at twice."""
+    """Return the number of runs, and how many need attention."""
     line = units.plural(len(entries), "run")
     states = [verdict_text(entry) for entry in entries]
     odd = [
-        f"{count} {words}"
-        for words, count in (
+        f"{count} {text}"
+        for text, count in (
             ("doubtful", sum(state.startswith("DOUBTFUL") for state in states)),
             ("invalid", sum(state.startswith("INVALID") for state in states)),
             ("interrupted", sum(state.startswith("INTERRUPTED") for state in states)),
             ("with a goal missed", sum("goal missed" in state for state in states)),
-            ("without figures", sum(entry.result is None for entry in entries)),
+            ("without metrics", sum(entry.result is None for entry in entries)),
         )
         if count
     ]
     return line + (": " + ", ".join(odd) if odd else "") + "."
 
 
-def _shelf(shelf: PlanShelf) -> dict[str, object]:
+def _plan(plan: PlanEntries) -> dict[str, object]:
     return {
-        "plan": cell(shelf.plan),
-        "title": cell(shelf.title),
+        "plan": cell(plan.plan),
+        "title": cell(plan.title),
         "links": [
-            (title, [_link(document) for document in shelf.documents if document.kind == kind])
+            (title, [_link(document) for document in plan.documents if document.kind == kind])
             for kind, title in _KIND_TITLES
-            if any(document.kind == kind for document in shelf.documents)
+            if any(document.kind == kind for document in plan.documents)
         ],
         "series": [
             {
@@ -97,13 +98,13 @@ def _shelf(shelf: PlanShelf) -> dict[str, object]:
                 "table": table(_HEADS, [_row(entry) for entry in series.entries], len(_FACTS)),
                 "problems": [f"{_run_link(entry)}: {cell(entry.problem)}" for entry in series.entries if entry.problem],
             }
-            for series in shelf.series
+            for series in plan.series
         ],
     }
 
 
 def _level_note(sweep: Document) -> str:
-    """Return the note of a run that says no more than that it belongs to the sweep, which stands above it anyway."""
+    """Return the automatic note of a sweep's runs; it is hidden because the sweep is listed above them."""
     return level_note(sweep.name)
 
 
@@ -117,34 +118,34 @@ def _row(entry: Entry) -> list[str]:
 
 
 def facts(entry: Entry) -> list[str]:
-    """Return start, users and profile of a run in print; empty where they are not known."""
+    """Return start, users and profile of a run as text; empty when unknown."""
     run = entry.run
     return [start_text(entry.started_at), users_text(run.load) if run else "", run.profile if run else ""]
 
 
 def figures(entry: Entry) -> list[tuple[float | None, str]]:
-    """Return the figures of a run's TOTAL, each as it is and in print; None and empty where it is not known."""
+    """Return the metrics of a run's TOTAL as numbers and text; None and empty when unknown."""
     total = entry.result.total if entry.result else None
     values = [figure.value(total) if total else None for figure in FIGURES]
     return [(value, figure.text(value)) for figure, value in zip(FIGURES, values, strict=True)]
 
 
 def start_text(started_at: str) -> str:
-    """Return a start for people: 2026-11-21 08:11 out of 2026-11-21T08:11:34Z."""
+    """Return a readable start time: 2026-11-21 08:11 for 2026-11-21T08:11:34Z."""
     return started_at[:16].replace("T", " ")
 
 
 def users_text(load: LoadRecord) -> str:
-    """Return how many users a load has, or of an open one how many come per second: 50, 5/s."""
+    """Return the number of users, or the arrival rate of an open load: 50, 5/s."""
     if load.model == OPEN:
         return f"{units.number_text(load.rate_per_s or 0)}/s"
     return str(load.users or 0)
 
 
 def verdict_text(entry: Entry) -> str:
-    """Return the verdict in few words: the state, the first reason, and whether a goal was missed."""
+    """Return a short verdict: the state, the first reason, and whether a goal was missed."""
     if entry.result is None:
-        return "no figures"
+        return "no metrics"
     verdict = entry.result.verdict
     return f"{verdict.state}{_because(verdict)}" if verdict else "not judged"
 
@@ -166,6 +167,6 @@ def _link(document: Document) -> str:
 
 
 def _from_above(markdown: str, folder: str) -> str:
-    """Return a line of Markdown with its relative links as they must be one folder further up, and HTML as text."""
-    plain = "`".join(part if place % 2 else _HTML.sub("&lt;", part) for place, part in enumerate(markdown.split("`")))
+    """Return a line of Markdown for use one folder higher: relative links adapted, HTML escaped."""
+    plain = "`".join(part if index % 2 else _HTML.sub("&lt;", part) for index, part in enumerate(markdown.split("`")))
     return _RELATIVE.sub(rf"\g<1>{quote(folder)}/", plain)

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.base.errors import EXIT_OK
 from harness.base.toolchain import ROOT
 from harness.history.summary import count_line
-from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write SUMMARY.md, print the number of runs and return the exit code."""
-    catalogue = write_overview(options.reports)
+    catalogue = write_summary(options.reports)
     print(f"{os.path.relpath(options.reports / SUMMARY_NAME)}: {count_line(catalogue.entries)}")
     for entry in catalogue.entries:
         if entry.problem:

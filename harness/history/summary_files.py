@@ -1,4 +1,4 @@
-"""Writes SUMMARY.md into the reports folder."""
+"""Write SUMMARY.md into the reports folder."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from pathlib import Path
 from harness.base.log import Log
 from harness.history.catalogue import Catalogue
 from harness.history.files import read_catalogue
-from harness.history.summary import overview
+from harness.history.summary import summary_page
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
 
 SUMMARY_NAME = "SUMMARY.md"
 
 
-def write_overview(reports_dir: Path) -> Catalogue:
-    """Write SUMMARY.md of all that is in `reports_dir` and return what that is; what people wrote there is kept."""
+def write_summary(reports_dir: Path) -> Catalogue:
+    """Write SUMMARY.md for all runs in `reports_dir` and return them; its notes block is preserved."""
     catalogue = read_catalogue(reports_dir)
-    write_page(reports_dir / SUMMARY_NAME, lambda notes: overview(catalogue, notes))
+    write_page(reports_dir / SUMMARY_NAME, lambda notes: summary_page(catalogue, notes))
     return catalogue
 
 
-def update_overview(reports: Path, log: Log) -> None:
-    """Write the reports folder's SUMMARY.md again; no run fails because that cannot be done."""
+def update_summary(reports: Path, log: Log) -> None:
+    """Update SUMMARY.md in the reports folder; a failure is printed and does not fail the run."""
     try:
-        write_overview(reports)
-    except Exception as error:  # noqa: BLE001 - whatever else lies in the folder, the run itself is fine
-        log(f"{SUMMARY_NAME} could not be written again: {error}; make summary does it")
+        write_summary(reports)
+    except Exception as error:  # noqa: BLE001 - problems with other files must not fail the run
+        log(f"{SUMMARY_NAME} could not be updated: {error}; make summary updates it")
 
 
 def summary_notes(reports_dir: Path) -> str:
-    """Return what people wrote into the notes block of SUMMARY.md; empty without one."""
+    """Return the notes block of SUMMARY.md; empty without one."""
     page = reports_dir / SUMMARY_NAME
     return (notes_of(page.read_text(encoding="utf-8", errors="replace")) if page.is_file() else None) or ""

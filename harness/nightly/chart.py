@@ -1,4 +1,4 @@
-"""The chart of a check: the nights of a figure, what is normal, the limit, where it changed, and tonight."""
+"""Draw the chart of a check: the nightly values of a metric, baseline, limit, changes, and tonight."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ _TONIGHT_PX = 5.5
 
 
 def check_picture(check: Check, name: str) -> Picture:
-    """Return the chart of a check with two nights or more; `name` is that of its file."""
+    """Return the chart of a check with at least two nightly values; `name` is its file name."""
     return Picture(name, _chart(check))
 
 
 def _chart(check: Check) -> str:
     metric = check.metric
-    assert metric is not None  # a check of a whole label has no course
+    assert metric is not None  # a check of a whole label has no chart
     scale = 100 if metric.is_share else 1
-    values = [(float(place), value * scale) for place, (_, value) in enumerate(check.course)]
+    values = [(float(index), value * scale) for index, (_, value) in enumerate(check.history)]
     limits = [limit * scale for limit in _limits(check)]
     unit = metric.unit if metric.title != metric.short_title else ""
-    keys = [svg.line_key(f"{check.label}, night by night", svg.MAIN, "")]
+    keys = [svg.line_key(f"{check.label}, nightly", svg.MAIN, "")]
     if check.baseline is not None:
-        keys.append(svg.line_key("median of the nights before", svg.CONTEXT, svg.DASHES[1]))
+        keys.append(svg.line_key("median of the earlier nightly runs", svg.CONTEXT, svg.DASHES[1]))
     if limits:
         keys.append(svg.box_key("within the limit", "band"))
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     axis = _near_axis([value for _, value in values] + limits)
-    plot = Plot(name_axis([night for night, _ in check.course]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
-    places = {night: place for place, (night, _) in enumerate(check.course)}
-    accepted = [places[night] for night in check.accepted_nights]
-    first = min((places[night] for night in check.baseline_nights), default=0)
+    plot = Plot(name_axis([date for date, _ in check.history]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    indexes = {date: index for index, (date, _) in enumerate(check.history)}
+    accepted = [indexes[date] for date in check.accepted_dates]
+    first = min((indexes[date] for date in check.baseline_dates), default=0)
     ends = (first - 0.4, len(values) - 0.6)
     body = [
         rows,
         *([_band(plot, ends, limits)] if limits else []),
-        plot.axes(f"nights from {check.course[0][0]} to {check.course[-1][0]}"),
+        plot.axes(f"nightly runs from {check.history[0][0]} to {check.history[-1][0]}"),
         *([plot.line([(end, check.baseline * scale) for end in ends], svg.CONTEXT, svg.DASHES[1])]
           if check.baseline is not None else []),
         *change_marks(plot, check.change_points, accepted, metric, len(values)),
         plot.line(values, svg.MAIN, ""),
-        *(_dot(plot, place, value, check) for place, value in values),
+        *(_dot(plot, index, value, check) for index, value in values),
     ]  # fmt: skip
-    words = f"{units.plural(len(values), 'night')}, tonight {svg.figure(values[-1][1])}: {check.state}."
+    text = f"{units.plural(len(values), 'nightly run')}, tonight {svg.figure(values[-1][1])}: {check.state}."
     if limits:
-        words += f" Normal is {svg.figure((check.baseline or 0) * scale)}, the limit {svg.figure(limits[0])}."
+        text += f" The baseline is {svg.figure((check.baseline or 0) * scale)}, the limit {svg.figure(limits[0])}."
     load = check.conditions.load
     users = units.plural(load.users, "user") if load.users else f"{units.number_text(load.rate_per_s or 0)} users/s"
     heading = f"{metric.short_title} of {check.label}, {check.plan}, {users}"
-    return svg.document(heading, unit, words, svg.HEIGHT, body)
+    return svg.document(heading, unit, text, svg.HEIGHT, body)
 
 
 def _limits(check: Check) -> tuple[float, ...]:
-    """Return the value beyond which a night is worse, and the one as far on the other side; none where not known."""
+    """Return the limit for worse values and the opposite limit; empty when unknown."""
     if check.baseline is None or check.limit_ratio is None:
         return ()
     if check.metric and check.metric.is_share:
@@ -76,19 +76,19 @@ def _band(plot: Plot, ends: tuple[float, float], limits: Sequence[float]) -> str
     return svg.rectangle(left, top, right - left, bottom - top, "band")
 
 
-def _dot(plot: Plot, place: float, value: float, check: Check) -> str:
-    night = check.course[int(place)][0]
-    is_tonight = place == len(check.course) - 1
-    is_worse = check.since is not None and night >= check.since and check.state in (WARNED, REGRESSED)
-    at = f'cx="{svg.number(plot.x_px(place))}" cy="{svg.number(plot.y_px(value))}"'
+def _dot(plot: Plot, index: float, value: float, check: Check) -> str:
+    date = check.history[int(index)][0]
+    is_tonight = index == len(check.history) - 1
+    is_worse = check.since is not None and date >= check.since and check.state in (WARNED, REGRESSED)
+    at = f'cx="{svg.number(plot.x_px(index))}" cy="{svg.number(plot.y_px(value))}"'
     radius = _TONIGHT_PX if is_tonight else _DOT_PX
-    words = svg.plain(f"{night}: {svg.figure(value)}")
+    text = svg.plain(f"{date}: {svg.figure(value)}")
     colour = svg.WARNING if is_worse else svg.MAIN
-    return f'<circle {at} r="{radius}" class="bar c{colour}"><title>{words}</title></circle>'
+    return f'<circle {at} r="{radius}" class="bar c{colour}"><title>{text}</title></circle>'
 
 
 def _near_axis(values: Iterable[float], most: int = 5) -> Axis:
-    """Return an axis about the values: from 0 a change of a tenth would be a hair's breadth."""
+    """Return an axis around the values; an axis from 0 would hide small changes."""
     known = list(values)
     low, high = min(known), max(known)
     span = (high - low) or abs(high) * 0.1 or 1.0

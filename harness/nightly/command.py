@@ -1,4 +1,4 @@
-"""`scripts/nightly`: run a suite of loads, compare them with earlier nights, and write one report."""
+"""`scripts/nightly`: run a suite of loads, compare them with earlier nightly runs, and write one report."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.nightly.files import locked
 from harness.nightly.record import Load, order_of
-from harness.nightly.runner import FIRST_GUESS_S, SUITE, Night
-from harness.nightly.storage import NightStorage
+from harness.nightly.runner import FIRST_GUESS_S, SUITE, NightlyRunner
+from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.plan.goal import option_metrics, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
@@ -44,14 +44,16 @@ written. When both 1 and 3 apply, the exit code is 1; the report lists both.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/nightly`."""
-    parser.description = "Run a suite of loads, compare them with earlier nights, and write reports/nightly/<date>.md."
+    parser.description = (
+        "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
+    )
     parser.epilog = _EPILOG
     option = parser.add_argument
     option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"TOML file with the loads to run ({SUITE})")
     add_sure(parser)
     option("--dry-run", action="store_true", help="check everything and print the order of the runs; start nothing")
     option("--resume", action="store_true", help="resume the last nightly run, which was interrupted")
-    option("--s3", help="s3://bucket/prefix: download earlier nights from there, upload each run to it")
+    option("--s3", help="s3://bucket/prefix: download earlier nightly runs from there, upload each run to it")
     option("--endpoint-url", help="address of an S3 server other than AWS")
     summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
     option("--summary", type=Path, help=summary)
@@ -65,12 +67,12 @@ def run(options: argparse.Namespace) -> int:
     refuse_empty(options)
     options.reports = options.reports.resolve()
     if options.dry_run and options.resume:
-        raise UsageError("--dry-run and --resume exclude each other", "the night's page says what is left of it")
+        raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
     if options.s3:
         parse_location(options.s3)
     suite = load_suite(options.suite)
     loads = tuple(_checked(run, suite, options) for run in suite.runs)
-    read_acceptances(options.home / ACCEPTED)  # a line that is wrong is to be told now, not when all is measured
+    read_acceptances(options.home / ACCEPTED)  # reports an invalid line now, not after all runs
     if options.dry_run:
         _print_plan(suite, loads)
         return EXIT_OK
@@ -79,16 +81,16 @@ def run(options: argparse.Namespace) -> int:
         toolchain.ensure_jmeter()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
-        storage = NightStorage(options.s3, options.endpoint_url) if options.s3 else None
+        storage = NightlyStorage(options.s3, options.endpoint_url) if options.s3 else None
         if storage:
             storage.fetch(options.reports, loads)
-        night = Night(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
+        nightly = NightlyRunner(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
         with interrupts.held():
-            return night.carry_out()
+            return nightly.run()
 
 
 def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
-    """Return a load of the suite, checked as scripts/run would check it, and more: how long it takes must be known."""
+    """Return a load of the suite, checked like scripts/run does; its duration must be known, too."""
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
@@ -101,7 +103,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         raise UsageError(f"{where}: {error.what}", error.todo) from None
     planned_s = run.at_most_s if load.duration_s is None else load.duration_s
     if planned_s is None:
-        raise UsageError(f"{where}: loops end it, and how long that takes is not known", 'give at_most = "5m", too')
+        raise UsageError(f"{where}: it ends after a number of loops, so its duration is unknown", 'add at_most = "5m"')
     try:
         check_request(request, load)
     except UsageError as error:
@@ -125,12 +127,12 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
     runs = order_of(loads)
     total_s = sum(loads[run.load].planned_s + FIRST_GUESS_S for run in runs)
     print(f"{suite.title}: {units.plural(len(runs), 'run')}, nothing is started")
-    for place, run in enumerate(runs, start=1):
+    for number, run in enumerate(runs, start=1):
         load = loads[run.load]
         planned = f"{units.number_text(load.planned_s)} s"
-        print(f"{place:3}. {load.title}, profile {load.profile}, round {run.turn} of {load.repeats}: {planned}")
-    start = f"{units.number_text(FIRST_GUESS_S)} s for each start among them"
+        print(f"{number:3}. {load.title}, profile {load.profile}, round {run.turn} of {load.repeats}: {planned}")
+    start = f"including {units.number_text(FIRST_GUESS_S)} s for each start"
     total, budget = units.duration_text(round(total_s)), units.duration_text(suite.budget_s)
-    print(f"about {total} in all, {start}; the budget is {budget}")
+    print(f"about {total} in total, {start}; the budget is {budget}")
     if total_s > suite.budget_s:
-        print("that is more than the budget: the last runs may not be started, and the night ends with code 3")
+        print("this exceeds the budget: the last runs may be skipped, then the exit code is 3")

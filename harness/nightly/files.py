@@ -1,4 +1,4 @@
-"""The files of a night beside its runs: named without collisions, its record written whole, one harness at a time."""
+"""The files of a nightly run: unique names, atomic writes of its record, one harness at a time."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ _NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class NightFiles:
-    """The files of one night: `folder` is reports/nightly/<date>, which holds its charts and the runs' output."""
+class NightlyFiles:
+    """The files of one nightly run: `folder` is reports/nightly/<date>, with its charts and the runs' output."""
 
     folder: Path
 
     @property
     def name(self) -> str:
-        """The night's name, such as 2026-11-21, or 2026-11-21-2 of the second one that began on that date."""
+        """Its name, such as 2026-11-21, or 2026-11-21-2 for the second nightly run of that date."""
         return self.folder.name
 
     @property
     def date(self) -> str:
-        """The date on which it began, UTC."""
+        """The date of its start, UTC."""
         return self.name[:10]
 
     @property
     def reports(self) -> Path:
-        """The folder that all nights and their runs stand in."""
+        """The folder of all nightly reports and runs."""
         return self.folder.parent
 
     @property
     def record(self) -> Path:
-        """The record, beside the folder."""
+        """The record, next to the folder."""
         return self.folder.with_name(f"{self.name}.json")
 
     @property
-    def page(self) -> Path:
-        """The page for people, beside the folder."""
+    def report(self) -> Path:
+        """The nightly report, next to the folder."""
         return self.folder.with_name(f"{self.name}.md")
 
     @property
     def junit(self) -> Path:
-        """The results as JUnit XML, beside the folder."""
+        """The results as JUnit XML, next to the folder."""
         return self.folder.with_name(f"{self.name}.xml")
 
     def run(self, plan: str, name: str) -> RunDirectory:
@@ -66,49 +66,51 @@ class NightFiles:
         return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
 
     def write(self, record: NightlyRecord) -> None:
-        """Write the record; a reader sees the old or the new one, never half of it."""
+        """Write the record atomically."""
         write_whole(self.record, json_text(record.to_json()))
 
     def read(self) -> NightlyRecord:
-        """Return the record; UsageError when it is none."""
-        return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION, "a night"), str(self.record))
+        """Return the record; UsageError when it is invalid."""
+        return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION, "a nightly run"), str(self.record))
 
 
-def reserve_night(reports: Path, date: str) -> NightFiles:
-    """Return a new night of a date; making its folder is what reserves the name."""
+def reserve_nightly(reports: Path, date: str) -> NightlyFiles:
+    """Return the files of a new nightly run; creating its folder reserves the name."""
     for number in range(1, _ATTEMPTS):
-        files = NightFiles(reports / (date if number == 1 else f"{date}-{number}"))
+        files = NightlyFiles(reports / (date if number == 1 else f"{date}-{number}"))
         if not files.record.exists():
             with contextlib.suppress(FileExistsError), writing_into(reports):
                 files.folder.mkdir(parents=True)
                 return files
-    raise UsageError(f"{reports.name}: no free name for a night of {date}", "look at what fills the folder")
+    raise UsageError(f"{reports.name}: no free name for a nightly run of {date}", "delete or move old ones")
 
 
-def find_night(reports: Path, name: str) -> NightFiles:
-    """Return the night of a name, or of the path of one of its files; UsageError names the nights there are."""
+def find_nightly(reports: Path, name: str) -> NightlyFiles:
+    """Return the files of a nightly run by its name or a path of one of its files; UsageError lists the names."""
     folder = Path(name).with_suffix("")
-    files = NightFiles(reports / folder if folder.parent == Path() else folder)
+    files = NightlyFiles(reports / folder if folder.parent == Path() else folder)
     if not _NAME.fullmatch(files.name) or not files.record.is_file():
-        names = [night.name for night in _nights(reports)]
-        raise UsageError(f"{name}: no such night", f"{did_you_mean(files.name, names)}there are: {_listed(names)}")
+        names = [nightly.name for nightly in _all_nightly(reports)]
+        raise UsageError(
+            f"{name}: no such nightly run", f"{did_you_mean(files.name, names)}there are: {_listed(names)}"
+        )
     return files
 
 
-def find_unfinished(reports: Path) -> NightFiles:
-    """Return the last night, when it has not come to its end; UsageError when there is nothing to continue."""
-    nights = _nights(reports)
-    if not nights:
-        raise UsageError("--resume: there is no night yet", "leave it out")
-    last = nights[-1]
+def find_unfinished(reports: Path) -> NightlyFiles:
+    """Return the last nightly run when it is unfinished; UsageError when there is nothing to resume."""
+    found = _all_nightly(reports)
+    if not found:
+        raise UsageError("--resume: there is no nightly run yet", "leave it out")
+    last = found[-1]
     if last.read().state != RUNNING:
-        raise UsageError(f"--resume: {last.name} has come to its end", "leave it out to begin another night")
+        raise UsageError(f"--resume: {last.name} is finished", "leave it out to start a new nightly run")
     return last
 
 
-def _nights(reports: Path) -> list[NightFiles]:
-    """Return the nights that have a record, the last one at the end."""
-    found = [NightFiles(path.with_suffix("")) for path in reports.glob("*.json") if _NAME.fullmatch(path.stem)]
+def _all_nightly(reports: Path) -> list[NightlyFiles]:
+    """Return the nightly runs that have a record, oldest first."""
+    found = [NightlyFiles(path.with_suffix("")) for path in reports.glob("*.json") if _NAME.fullmatch(path.stem)]
     return sorted(found, key=_order)
 
 
@@ -116,14 +118,14 @@ def _listed(names: list[str]) -> str:
     return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"
 
 
-def _order(files: NightFiles) -> tuple[str, int]:
+def _order(files: NightlyFiles) -> tuple[str, int]:
     match = _NAME.fullmatch(files.name)
     assert match
     return match[1], int(match[2] or 1)
 
 
 def locked(reports: Path) -> AbstractContextManager[None]:
-    """Hold the nights of a folder alone; UsageError when another harness is at them."""
+    """Lock a folder of nightly runs; UsageError when another harness uses it."""
     with writing_into(reports):
         reports.mkdir(parents=True, exist_ok=True)
-    return alone_in(reports, f"a night goes on in {os.path.relpath(reports)}", "wait for its end")
+    return alone_in(reports, f"a nightly run is in progress in {os.path.relpath(reports)}", "wait until it ends")

@@ -1,4 +1,4 @@
-"""A night as JUnit XML: a test case for each run and for each check of the gate."""
+"""Render a nightly run as JUnit XML: a test case for each run and for each check of the gate."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, Night
 from harness.nightly.render import check_text
 from harness.report.verdict import DOUBTFUL
 
-# What no XML may have in it, not even escaped; a label may have it.
+# Characters that XML forbids even when escaped; labels may contain them.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# Nothing was judged, for the reason that is given.
+# States without a judgement.
 _SKIPPED = (LEARNING, NEW_LABEL, GONE_LABEL, NEW_ENVIRONMENT, NO_VALUE)
 
 
 def junit_xml(result: NightlyResult) -> str:
-    """Return the XML: an invalid run is an error, a goal missed and a regression are failures.
+    """Return the XML: an invalid run is an error; missed goals and regressions are failures.
 
-    A DOUBTFUL run neither passed nor failed: it is skipped.
-
-    What is WARNED passes, with words on its standard output; what could not be judged is skipped, with the reason.
+    WARNED checks pass with a text on standard output. DOUBTFUL runs and checks without a judgement are skipped with
+    the reason.
     """
     record = result.record
     document = JUnitXml(_text(f"{record.title} {record.name}"))
@@ -52,7 +51,7 @@ def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
     if outcome.state == GOAL_MISSED:
         case.result = [Failure(why, GOAL_MISSED)]
     elif outcome.state in (NOT_MEASURED, DOUBTFUL):
-        # XML has no other word for what neither passed nor failed.
+        # JUnit XML has no other state for a run that neither passed nor failed.
         case.result = [Skipped(f"{DOUBTFUL}: {why}" if outcome.state == DOUBTFUL else why)]
     elif outcome.state != OK:
         case.result = [Error(why, outcome.state)]
@@ -64,13 +63,13 @@ def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
 def _check_case(load: LoadResult, check: Check) -> TestCase:
     figure = f"{check.label} {check.metric.title}" if check.metric else f"{check.label} {check.state}"
     case = TestCase(_text(f"{load.load.title}, {load.load.profile}: {figure}"), f"gate.{_text(load.load.plan)}", 0.0)
-    words = _text(f"{check.state}: {check_text(check)}")
+    text = _text(f"{check.state}: {check_text(check)}")
     if check.state == REGRESSED:
-        case.result = [Failure(words, REGRESSED)]
+        case.result = [Failure(text, REGRESSED)]
     elif check.state in _SKIPPED:
-        case.result = [Skipped(words)]
+        case.result = [Skipped(text)]
     else:
-        case.system_out = words
+        case.system_out = text
     return case
 
 

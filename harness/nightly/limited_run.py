@@ -1,4 +1,4 @@
-"""Runs a harness as a child process for a limited time: it is asked to stop, then told to, and nothing of it stays."""
+"""Run a harness as a child process with a time limit; stop it and everything it started when the limit is over."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a child has after each wish to stop: JMeter's running samples and the report come first.
+    """How long a child may take after each signal: JMeter finishes its samples, then the report is written.
 
-    What a killed harness leaves is ended by its guardian, which gives the processes some seconds.
+    The guardian of a killed harness ends the remaining processes within some seconds.
     """
 
     after_int_s: float = GRACEFUL_S + 55.0
@@ -32,7 +32,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a child ended: by itself in time, or stopped because it took too long or we were interrupted."""
+    """How a child ended: by itself in time, or stopped by the time limit or by an interrupt."""
 
     exit_code: int
     took_s: float
@@ -40,7 +40,7 @@ class Ended:
 
 
 def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, patience: Patience | None = None) -> Ended:
-    """Return how the child ended, stopped after `limit_s` or when we are interrupted. `interrupts` must be held."""
+    """Run a child; stop it after `limit_s` or on an interrupt. `interrupts` must be held."""
     patience = patience or Patience()
     started_s = time.monotonic()
     before = interrupts.count
@@ -56,7 +56,7 @@ def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, patience
 
 
 def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Patience) -> None:
-    """Ask the child to stop, and tell it when it does not; a further interrupt is passed on: it hurries."""
+    """Send SIGINT, then SIGTERM; a further interrupt skips the waiting time."""
     for number, patience_s in ((signal.SIGINT, patience.after_int_s), (signal.SIGTERM, patience.after_term_s)):
         asked = interrupts.count
         process.send_signal(number)
@@ -65,7 +65,7 @@ def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Pa
 
 
 def _kill(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Kill a child that runs still, and wait for the end of all that it had started."""
+    """Kill a running child, and wait until everything that it started has ended."""
     if process.poll() is not None:
         return
     started = psutil.Process(process.pid).children(recursive=True)
@@ -77,7 +77,7 @@ def _kill(process: subprocess.Popen[bytes], patience_s: float) -> None:
 
 
 def _ends_within(process: subprocess.Popen[bytes], seconds: float, is_over: Callable[[], bool]) -> bool:
-    """Return whether the child ended in that time, before it was over for another reason."""
+    """Return whether the child ended within the time and before `is_over`."""
     until_s = time.monotonic() + seconds
     while True:
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from harness.nightly.files import NightFiles
+from harness.nightly.files import NightlyFiles
 from harness.nightly.outcome import NightlyResult
 
 
@@ -19,7 +19,7 @@ class Notice:
 
     result: NightlyResult
     headline: str
-    files: NightFiles
+    files: NightlyFiles
     summary_file: Path | None = None
 
 

@@ -1,4 +1,4 @@
-"""What the JSON of a night holds: what its suite asked for, which runs there were, and what is left to do."""
+"""The record of a nightly run, its JSON file: the loads of its suite, and the state of each run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 
 FORMAT_VERSION = 1
-# States of a night.
+# States of a nightly run.
 RUNNING, FINISHED = "running", "finished"
-# States of a run: `ended` says nothing of how.
+# States of a run; `ended` includes failures.
 WAITING, UNDER_WAY, ENDED, NOT_RUN = "waiting", "under way", "ended", "not run"
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load of the suite, checked: `arguments` are those of scripts/run, `target` is None for a system started here.
+    """One load of the suite, checked: `arguments` are those of scripts/run, `target` is None for a system
+    that the harness starts.
 
-    It is planned to take `planned_s`, and stopped when it has not ended after `limit_s`, which has room for starting
-    the system and for what JMeter may take beyond its duration. `thresholds` are those of the plan and of the suite.
+    It should take `planned_s`. It is stopped after `limit_s`, which includes the start of the system and the time that
+    JMeter may take beyond its duration. `thresholds` are those of the plan and of the suite.
     """
 
     plan: str
@@ -40,11 +41,11 @@ class Load:
 
 
 @dataclass(frozen=True)
-class NightRun:
-    """One run of a night: which of the loads, in which round (from 1), and what came of it.
+class LoadRun:
+    """One run of a nightly run: its load (an index), its round (from 1), and its result.
 
-    `run` is its name; None when it left no run. `problem` says why it did not run, or what went wrong beside what its
-    own report says; empty when nothing did.
+    `run` is its name; None when there is no run. `problem` is why it did not run, or a problem that its own report does
+    not contain; may be empty.
     """
 
     load: int
@@ -60,8 +61,8 @@ class NightRun:
 class NightlyRecord:
     """<date>.json; its runs are run-<series>_1 and following of each plan. Times are UTC in ISO 8601.
 
-    `spent_s` is what the night took so far, over all its beginnings. `state` stays `running` until every run ended or
-    was given up; till then the night can be continued. `storage_problems` say what was not fetched from S3 or pushed.
+    `spent_s` is the time used so far, including earlier attempts. `state` is `running` until every run ended or was
+    skipped; until then it can be resumed. `storage_problems` list what was not downloaded or uploaded.
     """
 
     format_version: int
@@ -74,7 +75,7 @@ class NightlyRecord:
     labels: tuple[str, ...]
     loads: tuple[Load, ...]
     state: str
-    runs: tuple[NightRun, ...]
+    runs: tuple[LoadRun, ...]
     started_at: str
     spent_s: float
     storage_problems: tuple[str, ...]
@@ -84,12 +85,12 @@ class NightlyRecord:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The places of the runs that are still to be done."""
-        return tuple(place for place, run in enumerate(self.runs) if run.state == WAITING)
+        """The indexes of the remaining runs."""
+        return tuple(index for index, run in enumerate(self.runs) if run.state == WAITING)
 
     @property
     def lengths_s(self) -> tuple[tuple[float, float], ...]:
-        """Planned and taken seconds of the valid runs: those that failed say nothing of how long one takes."""
+        """Planned and actual seconds of the valid runs; failed runs would distort the estimate."""
         return tuple(
             (self.load_of(run).planned_s, run.took_s)
             for run in self.runs
@@ -97,22 +98,22 @@ class NightlyRecord:
         )
 
     @property
-    def asked(self) -> tuple[object, ...]:
-        """What must be the same for a night to be continued."""
+    def settings(self) -> tuple[object, ...]:
+        """The settings that must be unchanged to resume."""
         return self.loads, self.metrics, self.labels
 
-    def load_of(self, run: NightRun) -> Load:
+    def load_of(self, run: LoadRun) -> Load:
         """Return the load of a run."""
         return self.loads[run.load]
 
-    def title_of(self, run: NightRun) -> str:
-        """Return a run in words: its load, and the round where there are several."""
+    def title_of(self, run: LoadRun) -> str:
+        """Return the title of a run: its load, and the round when there are several."""
         load = self.load_of(run)
         return load.title + (f", round {run.turn} of {load.repeats}" if load.repeats > 1 else "")
 
-    def log_name(self, place: int) -> str:
-        """Return the file in the night's folder that has the output of the run at that place."""
-        return f"{place + 1:02d}-{self.load_of(self.runs[place]).plan}.log"
+    def log_name(self, index: int) -> str:
+        """Return the file name of a run's output."""
+        return f"{index + 1:02d}-{self.load_of(self.runs[index]).plan}.log"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, keys in the order of the fields."""
@@ -121,14 +122,14 @@ class NightlyRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> NightlyRecord:
-        """Return the record that `to_json` wrote; UsageError when it is none."""
-        return read(cls, data, where, "the record of a night")
+        """Return the record that `to_json` wrote; UsageError when it is invalid."""
+        return read(cls, data, where, "the record of a nightly run")
 
 
-def order_of(loads: tuple[Load, ...]) -> tuple[NightRun, ...]:
+def order_of(loads: tuple[Load, ...]) -> tuple[LoadRun, ...]:
     """Return the runs in the order of measuring: in rounds, A B C, A B C.
 
-    A machine that gets slower over time does so under all loads alike.
+    So a machine that becomes slower over time affects all loads equally.
     """
     rounds = range(1, 1 + max(load.repeats for load in loads))
-    return tuple(NightRun(place, turn) for turn in rounds for place, load in enumerate(loads) if turn <= load.repeats)
+    return tuple(LoadRun(index, turn) for turn in rounds for index, load in enumerate(loads) if turn <= load.repeats)

@@ -1,4 +1,4 @@
-"""The page of a night: its verdict, what is to be looked at, what changed, the figures, the runs."""
+"""Render a nightly report: verdict, findings, changes, metrics, runs."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 
-# What is told of the gate above the tables, the worst first; of the rest the tables are enough.
-_TOLD = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
+# States listed as findings above the tables, worst first.
+_FINDING_STATES = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
 _DRAWN = (REGRESSED, WARNED, IMPROVED)
-# What a page may have written beside it: an earlier one's that this one does not have is stale.
+# Charts of a report; files of this pattern that the report no longer has are deleted.
 FILE_NAME = re.compile(r"\d+-\d+\.svg")
 _FIGURES = (THROUGHPUT, *times_of(Table.BRIEF), ERRORS)
 _RUN_HEADS = (
     "run", "load", "round", "verdict", "started UTC", *(metric.title for metric in _FIGURES), "took",
 )  # fmt: skip
-_CHECK_HEADS = ("label", "figure", "state", "tonight", "before", "change", "limit", "nights before", "worse since")
+_CHECK_HEADS = ("label", "metric", "state", "tonight", "baseline", "change", "limit", "earlier runs", "worse since")
 _TEXT_COLUMNS = 4
-# Of so few ms a change of a tenth is not seen in whole ones.
 
 
-def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
-    """Return the page as Markdown; `pictures` are the charts of each load by its place, kept in the night's folder."""
+def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
+    """Return the report as Markdown; `pictures` are the charts of each load by index, in the report's folder."""
     record = result.record
     return filled(
+        "harness.nightly",
         "nightly.md.j2",
         command=f"./aggregate.py nightly {record.name}",
         made_by=one_line(record.command).replace("-->", "->"),
         title=cell(record.title),
-        night=record.name,
+        date=record.name,
         headline=cell(headline(result)),
         findings=list(_findings(result)),
         time_line=_time_line(result),
@@ -62,13 +62,13 @@ def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]
                 "title": cell(load.load.title) + f", profile {cell(load.load.profile)}",
                 "table": _check_table(load.checks),
                 "too_few": cell(", ".join(f"{one.label} {one.metric.title}" for one in load.too_few)),
-                "notes": [cell(words) for words in _notes(load.checks)],
+                "notes": [cell(note) for note in _notes(load.checks)],
                 "images": [
                     f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
-                    for picture in pictures.get(place, ())
+                    for picture in pictures.get(index, ())
                 ],
             }
-            for place, load in enumerate(result.loads)
+            for index, load in enumerate(result.loads)
         ],
         run_table=table(_RUN_HEADS, [_run_row(outcome) for outcome in result.outcomes], _TEXT_COLUMNS + 1),
         notes=notes,
@@ -77,99 +77,99 @@ def nightly_page(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]
     )
 
 
-def night_pictures(result: NightlyResult) -> dict[int, list[Picture]]:
-    """Return the charts of the figures that changed, by the place of their load."""
+def nightly_charts(result: NightlyResult) -> dict[int, list[Picture]]:
+    """Return the charts of the changed metrics by the index of their load."""
     return {
-        place: [
-            check_picture(check, f"{place + 1:02d}-{number:02d}.svg")
+        index: [
+            check_picture(check, f"{index + 1:02d}-{number:02d}.svg")
             for number, check in enumerate((one for one in load.checks if one.state in _DRAWN), start=1)
         ]
-        for place, load in enumerate(result.loads)
+        for index, load in enumerate(result.loads)
     }
 
 
 def headline(result: NightlyResult) -> str:
-    """Return the verdict and what it is made of, in one line."""
+    """Return the verdict and its reasons in one line."""
     counts = [
-        (sum(check.state == state for check in result.checks), words)
-        for state, words in (
-            (REGRESSED, "worse than the nights before"),
-            (WARNED, "worse for the first night"),
+        (sum(check.state == state for check in result.checks), text)
+        for state, text in (
+            (REGRESSED, "worse than earlier nightly runs"),
+            (WARNED, "worse for the first time"),
         )
     ]
-    parts = [f"{units.plural(count, 'figure')} {words}" for count, words in counts if count]
+    parts = [f"{units.plural(count, 'metric')} {text}" for count, text in counts if count]
     ends = [outcome.state for outcome in result.outcomes]
     for state in dict.fromkeys(ends):
         if state != OK:
-            words = "with its goal missed" if state == GOAL_MISSED else state
-            parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {words}")
+            text = "with its goal missed" if state == GOAL_MISSED else state
+            parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {text}")
     if result.record.storage_problems:
-        parts.append("not all of it is in the storage")
+        parts.append("not everything is in the storage")
     if result.missing_labels:
-        parts.append("not all labels of the suite are there")
+        parts.append("labels of the suite are missing")
     if not parts:
         runs = units.plural(len(ends), "run")
         is_judged = any(check.state in (OK, IMPROVED) for check in result.checks)
         drifts = _drifts(result)
-        nothing = "nothing that was judged is worse" if list(_loads_not_judged(result)) else "nothing is worse"
-        fine = drifts or f"{runs}, {nothing} than in the nights before"
+        nothing = "no judged metric is worse" if list(_loads_not_judged(result)) else "no metric is worse"
+        fine = drifts or f"{runs}, {nothing} than in earlier nightly runs"
         parts += [runs, fine] if drifts else [fine if is_judged else runs]
     better = sum(check.state == IMPROVED for check in result.checks)
     if better:
-        parts.append(f"{units.plural(better, 'figure')} better")
+        parts.append(f"{units.plural(better, 'metric')} better")
     parts += _not_judged(result)
     before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
     return f"{before}{result.verdict}: {'; '.join(parts)}."
 
 
 def _drifts(result: NightlyResult) -> str:
-    """Return how many figures are worse since some night, though by less than nights differ; empty without any."""
+    """Return how many metrics are worse, but within the usual differences; empty without any."""
     since = [check.worse_since for check in result.checks if check.worse_since]
     if not since:
         return ""
-    figures = f"{units.plural(len(since), 'figure')} {'is' if len(since) == 1 else 'are'}"
-    return f"{figures} worse since {min(since)}, by less than nights differ"
+    metrics = f"{units.plural(len(since), 'metric')} {'is' if len(since) == 1 else 'are'}"
+    return f"{metrics} worse since {min(since)}, but within the usual differences"
 
 
 def _not_judged(result: NightlyResult) -> Iterator[str]:
-    """Yield what a good verdict says nothing of, though it was measured."""
+    """Yield what was measured but not judged."""
     learning = sum(check.state == LEARNING for check in result.checks)
     if learning:
-        yield f"{units.plural(learning, 'figure')} not judged yet, for there are too few nights"
+        yield f"{units.plural(learning, 'metric')} not judged yet: too few nightly runs"
     yield from _loads_not_judged(result)
 
 
 def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
-    """Yield of how many loads no figure was judged, and why."""
+    """Yield how many loads have no judged metric, and why."""
     without = sum(check.state == NO_VALUE for check in result.checks)
     if without:
-        yield f"{units.plural(without, 'load')} not judged, for no run of it is VALID"
+        yield f"{units.plural(without, 'load')} not judged: no run is VALID"
     new = sum(check.state == NEW_ENVIRONMENT for check in result.checks)
     if new:
-        yield f"{units.plural(new, 'load')} not judged, for its history begins anew"
+        yield f"{units.plural(new, 'load')} not judged: a new history starts"
     small = sum(bool(load.too_few) and not any(check.metric for check in load.checks) for load in result.loads)
     if small:
-        yield f"{units.plural(small, 'load')} not judged, for there are too few samples"
+        yield f"{units.plural(small, 'load')} not judged: too few samples"
 
 
 def _findings(result: NightlyResult) -> Iterator[str]:
-    """Yield what is to be looked at, the worst first."""
-    told = [(load, check) for load in result.loads for check in load.checks if check.state in _TOLD]
-    told.sort(key=lambda pair: _TOLD.index(pair[1].state))
-    yield from (_finding(load, check) for load, check in told if check.state == REGRESSED)
-    for place, outcome in enumerate(result.outcomes):
+    """Yield the findings, worst first."""
+    found = [(load, check) for load in result.loads for check in load.checks if check.state in _FINDING_STATES]
+    found.sort(key=lambda pair: _FINDING_STATES.index(pair[1].state))
+    yield from (_finding(load, check) for load, check in found if check.state == REGRESSED)
+    for index, outcome in enumerate(result.outcomes):
         if outcome.state != OK or outcome.reasons:
-            why = cell("; ".join(outcome.reasons) or "no reason is known")
-            log = f"{quote(result.record.name)}/{quote(result.record.log_name(place))}"
+            why = cell("; ".join(outcome.reasons) or "unknown reason")
+            log = f"{quote(result.record.name)}/{quote(result.record.log_name(index))}"
             output = f"; [its output]({log})" if outcome.state == FAILED else ""
-            yield f"{outcome.state}: {_run_words(outcome)}: {why}{output}"
-    yield from (f"NO LABEL: {cell(label)}: the suite judges it, and no run has it" for label in result.missing_labels)
+            yield f"{outcome.state}: {_run_text(outcome)}: {why}{output}"
+    yield from (f"NO LABEL: {cell(label)}: the suite judges it, but no run has it" for label in result.missing_labels)
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
-    yield from (_finding(load, check) for load, check in told if check.state != REGRESSED)
+    yield from (_finding(load, check) for load, check in found if check.state != REGRESSED)
 
 
-def _run_words(outcome: Outcome) -> str:
-    """Return a run in words, with a link to its report where there is one."""
+def _run_text(outcome: Outcome) -> str:
+    """Return the load and round of a run, with a link to its report if there is one."""
     load, run = outcome.load, outcome.run
     turn = f", round {run.turn}" if load.repeats > 1 else ""
     return f"{_run_link(outcome)} of {cell(load.title)}{turn}" if run.run else f"{cell(load.title)}{turn}"
@@ -181,14 +181,14 @@ def _run_link(outcome: Outcome) -> str:
 
 
 def _finding(load: LoadResult, check: Check) -> str:
-    # Why no run is valid stands beside the runs.
-    no_value = "no run is valid; its history goes on without this night"
-    words = no_value if check.state == NO_VALUE else check_text(check)
-    return f"{check.state}: {cell(load.load.title)}: {cell(words)}"
+    # The findings of the runs contain the reason.
+    no_value = "no run is valid; its history continues without tonight"
+    text = no_value if check.state == NO_VALUE else check_text(check)
+    return f"{check.state}: {cell(load.load.title)}: {cell(text)}"
 
 
 def _notes(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield what is to be known of figures that are OK, those of the same words together."""
+    """Yield the notes about metrics that are OK; metrics with the same note share a line."""
     found: dict[str, list[str]] = {}
     for check in checks:
         if check.metric and check.state == OK and check.note:
@@ -200,13 +200,13 @@ def check_text(check: Check) -> str:
     """Return a check in one sentence."""
     if check.state in (NEW_ENVIRONMENT, NO_VALUE):
         return check.note
-    figure = f"{check.label} {check.metric.title}" if check.metric else check.label
-    words = f"{figure}: {_against(check, check.metric)}" if check.value is not None and check.metric else figure
-    return f"{words}; {check.note}" if check.note else words
+    metric = f"{check.label} {check.metric.title}" if check.metric else check.label
+    text = f"{metric}: {_against(check, check.metric)}" if check.value is not None and check.metric else metric
+    return f"{text}; {check.note}" if check.note else text
 
 
 def _against(check: Check, metric: Metric) -> str:
-    """Return tonight's value and what it is held against, as far as that is known."""
+    """Return tonight's value, and its baseline, change and limit if known."""
     value, unit = metric.mean_text(check.value), _change_unit(metric)
     if check.baseline is None:
         return value
@@ -230,13 +230,13 @@ def _check_table(checks: Sequence[Check]) -> str:
             check.metric.mean_text(check.baseline),
             _with_unit(change_text(check.change_ratio), check.metric),
             _with_unit(units.percent_text(check.limit_ratio), check.metric),
-            str(check.night_count),
+            str(check.earlier_count),
             check.since or "",
         ]
         for check in checks
         if check.metric
     ]
-    return table(_CHECK_HEADS, rows, 3) if rows else "No figure is judged: see above, and the runs below."
+    return table(_CHECK_HEADS, rows, 3) if rows else "No metric is judged: see the findings above and the runs below."
 
 
 def _with_unit(text: str, metric: Metric) -> str:
@@ -253,20 +253,20 @@ def _time_line(result: NightlyResult) -> str:
 
 def _commit(record: NightlyRecord) -> str:
     if record.git_commit is None:
-        return "not known"
+        return "unknown"
     return record.git_commit[:12] + (" with changes" if record.git_changed else "")
 
 
 def _changes(result: NightlyResult) -> Iterator[str]:
-    """Yield what is set up in another way than in the night before, and what was committed since."""
+    """Yield the set-up changes and the commits since the last nightly run."""
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for load in result.loads:
         for one in load.differences:
-            found.setdefault((one.name, one.base, one.new, load.last_night or ""), []).append(load.load.title)
-    for (name, base, new, night), titles in found.items():
+            found.setdefault((one.name, one.base, one.new, load.last_date or ""), []).append(load.load.title)
+    for (name, base, new, date), titles in found.items():
         where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"
-        yield cell(f"{name}: {base} in the night of {night}, now {new}{where}")
-    first = [load.load.title for load in result.loads if load.checks and load.last_night is None]
+        yield cell(f"{name}: {base} on {date}, now {new}{where}")
+    first = [load.load.title for load in result.loads if load.checks and load.last_date is None]
     if first:
         yield cell(f"measured for the first time: {'; '.join(first)}")
     commits = result.record.commits
@@ -274,10 +274,10 @@ def _changes(result: NightlyResult) -> Iterator[str]:
         now = (result.record.git_commit or "")[:12]
         more = commits.count - len(commits.subjects)
         subjects = [*map(cell, commits.subjects), *([f"and {more} more"] if more else [])]
-        words = f"{units.plural(commits.count, 'commit')} since the last night, {commits.since[:12]}..{now}:"
-        yield words + "".join(f"\n  - {subject}" for subject in subjects)
+        head = f"{units.plural(commits.count, 'commit')} since the last nightly run, {commits.since[:12]}..{now}:"
+        yield head + "".join(f"\n  - {subject}" for subject in subjects)
     if not found and not first and not commits:
-        yield "nothing that is known: the same set-up and the same commit as in the last night"
+        yield "no known change: same set-up and same commit as in the last nightly run"
 
 
 def _run_row(outcome: Outcome) -> list[str]:

@@ -1,4 +1,4 @@
-"""`aggregate.py nightly`: write a nightly report again, from its record and the runs of all nights."""
+"""`aggregate.py nightly`: write a nightly report again, from its record and the runs of all nightly runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from harness.base.toolchain import ROOT
-from harness.nightly.files import find_night
-from harness.nightly.page_files import write_night
+from harness.nightly.files import find_nightly
 from harness.nightly.render import headline
+from harness.nightly.report_files import write_nightly_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,15 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Notes are preserved."
     )
     option = parser.add_argument
-    option("night", help="a night such as 2026-11-21, or its .json or .md file")
+    option("night", help="a nightly run such as 2026-11-21, or its .json or .md file")
     option("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
     option("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")
     option("--home", type=Path, default=ROOT, help="folder whose env/ lists the accepted changes (this one)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the nightly report, print its headline and return the night's exit code."""
-    files = find_night(options.reports, options.night)
-    result = write_night(files, options.home)
-    print(f"{os.path.relpath(files.page)}: {headline(result)}")
+    """Write the nightly report, print its headline and return its exit code."""
+    files = find_nightly(options.reports, options.night)
+    result = write_nightly_report(files, options.home)
+    print(f"{os.path.relpath(files.report)}: {headline(result)}")
     return result.exit_code_if(sure=options.sure)

@@ -1,4 +1,4 @@
-"""Carries out a night: one run after the other, each a child process with a limit of time; then its page."""
+"""Run the loads of a nightly suite, each as a child process with a time limit, then write the nightly report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.base.paths import shown
 from harness.base.process import Launch
 from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue, read_entry
-from harness.nightly.files import NightFiles, find_unfinished, reserve_night
+from harness.nightly.files import NightlyFiles, find_unfinished, reserve_nightly
 from harness.nightly.limited_run import IN_TIME, INTERRUPTED, TOO_LONG, Ended, run_limited
 from harness.nightly.record import (
     ENDED,
@@ -31,11 +31,11 @@ from harness.nightly.record import (
     UNDER_WAY,
     WAITING,
     Load,
+    LoadRun,
     NightlyRecord,
-    NightRun,
     order_of,
 )
-from harness.nightly.storage import NightStorage
+from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite
 from harness.report.files import write_report
 from harness.run.arguments import make_command
@@ -44,23 +44,23 @@ from harness.run.result import RunEnd, read_end
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
 
-# What a run takes beside its load, until it is known: the start of the system and of JMeter, the report.
+# First estimate of a run's time beside its load: start of the system and of JMeter, report.
 FIRST_GUESS_S = 30.0
-# The suite that is meant where none is named.
+# The default suite.
 SUITE = "env/nightly.toml"
 _SUBJECTS_MOST = 20
 _RUN = toolchain.ROOT / "scripts" / "run"
 
 
-class Night:
-    """A night that is being measured. Interrupts are held: one ends the run under way, and the page is written."""
+class NightlyRunner:
+    """A nightly run in progress. Interrupts are held: one ends the current run, then the report is written."""
 
     def __init__(
         self,
         options: argparse.Namespace,
         suite: Suite,
         loads: tuple[Load, ...],
-        storage: NightStorage | None,
+        storage: NightlyStorage | None,
         interrupts: Interrupts,
         guardian: Guardian,
     ) -> None:
@@ -68,53 +68,53 @@ class Night:
         self._storage = storage
         self._interrupts = interrupts
         self._guardian = guardian
-        self._files, self._record = (_taken_up if options.resume else _begun)(options, loads, suite)
+        self._files, self._record = (_resumed if options.resume else _started)(options, loads, suite)
         self._problems = self._record.storage_problems
         self._began_s = time.monotonic() - self._record.spent_s
         self._write(self._record)
 
-    def carry_out(self) -> int:
-        """Do the runs that wait, write the page, return the exit code."""
+    def run(self) -> int:
+        """Do the remaining runs, write the report, return the exit code."""
         while self._record.waiting and not self._interrupts.count:
             self._do(self._record.waiting[0])
         if not self._record.waiting:
             self._write(replace(self._record, state=FINISHED))
-        # Here, because --dry-run needs neither the gate nor templates, which take their time to load.
+        # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
         from harness.nightly.notice import Notice
         from harness.nightly.notifiers import notify_all
-        from harness.nightly.page_files import write_night
         from harness.nightly.render import headline
+        from harness.nightly.report_files import write_nightly_report
 
-        result = write_night(self._files, self._options.home)
+        result = write_nightly_report(self._files, self._options.home)
         notice = Notice(result, headline(result), self._files, self._options.summary)
         notify_all(notice, log)
         log(f"\n{self._record.title} {self._record.name}: {notice.headline}")
-        log(f"page: {shown(self._files.page)}")
+        log(f"report: {shown(self._files.report)}")
         if self._record.state == RUNNING:
-            log(f"go on with: {self._record.command} RESUME=1")
+            log(f"resume with: {self._record.command} RESUME=1")
             return EXIT_INTERRUPTED
         return result.exit_code_if(sure=self._options.sure)
 
-    def _do(self, place: int) -> None:
-        """Do a run, unless there is no time for it."""
+    def _do(self, index: int) -> None:
+        """Start a run, or skip it when the remaining time is too short."""
         self._guardian.keep_up()
-        run = self._record.runs[place]
+        run = self._record.runs[index]
         load = self._record.load_of(run)
         left_s = self._record.budget_s - self._spent_s
         needed_s = time_left_s([load.planned_s], self._record.lengths_s, FIRST_GUESS_S) or 0.0
         if needed_s > left_s:
             needed, left = (units.duration_text(round(max(0.0, seconds))) for seconds in (needed_s, left_s))
-            why = f"no time for it: it needs about {needed}, of the budget {left} are left"
+            why = f"not enough time: it needs about {needed}, {left} of the budget remain"
             log(f"{self._record.title_of(run)}: not run, {why}")
-            self._set(place, replace(run, state=NOT_RUN, problem=why))
+            self._set(index, replace(run, state=NOT_RUN, problem=why))
             return
-        log(self._heading(place))
-        self._set(place, replace(run, state=UNDER_WAY))
-        self._set(place, self._driven(place, run, load, min(load.limit_s, left_s)))
+        log(self._heading(index))
+        self._set(index, replace(run, state=UNDER_WAY))
+        self._set(index, self._driven(index, run, load, min(load.limit_s, left_s)))
 
-    def _driven(self, place: int, run: NightRun, load: Load, limit_s: float) -> NightRun:
-        """Drive a load and return its run as it ended."""
-        log_path = self._files.folder / self._record.log_name(place)
+    def _driven(self, index: int, run: LoadRun, load: Load, limit_s: float) -> LoadRun:
+        """Run a load and return its result."""
+        log_path = self._files.folder / self._record.log_name(index)
         result = log_path.with_suffix(".result.json")
         result.unlink(missing_ok=True)
         ended = run_limited(self._launch(load, log_path, result), limit_s, self._interrupts)
@@ -124,14 +124,14 @@ class Night:
         entry = _reported(directory) if directory else None
         problem = _problem(ended, end, load, limit_s, is_run=entry is not None)
         if entry and ended.how == IN_TIME and end.not_stored:  # where its profile has a [storage]
-            self._problems += (f"{entry.id} was not kept: {_first_line(end.not_stored)}",)
+            self._problems += (f"{entry.id} was not stored: {_first_line(end.not_stored)}",)
         if directory and entry and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         line = run_line(entry.result) if entry and entry.result else ""
         log("  " + "; ".join(part for part in (line, problem) if part))
         return replace(
             run,
-            # An interrupted run is done again when the night goes on.
+            # A resumed nightly run repeats an interrupted run.
             state=WAITING if ended.how == INTERRUPTED else ENDED,
             run=entry.name if entry else None,
             exit_code=ended.exit_code,
@@ -141,7 +141,7 @@ class Night:
 
     def _launch(self, load: Load, log_path: Path, result: Path) -> Launch:
         options = self._options
-        places = (("reports", self._files.reports), ("home", options.home), ("build", options.build))
+        folders = (("reports", self._files.reports), ("home", options.home), ("build", options.build))
         return Launch(
             name=load.title,
             argv=[
@@ -150,29 +150,29 @@ class Night:
                 *load.arguments,
                 f"--series={self._record.series}",
                 f"--result={result}",
-                *(f"--{name}={path}" for name, path in places),
+                *(f"--{name}={path}" for name, path in folders),
             ],
             cwd=Path.cwd(),
-            # All of ours: a run may fetch metrics with the keys that are kept from a system.
+            # The whole environment: a run may need credentials to download metrics.
             environment={**os.environ, **self._guardian.environment},
             log=log_path,
         )
 
-    def _heading(self, place: int) -> str:
-        """Return which run of how many begins, and about how long the night still takes."""
+    def _heading(self, index: int) -> str:
+        """Return the number and title of the run that starts, and the estimated remaining time."""
         record = self._record
         planned_s = [record.load_of(record.runs[waiting]).planned_s for waiting in record.waiting]
         left_s = time_left_s(planned_s, record.lengths_s, FIRST_GUESS_S) or 0.0
         left = units.duration_text(round(left_s))
-        return f"run {place + 1} of {len(record.runs)}, {record.title_of(record.runs[place])}; about {left} left"
+        return f"run {index + 1} of {len(record.runs)}, {record.title_of(record.runs[index])}; about {left} left"
 
     @property
     def _spent_s(self) -> float:
         return time.monotonic() - self._began_s
 
-    def _set(self, place: int, run: NightRun) -> None:
+    def _set(self, index: int, run: LoadRun) -> None:
         runs = list(self._record.runs)
-        runs[place] = run
+        runs[index] = run
         self._write(replace(self._record, runs=tuple(runs)))
 
     def _write(self, record: NightlyRecord) -> None:
@@ -181,14 +181,14 @@ class Night:
         self._files.write(self._record)
 
 
-def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
-    """Return a new night of today's date."""
+def _started(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightlyFiles, NightlyRecord]:
+    """Return a new nightly run of today's date."""
     now = datetime.now(UTC)
     checkout = git.facts(toolchain.ROOT)
     last = _last_commit(options.reports)
-    files = reserve_night(options.reports, now.strftime("%Y-%m-%d"))
+    files = reserve_nightly(options.reports, now.strftime("%Y-%m-%d"))
     suite_path, home = options.suite.resolve(), options.home.resolve()
-    # No path of this machine belongs into a page.
+    # Reports contain no paths of this machine.
     suite_text = str(suite_path.relative_to(home)) if suite_path.is_relative_to(home) else suite_path.name
     record = NightlyRecord(
         format_version=FORMAT_VERSION,
@@ -209,60 +209,60 @@ def _begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -
         git_changed=checkout.is_changed,
         commits=git.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
     )
-    log(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.page)}")
+    log(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.report)}")
     return files, record
 
 
 def _ids(suite: Suite) -> tuple[str, ...]:
-    """Return the metrics of a suite as a record has them."""
+    """Return the metric ids of a suite, as stored in a record."""
     return tuple(metric.id for metric in suite.metrics)
 
 
-def _taken_up(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightFiles, NightlyRecord]:
-    """Return the last night; a run that a killed harness left is reported as what it is, and done again."""
+def _resumed(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightlyFiles, NightlyRecord]:
+    """Return the unfinished nightly run; runs of a killed harness get a report and are repeated."""
     files = find_unfinished(options.reports)
     record = files.read()
-    if record.asked != (loads, _ids(suite), suite.labels):
-        todo = "leave --resume out to begin another night"
-        raise UsageError(f"--resume: the suite is not the one that {files.name} began with", todo)
+    if record.settings != (loads, _ids(suite), suite.labels):
+        todo = "leave --resume out to start a new nightly run"
+        raise UsageError(f"--resume: the suite changed since {files.name} was started", todo)
     for load in loads:
         for name in files.runs(load.plan, record.series):
             _reported(files.run(load.plan, name))
     runs = tuple(replace(run, state=WAITING) if run.state == UNDER_WAY else run for run in record.runs)
     measured = sum(run.state == ENDED for run in runs)
-    log(f"{record.title} {files.name}: goes on after {units.plural(measured, 'run')}")
+    log(f"{record.title} {files.name}: resumed after {units.plural(measured, 'run')}")
     return files, replace(record, runs=runs)
 
 
 def _reported(directory: RunDirectory) -> Entry | None:
-    """Return a run with its report, made now when a killed harness could not; None when nothing of it is there."""
+    """Return a run with its report, written now if a killed harness could not; None when there is no run."""
     if directory.run_json.is_file() and not directory.report.is_file():
-        with contextlib.suppress(HarnessError):  # the entry says that it has none, and what makes one
+        with contextlib.suppress(HarnessError):  # the entry reports the missing report
             write_report(directory)
     return read_entry(directory) if directory.is_there else None
 
 
 def _problem(ended: Ended, end: RunEnd, load: Load, limit_s: float, *, is_run: bool) -> str:
-    """Return what went wrong with a run beside what its own report says; empty when nothing did."""
+    """Return the problem of a run that its own report does not contain; may be empty."""
     after = units.duration_text(round(limit_s))
     if ended.how == TOO_LONG:
         why = "it hung" if limit_s == load.limit_s else "the budget was used up"
-        return f"stopped after {after}, for {why}"
+        return f"stopped after {after}: {why}"
     if ended.how == INTERRUPTED:
         return "interrupted"
     if is_run and ended.exit_code >= 0 and ended.exit_code != EXIT_BUG:
         return ""
-    reason = _first_line(end.reasons[0]) if end.reasons else "it wrote no result: something else ended it"
+    reason = _first_line(end.reasons[0]) if end.reasons else "it wrote no result: another process ended it"
     return f"scripts/run ended with code {ended.exit_code}: {reason}"
 
 
 def _first_line(text: str) -> str:
-    """Return a message without its further lines, and without the folder of logs that the next run overwrites."""
+    """Return the first line of a message, without the log folder that the next run overwrites."""
     return (text.splitlines() or [""])[0].partition("; see ")[0]
 
 
 def _last_commit(reports: Path) -> str | None:
-    """Return the commit of the newest run of the nights before; None when there is none."""
+    """Return the commit of the newest earlier run; None when there is none."""
     entries = [entry for entry in read_catalogue(reports).entries if entry.run]
     newest = max(entries, key=lambda entry: entry.started_at, default=None)
     return newest.run.git_commit if newest and newest.run else None

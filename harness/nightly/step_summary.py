@@ -1,4 +1,4 @@
-"""The summary of a step of a GitHub workflow: the page without what does not render there, and not too long."""
+"""Convert a nightly report to the step summary of a GitHub workflow, within its size limit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from harness.base.errors import ServiceError
 from harness.base.paths import shown
 from harness.nightly.notice import Notice
 
-# GitHub refuses the summary of a step that is longer, all of it.
+# GitHub rejects a longer step summary completely.
 LIMIT_BYTES = 1024 * 1024
 _VARIABLE = "GITHUB_STEP_SUMMARY"
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _IMAGE = re.compile(r"!\[[^\]\n]*(?:\\\][^\]\n]*)*\]\([^)\n]*\)\n?")
-# A link that is not to a place in the web: there are no files beside a summary.
+# A relative link: a step summary has no files next to it.
 _RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_CUT = "\n… cut here: {left} lines more are in {page}\n"
+_CUT = "\n… cut here: {left} more lines in {report}\n"
 
 
 def append_step_summary(notice: Notice) -> None:
@@ -27,31 +27,31 @@ def append_step_summary(notice: Notice) -> None:
     path = notice.summary_file or (Path(name) if name else None)
     if path is None:
         return
-    page = notice.files.page
+    report = notice.files.report
     try:
         room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0)
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(step_summary(page.read_text(encoding="utf-8"), shown(page), room_bytes))
+            stream.write(step_summary(report.read_text(encoding="utf-8"), shown(report), room_bytes))
     except OSError as error:
         what = f"{path}: the summary cannot be written ({error.strerror})"
-        raise ServiceError(what, "the page is all there") from None
+        raise ServiceError(what, "the report is complete") from None
 
 
-def step_summary(page: str, page_name: str, room_bytes: int = LIMIT_BYTES) -> str:
-    """Return the page for a summary of at most `room_bytes` bytes of UTF-8, cut between two lines where it is longer.
+def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -> str:
+    """Return the report as a summary of at most `room_bytes` bytes of UTF-8; longer reports are cut between lines.
 
-    `page_name` says where the rest is.
+    `report_name` tells the reader where the rest is.
     """
-    text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", page)))
+    text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", report)))
     text = _BLANK_LINES.sub("\n\n", text).strip() + "\n"
     if len(text.encode()) <= room_bytes:
         return text
     lines = text.splitlines(keepends=True)
-    room_bytes -= len(_CUT.format(left=len(lines), page=page_name).encode())
-    kept: list[str] = []
+    room_bytes -= len(_CUT.format(left=len(lines), report=report_name).encode())
+    fitting: list[str] = []
     for line in lines:
         room_bytes -= len(line.encode())
         if room_bytes < 0:
             break
-        kept.append(line)
-    return "".join(kept) + _CUT.format(left=len(lines) - len(kept), page=page_name)
+        fitting.append(line)
+    return "".join(fitting) + _CUT.format(left=len(lines) - len(fitting), report=report_name)

@@ -1,4 +1,4 @@
-"""The place in S3 that a night's histories come from and its runs go to; what fails there ends no night."""
+"""Download histories from S3 and upload runs to it; failures do not end a nightly run."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ from harness.run.record import FINISHED
 from harness.storage import s3
 from harness.storage.after_run import push_command
 
-# More nights than the gate looks at.
+# More days than the gate uses.
 _HISTORY_DAYS = 90
 
 
-class NightStorage:
-    """A place in S3; `problems` are what could not be fetched or pushed, in sentences."""
+class NightlyStorage:
+    """A location in S3; `problems` are the failed downloads and uploads, as sentences."""
 
     def __init__(self, url: str, endpoint_url: str | None) -> None:
         self._storage = s3.open_storage(url, endpoint_url)
         self.problems: tuple[str, ...] = ()
 
     def fetch(self, reports: Path, loads: tuple[Load, ...]) -> None:
-        """Fetch the figures of earlier nights; UsageError when nothing could be pushed there: better now than later."""
+        """Download the metrics of earlier nightly runs; raise UsageError early when the location is not writable."""
         since = (datetime.now(UTC) - timedelta(days=_HISTORY_DAYS)).date().isoformat()
         try:
             s3.check_writable(self._storage)
             for plan in dict.fromkeys(load.plan for load in loads):
                 pulled = s3.pull(self._storage, reports, log, plan=plan, since=since, figures_only=True)
                 if pulled.refused:
-                    self._note(f"not fetched, for other runs of the same names are here: {', '.join(pulled.refused)}")
+                    self._note(
+                        f"not downloaded, because other local runs have the same names: {', '.join(pulled.refused)}"
+                    )
                 for problem in pulled.damaged:
-                    self._note(f"not fetched: {problem}")
+                    self._note(f"not downloaded: {problem}")
         except ServiceError as error:
-            self._note(f"figures of earlier nights were not fetched: {error.what}")
+            self._note(f"metrics of earlier nightly runs were not downloaded: {error.what}")
 
     def push(self, directory: RunDirectory) -> None:
-        """Push a run that came to its end."""
+        """Upload a finished run."""
         data = directory.read_run()
         if data is None or data["state"] != FINISHED:
             return
@@ -47,7 +49,7 @@ class NightStorage:
             s3.push(directory, self._storage, log)
         except HarnessError as error:
             again = push_command(directory, self._storage)
-            self._note(f"{directory.plan}/{directory.name} was not pushed: {error.what}; again: {again}")
+            self._note(f"{directory.plan}/{directory.name} was not uploaded: {error.what}; repeat with: {again}")
 
     def _note(self, problem: str) -> None:
         log(problem)

@@ -1,4 +1,4 @@
-"""A nightly's suite: a TOML file says which loads are measured how often, within which goals, and what is judged."""
+"""Read a nightly suite: a TOML file with loads, repeats, goals, and the metrics to judge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "run": list,
 }
 _GATE_KEYS: Mapping[str, type] = {"metrics": list, "labels": list, "thresholds": dict}
-# What scripts/run takes as an option of the same name.
+# Options of scripts/run with the same name.
 _LENGTH = ("ramp", "duration", "loops", "requests")
 _GOAL = tuple(metric.name for metric in option_metrics())
 _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -46,7 +46,7 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
 _REPEATS_MAX = 100
 _BUDGET_MAX_S = 86_400.0
 _SLACK = "5m"
-# What is judged unless the suite says otherwise. With each metric and label the nights with a false alarm become more.
+# The default metrics and labels. Each further one adds false alarms.
 _JUDGED_METRICS = ("average", "p90", "errors")
 _JUDGED_LABELS = (TOTAL,)
 
@@ -55,8 +55,8 @@ _JUDGED_LABELS = (TOTAL,)
 class SuiteRun:
     """One load of a plan, measured `repeats` times.
 
-    `options` are those of scripts/run, as texts; what is not among them is the plan's. `at_most_s` is how long a load
-    that loops end may take. `thresholds` are ratios that take the place of the plan's, by metric.
+    `options` are those of scripts/run, as text; the plan supplies the others. `at_most_s` limits a load that ends after
+    a number of loops. `thresholds` are ratios by metric that replace the plan's.
     """
 
     plan: str
@@ -68,29 +68,29 @@ class SuiteRun:
 
     @property
     def title(self) -> str:
-        """The load in few words: killbill-stripe, 10 users."""
+        """A short title: killbill-stripe, 10 users."""
         users, rate = self.options.get("users"), self.options.get("rate")
         load = f", {units.plural(int(users), 'user')}" if users else f", {rate} users/s" if rate else ""
         return f"{self.plan}{load}"
 
     @property
     def full_title(self) -> str:
-        """The same with all that the suite says of it."""
+        """The title with all options of the suite."""
         more = [f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options]
         return f"{self.title} ({', '.join([f'profile {self.profile}', *more])})"
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of scripts/run that drive this load."""
+        """The arguments of scripts/run for this load."""
         named = {"plan": self.plan, "env": self.profile, **self.options}
         return tuple(f"--{name}={value}" for name, value in named.items())
 
 
 @dataclass(frozen=True)
 class Suite:
-    """What a night measures, in at most `budget_s` seconds; `metrics` and `labels` are judged, no labels is all.
+    """The loads of a nightly run and its time limit `budget_s`; `metrics` and `labels` are judged, () means all labels.
 
-    A run may take `slack_s` longer than its load and what JMeter may take beyond it: the system has to start and stop.
+    A run may take `slack_s` longer than its load, because the system has to start and stop.
     """
 
     title: str
@@ -101,33 +101,33 @@ class Suite:
     runs: tuple[SuiteRun, ...]
 
     def title_of(self, run: SuiteRun) -> str:
-        """Return the load in as few words as tell it from the others."""
+        """Return the shortest unique title of a load."""
         return run.title if sum(one.title == run.title for one in self.runs) == 1 else run.full_title
 
 
 def load_suite(path: Path) -> Suite:
-    """Return the suite of a TOML file; a UsageError names the key that is wrong."""
+    """Return the suite of a TOML file; UsageError names the invalid key."""
     if not path.is_file():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise UsageError(f"SUITE={path}: there is no such file", f"{near}give one such as env/nightly.toml")
+        raise UsageError(f"SUITE={path}: no such file", f"{near}pass a suite such as env/nightly.toml")
     data = load_toml(path, "SUITE", path.stem)
     where = f"{path.parent.name}/{path.name}"
     check_keys(data, _KEYS, where)
     gate = data.get("gate", {})
     check_keys(gate, _GATE_KEYS, f"{where} [gate]")
     if not data.get("run"):
-        raise UsageError(f"{where}: has no [[run]]", 'give one, such as [[run]] with plan = "killbill-stripe"')
+        raise UsageError(f"{where}: has no [[run]]", 'add one, such as [[run]] with plan = "killbill-stripe"')
     if "budget" not in data:
-        raise UsageError(f"{where}: budget is missing", 'say how long all runs may take: budget = "90m"')
+        raise UsageError(f"{where}: budget is missing", 'set the time limit of all runs: budget = "90m"')
     thresholds = gate.get("thresholds", {})
     Thresholds().with_table(thresholds, f"{where} [gate] thresholds")
     runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where)]
-    for place, run in enumerate(runs):
-        if any((run.plan, run.profile, run.options) == (one.plan, one.profile, one.options) for one in runs[:place]):
-            raise UsageError(f"{where}: {run.title} stands there twice", "give repeats = 2 to measure it twice")
+    for index, run in enumerate(runs):
+        if any((run.plan, run.profile, run.options) == (one.plan, one.profile, one.options) for one in runs[:index]):
+            raise UsageError(f"{where}: {run.title} is there twice", "use repeats = 2 to measure it twice")
     budget_s = units.parse_duration_s(str(data["budget"]), f"{where}: budget")
     if not 0 < budget_s <= _BUDGET_MAX_S:
-        raise UsageError(f"{where}: budget = {data['budget']}", "give a length of time up to 24h")
+        raise UsageError(f"{where}: budget = {data['budget']}", "use a duration up to 24h")
     return Suite(
         title=data.get("title", path.stem),
         budget_s=budget_s,
@@ -147,7 +147,7 @@ def _runs(
     where = f"{where} [[run]]"
     check_keys(table, _RUN_KEYS, where)
     if "plan" not in table:
-        raise UsageError(f"{where}: plan is missing", "plans/ has them")
+        raise UsageError(f"{where}: plan is missing", "plans/ lists the plans")
     where = f"{where} {table['plan']}"
     goal = table.get("goal", {})
     check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
@@ -155,7 +155,7 @@ def _runs(
         raise UsageError(f"{where}: users and rate exclude each other", "give one")
     users = table.get("users")
     if users == []:
-        raise UsageError(f"{where}: users = []", "give one number or several")
+        raise UsageError(f"{where}: users = []", "use one number or several")
     options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
     options |= {key: _text(goal[key]) for key in _GOAL if key in goal}
     loads = [{"users": str(_whole(number, f"{where}: users", None))} for number in _listed(users)]
@@ -197,5 +197,5 @@ def _metrics(values: Iterable[object], where: str) -> tuple[Metric, ...]:
     names = texts(values, where)
     if not names:
         known = ", ".join(metric.name for metric in compared_metrics())
-        raise UsageError(f"{where} = []: nothing would be judged", f"give some of: {known}")
+        raise UsageError(f"{where} = []: nothing would be judged", f"use some of: {known}")
     return tuple(dict.fromkeys(parse_metric(name, f"{where}:") for name in names))

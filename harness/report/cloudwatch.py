@@ -94,7 +94,8 @@ def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int
         return False
     if fetched.period_s != spec.period_s:
         log(
-            f"{source.title} no longer has periods of {spec.period_s} s from that time; its periods are {fetched.period_s} s"
+            f"{source.title} no longer has periods of {spec.period_s} s from that time; "
+            f"its periods are {fetched.period_s} s"
         )
     directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
     write_whole(directory.cloudwatch, fetched.csv_text)

@@ -198,6 +198,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
     observed, window = summary.observed, summary.window
     footnotes = Footnotes(summary.caveats)
     return filled(
+        "harness.report",
         "report.md.j2",
         summary=summary,
         observed=observed,

@@ -1,4 +1,4 @@
-"""Fills the Markdown templates."""
+"""Fill the Markdown templates of the packages."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def filled(name: str, **values: object) -> str:
-    """Return the text of templates/<name> with the values in their places; every value must be given."""
-    return _templates().get_template(name).render(**values)
+def filled(package: str, name: str, **values: object) -> str:
+    """Return the text of a package's templates/<name> with the values filled in; every value must be given."""
+    return _templates(package).get_template(name).render(**values)
 
 
 @cache
-def _templates() -> jinja2.Environment:
-    """Return the templates; each is compiled once, at its first use."""
-    import jinja2  # here, because tables and JSON need no templates and are to be quick
+def _templates(package: str) -> jinja2.Environment:
+    """Return the templates of a package; each is compiled once, at its first use."""
+    import jinja2  # deferred: tables and JSON need no templates and must start quickly
 
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.report", "templates"),
+        loader=jinja2.PackageLoader(package, "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -14,7 +14,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
-from harness.history.summary_files import update_overview
+from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
 from harness.plan.goal import option_metrics, resolve_goal
 from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
@@ -139,7 +139,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         with interrupts.held():
             stack.close()
             summary = write_report(directory)
-            update_overview(options.reports, context.log)
+            update_summary(options.reports, context.log)
         if spec.profile.cloudwatch:
             metrics_after(f"{directory.plan}/{directory.name}", spec.profile.cloudwatch, [directory], context.log)
         context.log(closing_text(summary, shown(directory.report)))

@@ -53,7 +53,7 @@ def state_of(entry: Entry) -> str:
     """Return the state of a run, by which the index filters."""
     verdict = entry.result.verdict if entry.result else None
     if entry.result is None:
-        return "no figures"
+        return "no metrics"
     if verdict is None:
         return "not judged"
     if verdict.state in (DOUBTFUL, INVALID, INTERRUPTED):

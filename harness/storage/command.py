@@ -14,7 +14,7 @@ from harness.base.s3_address import SCHEME
 from harness.base.toolchain import ROOT
 from harness.compare.sources import find_paths
 from harness.history.files import read_catalogue
-from harness.history.summary_files import update_overview
+from harness.history.summary_files import update_summary
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
@@ -149,7 +149,7 @@ def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
     for reason in (*pulled.refused, *pulled.damaged):
         print(f"aggregate.py: {reason}", file=sys.stderr)
     if pulled.runs:
-        update_overview(options.reports, print)
+        update_summary(options.reports, print)
     where = os.path.relpath(options.reports)
     print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} already present")
     if pulled.damaged:

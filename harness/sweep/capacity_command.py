@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
-from harness.history.summary_files import update_overview
+from harness.history.summary_files import update_summary
 from harness.plan.goal import Goal, option_metrics, resolve_goal
 from harness.plan.plan import USERS_MAX
 from harness.run.arguments import add_goal, goal_arguments
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             level_load(request, record, users)
         return record
 
-    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Search, _most_users, update_overview)
+    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Search, _most_users, update_summary)
     return run_sweep(options, kind)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
-from harness.history.summary_files import update_overview
+from harness.history.summary_files import update_summary
 from harness.plan.load import OpenLoad
 from harness.plan.plan import USERS_MAX
 from harness.run.arguments import add_remotes
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
             level_load(request, record, users)
         return record
 
-    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Levels, _most_users, update_overview)
+    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Levels, _most_users, update_summary)
     return run_sweep(options, kind)
 
 

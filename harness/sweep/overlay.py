@@ -35,6 +35,7 @@ def several_sweeps_report(
     ]
     analysed = list(zip(named, sweeps, analyses, strict=True))
     return filled(
+        "harness.sweep",
         "sweeps.md.j2",
         command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],

@@ -72,6 +72,7 @@ def sweep_report(
     """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
     return filled(
+        "harness.sweep",
         "sweep.md.j2",
         command=one_line(page.command),
         made_by=one_line(record.command) if record else "",

@@ -84,10 +84,10 @@ def test_a_change_that_is_certain_but_perhaps_below_the_threshold_cannot_be_told
     assert one.adjusted_p_value is not None and one.adjusted_p_value < 0.05
     assert (one.verdict, one.reason) == (
         CANNOT_TELL,
-        "the change is so near the threshold that 100 runs a side could not tell",
+        "the change is too close to the threshold: even 100 runs a side could not tell",
     )
     one = average(compare(runs("A", QUIET), runs("B", [ms * 1.04 for ms in QUIET]), LIMITS))
-    assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but perhaps by less than the threshold")
+    assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but possibly by less than the threshold")
 
 
 def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
@@ -112,7 +112,7 @@ def test_a_change_that_only_a_multiple_would_show_is_not_named():
     assert found.reasons[0].startswith("TOTAL: average +119.00 %")
     one = average(compare(runs("A", wild), runs("B", wild), LIMITS))
     assert (one.least_ratio, one.further_runs) == (None, None)
-    assert one.reason == "runs differ so much from each other that 100 runs a side could not tell"
+    assert one.reason == "runs differ too much from each other: even 100 runs a side could not tell"
 
 
 def test_three_runs_against_three_can_show_nothing():
@@ -125,7 +125,7 @@ def test_three_runs_against_three_can_show_nothing():
         None,
     )
     assert (one.reason, one.further_runs) == ("too few runs for an interval", 2)
-    assert "no test can show anything. Make 2 more runs a side" in found.caveats[0]
+    assert "no test can find a change. Make 2 more runs a side" in found.caveats[0]
 
 
 def test_less_throughput_is_worse():
@@ -167,7 +167,7 @@ def test_a_side_with_too_many_errors_is_invalid_and_its_speed_is_not_judged():
     fast_errors = runs("B", [ms * 0.2 for ms in QUIET], error_ratio=0.02)  # the goal is 1 %
     found = compare(runs("A", QUIET), fast_errors, LIMITS)
     assert found.verdict == INVALID
-    assert found.reasons[0] == "B_0 has 2.00 % errors, more than 1.00 %: a fast error is no speed"
+    assert found.reasons[0] == "B_0 has 2.00 % errors, more than 1.00 %: errors make response times meaningless"
     one = average(found)
     assert (one.verdict, one.p_value, one.low_ratio) == (CANNOT_TELL, None, None)
     assert one.delta_ratio == pytest.approx(-0.8)
@@ -274,7 +274,7 @@ def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_no
         20,
         pytest.approx(151.5 / 101 - 1),
     )
-    assert found.caveats[0].startswith("One run against one: run-to-run noise is unseen.")
+    assert found.caveats[0].startswith("One run against one: run-to-run noise is not measured.")
     found = compare([run_result("A", total=quick)], [run_result("B", total=quick)], LIMITS)
     assert (average(found).verdict, average(found).p_value) == (OK, 1.0)
 
@@ -311,7 +311,7 @@ def test_labels_of_one_side_change_what_total_is_made_of():
     found = compare(both, [run_result("B", pay, total=total(sample_count=60))], LIMITS)
     assert found.only_base == ("Read",)
     assert found.caveats[0].startswith(
-        "TOTAL is not made of the same requests: labels of one side only are 40.00 % of the baseline's samples and "
+        "TOTAL contains different requests: labels of one side only are 40.00 % of the baseline's samples and "
         "0.00 % of the contender's."
     )
     # One request in a hundred changes nothing.
@@ -346,7 +346,7 @@ def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
     jtls = [replace(one, run=None, kind=JTL) for one in runs("A", QUIET)]
     found = compare(jtls, runs("B", QUIET), LIMITS)
     assert found.verdict == OK
-    assert "no run.json is known" in found.caveats[0]
+    assert "no run.json, so users, duration and system cannot be compared" in found.caveats[0]
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
         ({"load": closed_load(duration_s=None, loops=9)}, "duration_s 100 against none; loops none against 9"),
         ({"load": closed_load(ramp_s=9.0)}, "ramp_s 1 against 9"),
         ({"load": closed_load(think_time_s=0.5)}, "think_time_s 0 against 0.5"),
-        ({"state": RUNNING}, "tiny/B is still going on, or was killed"),
+        ({"state": RUNNING}, "tiny/B is still running, or was killed"),
     ],
 )
 def test_runs_that_are_not_alike_are_refused_and_compared_all_the_same_on_request(changes, says):
@@ -366,7 +366,7 @@ def test_runs_that_are_not_alike_are_refused_and_compared_all_the_same_on_reques
     new = [run_result("B", total=total(), run=record(name="B", **changes))]
     with pytest.raises(UsageError, match=says):
         compare(base, new, LIMITS)
-    assert f"Compared all the same, though not alike: {says}." in compare(base, new, LIMITS, anyway=True).caveats
+    assert f"Compared anyway, although they differ: {says}." in compare(base, new, LIMITS, anyway=True).caveats
 
 
 def test_interrupted_runs_and_other_windows_are_refused():
@@ -398,7 +398,7 @@ def test_warnings_about_single_runs_and_about_their_order_are_passed_on():
         ),
     )
     found = compare(base, new, LIMITS)
-    assert found.caveats[0].startswith("All runs of one side were made before those of the other")
+    assert found.caveats[0].startswith("All runs of one side are older than those of the other")
     assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
     in_turn = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("B", QUIET))]
     assert compare(base, in_turn, LIMITS).caveats == ()
@@ -482,7 +482,7 @@ def test_with_anyway_doubtful_runs_are_judged_and_a_warning_says_so():
     base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
     found = compare(base, new, LIMITS, anyway=True)
     assert found.verdict == REGRESSED
-    assert found.caveats[0].startswith("Judged all the same, though A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
+    assert found.caveats[0].startswith("Judged anyway, although A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
     assert "A_0, B_3: Not steady: it rises by 30 %." in found.caveats
 
 
@@ -513,7 +513,7 @@ def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_l
     assert compare(base, new, LIMITS).caveats == (
         "Times of a stand-in say nothing about FOLIO.",
         "Other.",
-        "B_0: The cores were 91 % busy. B_1, B_2, B_3, B_4: the same, with other figures.",
+        "B_0: The cores were 91 % busy. B_1, B_2, B_3, B_4: the same, with other numbers.",
     )
 
 

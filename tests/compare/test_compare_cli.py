@@ -74,7 +74,7 @@ def test_a_run_against_its_like_is_ok(compare, capsys):
     assert compare("run-07_1", "run-07_2") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK: TOTAL: average 0.00 %.**"]
-    assert "No recorded setting differs." in lines
+    assert "None recorded." in lines
 
 
 def test_a_run_of_twice_the_time_regressed_and_the_exit_code_says_so(compare, capsys):
@@ -121,7 +121,7 @@ def test_a_doubtful_run_cannot_be_told_from_another_unless_anyway(compare, repor
     assert compare("run-07_1", "run-08_1", "--anyway") == 1
     text = capsys.readouterr().out
     assert "**REGRESSED: TOTAL: average +" in text
-    assert f"- Judged all the same, though tiny/run-08_1 is DOUBTFUL: {LAW}." in text
+    assert f"- Judged anyway, although tiny/run-08_1 is DOUBTFUL: {LAW}." in text
 
 
 def test_an_invalid_run_is_3(compare, reports):
@@ -216,9 +216,9 @@ def test_labels_of_one_side_are_listed(compare, reports, capsys):
         (["run-07_1", "run-07_1"], "tiny/run-07_1: given twice"),
         (["--base", "run-07_*", "--new", "run-07_3"], "tiny/run-07_3: given twice"),
         (["run-07_1", "run-07_4"], r"did you mean run-07_\d\?"),
-        (["run-07_1", "run-07_2", "--label", "Nobody"], "--label Nobody is found in no label; there are: Pay"),
+        (["run-07_1", "run-07_2", "--label", "Nobody"], "--label Nobody matches no label; there are: Pay"),
         (["run-07_1", "run-07_2", "--threshold", "average=x"], "not a number"),
-        (["run-07_1", "run-07_2", "--output", "no/x.md"], "its folder is not there"),
+        (["run-07_1", "run-07_2", "--output", "no/x.md"], "its folder does not exist"),
     ],
 )
 def test_wrong_use_is_an_error_that_says_what_to_do(compare, arguments, what):

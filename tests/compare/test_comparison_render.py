@@ -81,15 +81,15 @@ def test_the_verdict_and_its_reasons_come_first_and_the_runs_are_linked():
 def test_what_differs_in_the_set_up_stands_before_all_figures():
     found = replace(compared(label("TOTAL", metric())), settings=(Difference("pools | threads", "60", "80"),))
     text = report(found, "")
-    assert "| setting | baseline | contender |" in section(text, "What differs in the set-up")
-    assert "| pools \\| threads | 60 | 80 |" in section(text, "What differs in the set-up")
-    assert text.index("## What differs") < text.index("## The load")
-    assert "No recorded setting differs." in report(compared(), "")
+    assert "| setting | baseline | contender |" in section(text, "Set-up differences")
+    assert "| pools \\| threads | 60 | 80 |" in section(text, "Set-up differences")
+    assert text.index("## Set-up differences") < text.index("## Main load")
+    assert "None recorded." in report(compared(), "")
 
 
 def test_every_metric_of_the_total_has_its_change_interval_p_n_and_threshold():
     total = label("TOTAL", metric(verdict=REGRESSED), metric("99", 300.0, 291.0, reason=IMPROVED), metric("75", 1, 1))
-    assert rows(section(report(compared(total), ""), "The load"))[1:] == [
+    assert rows(section(report(compared(total), ""), "Main load"))[1:] == [
         "| average ms | 100 | 110 | +10.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | "
         "**REGRESSED** |",
         "| 99 % ms | 300 | 291 | -3.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | OK, better |",
@@ -98,7 +98,7 @@ def test_every_metric_of_the_total_has_its_change_interval_p_n_and_threshold():
 
 
 def test_errors_differ_in_percentage_points_and_have_no_change_from_none():
-    text = section(report(compared(label("TOTAL", errors())), ""), "The load")
+    text = section(report(compared(label("TOTAL", errors())), ""), "Main load")
     assert "| errors % | 0.00 | 0.40 |  | +0.10 to +0.70 points | " in text
     assert "| 0.50 points | ~ [^1] |" in text
 
@@ -116,12 +116,12 @@ def test_an_interval_that_knows_no_end_is_cut_off():
 
 
 def test_where_nothing_can_be_said_a_footnote_says_why_and_what_it_would_take():
-    unsure = metric(verdict=CANNOT_TELL, reason="the interval reaches beyond 5 %", least_ratio=0.083, further_runs=4)
+    unsure = metric(verdict=CANNOT_TELL, reason="the interval extends beyond 5 %", least_ratio=0.083, further_runs=4)
     text = report(compared(label("TOTAL", unsure, replace(unsure, metric=metric_of("p50")))), "")
     assert text.count("~ [^1]") == 2
     assert text.endswith(
-        "\n[^1]: the interval reaches beyond 5 %; a change of 8.30 % would be seen in four of five cases; 4 more runs "
-        "a side would be needed.\n"
+        "\n[^1]: the interval extends beyond 5 %; a change of 8.30 % would be detected in four of five cases; 4 more "
+        "runs a side would be needed.\n"
     )
 
 
@@ -149,12 +149,12 @@ def test_labels_stand_in_one_table_and_those_that_regressed_in_full():
 
 def test_labels_of_one_side_only_are_listed():
     text = report(compared(only_base=("Old",), only_new=("New", "Newer")), "")
-    assert "- baseline: Old\n- contender: New, Newer\n" in section(text, "On one side only")
+    assert "- baseline: Old\n- contender: New, Newer\n" in section(text, "Labels on one side only")
 
 
 def test_a_metric_that_neither_side_knows_has_no_row():
     unknown = replace(metric("90"), base=None, new=None, delta_ratio=None)
-    assert len(rows(section(report(compared(label("TOTAL", unknown, metric())), ""), "The load"))) == 2
+    assert len(rows(section(report(compared(label("TOTAL", unknown, metric())), ""), "Main load"))) == 2
 
 
 def test_notes_and_warnings_stand_in_the_report():

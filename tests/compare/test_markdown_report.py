@@ -40,12 +40,12 @@ def test_times_and_counts_of_a_report_of_2015_are_read(of_2015):
     total = of_2015.total
     assert (total.sample_count, total.average_ms, total.min_ms, total.max_ms) == (50002, 6699, 18, 13315)
     assert total.rate_per_s is None
-    assert has_remark(of_2015, "TOTAL counts setUp")
+    assert has_remark(of_2015, "TOTAL includes setUp")
 
 
 def test_a_90_percent_column_of_zeros_is_not_known(of_2015):
     assert of_2015.total.percentiles_ms == {"50": 6600}
-    assert has_remark(of_2015, "The 90 % column is 0 throughout")
+    assert has_remark(of_2015, "The 90 % column is 0 in all rows")
 
 
 def test_a_90_percent_line_that_is_not_0_everywhere_is_kept():
@@ -60,7 +60,7 @@ def test_errors_of_2015_are_fractions_with_a_percent_sign(of_2015):
     assert (of_2015.total.error_count, of_2015.total.error_ratio) == (7, 7 / 50002)
     assert label_of(of_2015, "Authorize Payment").error_count == 7
     assert label_of(of_2015, "Capture Payment").error_ratio == 0
-    assert has_remark(of_2015, "fractions in spite of their % sign")
+    assert has_remark(of_2015, "fractions despite their % sign")
 
 
 def test_real_percentages_in_such_a_table_are_told_by_whole_numbers_as_well():
@@ -145,12 +145,12 @@ def test_a_table_by_another_hand_is_read_by_its_heads():
     assert (pay.sample_count, pay.average_ms, pay.error_ratio, pay.rate_per_s) == (1200, 500, 0.015, 1.5)
     assert pay.percentiles_ms == {"95": 900, "75": 600}
     assert (result.total.percentiles_ms, result.total.error_ratio) == ({"75": 600}, None)
-    assert has_remark(result, "no number is left blank: odd")
+    assert has_remark(result, "not numbers are left blank: odd")
 
 
 def test_two_tables_of_figures_are_refused():
     row = "| TOTAL | 10 | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |"
-    with pytest.raises(UsageError, match=r"2 tables of figures \(lines 1, 5\)"):
+    with pytest.raises(UsageError, match=r"2 tables of metrics \(lines 1, 5\)"):
         parse_report(f"{classic(row)}\n{classic(row)}", "summary.md")
 
 
@@ -170,10 +170,10 @@ def test_a_total_with_three_figures_is_count_average_and_median():
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("* TOTAL | 3 | 4 | 5\n* TOTAL | 6 | 7 | 8\n", r"several rows TOTAL without heads \(lines 1, 2\)"),
-        ("* run-07_5 97097 | 7414 | 6757 | 50254 | 0.00000%\n", "without a table of figures"),
-        ("* TOTAL | 97097 | 7414 | 6757 | 50254\n", "without a table of figures"),
-        ("Users | CPU %\n---|---\n1 | 8\n", "without a table of figures"),
+        ("* TOTAL | 3 | 4 | 5\n* TOTAL | 6 | 7 | 8\n", r"several TOTAL rows without heads \(lines 1, 2\)"),
+        ("* run-07_5 97097 | 7414 | 6757 | 50254 | 0.00000%\n", "without a table of metrics"),
+        ("* TOTAL | 97097 | 7414 | 6757 | 50254\n", "without a table of metrics"),
+        ("Users | CPU %\n---|---\n1 | 8\n", "without a table of metrics"),
         ("# Nothing\n\nto see here\n", "a Markdown file without a table;"),
     ],
 )
@@ -187,4 +187,4 @@ def test_a_label_that_stands_there_twice_counts_once():
         classic("| A | 10 | 5 | 4 | 6 | 0 | 9 | 0.0% | 1/s |", "| A | 10 | 7 | 4 | 6 | 0 | 9 | 0.0% | 1/s |"), "x"
     )
     assert [label.average_ms for label in result.labels] == [5]
-    assert has_remark(result, "A stands there twice")
+    assert has_remark(result, "A appears twice")

@@ -1,4 +1,4 @@
-"""What differs in the set-up of two sides, from literal records."""
+"""Set-up differences of two sides, from literal records."""
 
 from dataclasses import replace
 

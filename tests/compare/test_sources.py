@@ -85,9 +85,9 @@ def test_names_are_found_from_another_folder_too(reports, tmp_path, monkeypatch)
 def test_a_name_that_two_plans_have_is_refused_with_both(reports):
     save(reports, "tiny", "run-07_1")
     save(reports, "large", "run-07_1")
-    with pytest.raises(UsageError, match="2 plans have it; name one: large/run-07_1, tiny/run-07_1"):
+    with pytest.raises(UsageError, match="2 plans have it; choose one: large/run-07_1, tiny/run-07_1"):
         find_paths(["run-07_1"], reports)
-    with pytest.raises(UsageError, match=r"2 plans have it; name one: large/run-\*, tiny/run-\*"):
+    with pytest.raises(UsageError, match=r"2 plans have it; choose one: large/run-\*, tiny/run-\*"):
         find_paths(["run-*"], reports)
 
 
@@ -161,7 +161,7 @@ def test_a_run_without_json_is_counted_from_its_samples(reports):
 
 def test_a_run_that_is_still_going_on_is_refused(reports):
     started(reports)
-    with pytest.raises(UsageError, match="tiny/run-01_1: this run is still going on"):
+    with pytest.raises(UsageError, match="tiny/run-01_1: this run is still in progress"):
         find_results(["run-01_1"], reports)
 
 
@@ -215,7 +215,7 @@ def test_a_short_name_is_of_the_plan_that_is_named(tmp_path, monkeypatch):
     reports = tmp_path / "reports"
     made = {plan: save(reports, plan, "run-01_1") for plan in ("killbill", "thruzero")}
     with pytest.raises(
-        UsageError, match="2 plans have it; name one: killbill/run-01_1, thruzero/run-01_1, or give --p"
+        UsageError, match="2 plans have it; choose one: killbill/run-01_1, thruzero/run-01_1, or pass --p"
     ):
         find_paths(in_plan(["run-01_1"], None), reports)
     assert find_paths(in_plan(["run-01_1"], "thruzero"), reports) == [made["thruzero"]]

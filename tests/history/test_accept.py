@@ -40,7 +40,7 @@ def test_rows_are_sorted_and_read_back_as_they_were_given(accept, tmp_path, caps
     assert read_acceptances(tmp_path / "accepted.csv")[0] == Acceptance(
         "2026-11-03", "lb-nginx", 10, "local", "Pay", metric_of("p95"), "slower card"
     )
-    assert "the history begins anew with the next night" in capsys.readouterr().out
+    assert "the history restarts with the next nightly run" in capsys.readouterr().out
     assert accept("--list") == 0
     assert capsys.readouterr().out.splitlines() == lines(tmp_path)
 
@@ -52,7 +52,7 @@ def test_the_same_change_is_accepted_once_and_taken_back_once(accept, tmp_path):
         accept(*what, "--reason", "meant as well")
     assert accept("--remove", *what) == 0
     assert lines(tmp_path) == [HEAD]
-    with pytest.raises(UsageError, match="nothing like that is accepted; there is none at all"):
+    with pytest.raises(UsageError, match="no such change is accepted; nothing is accepted yet"):
         accept("--remove", *what)
 
 
@@ -65,7 +65,10 @@ def test_the_same_change_is_accepted_once_and_taken_back_once(accept, tmp_path):
         (("--since", "2026-11-20", "--plan", "lb-ngin", "--reason", "x"), "did you mean lb-nginx?"),
         (("--since", "2026-11-20", "--plan", "tiny", "--metric", "p96", "--reason", "x"), "did you mean p9"),
         (("--since", "2026-11-20", "--plan", "tiny", "--label", "Pai", "--reason", "x"), "did you mean Pay?"),
-        (("--since", "2026-11-20", "--plan", "tiny", "--users", "3", "--reason", "x"), "--users 3: no night of tiny"),
+        (
+            ("--since", "2026-11-20", "--plan", "tiny", "--users", "3", "--reason", "x"),
+            "--users 3: no nightly run of tiny",
+        ),
         (("--since", "2026-11-20", "--plan", "tiny", "--env", "loca", "--reason", "x"), "did you mean local?"),
     ],
 )
@@ -80,7 +83,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(accept, tmp_path, argum
 def test_the_night_from_which_the_history_begins_anew_is_told(accept, tmp_path, capsys):
     add_run(tmp_path / "nightly", "tiny/run-261121_1")
     assert accept("--since", "2026-11-20", "--plan", "tiny", "--label", "TOTAL", "--reason", "x") == 0
-    assert "begins anew with the night of 2026-11-21" in capsys.readouterr().out
+    assert "restarts with the nightly run of 2026-11-21" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

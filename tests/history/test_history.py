@@ -70,7 +70,7 @@ def test_a_doubtful_run_is_listed_with_its_figures_and_takes_no_part(tmp_path):
     assert "run-07_3" not in {point.run for point in line.valid}
     text = history_report(history_of(tmp_path), [None], "", "x")
     assert "| [run-07_3](run-07_3.md) | DOUBTFUL | 2026-01-03 00:00 |" in text
-    assert "VALID (DOUBTFUL ones too) are listed with verdict and statistics. They have no change" in text
+    assert "VALID, including DOUBTFUL ones, are listed with verdict and metrics. They have no change" in text
 
 
 def test_runs_of_other_users_profile_machine_or_target_stand_apart(tmp_path):
@@ -129,7 +129,7 @@ def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
 def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
     days(tmp_path, 99)
     text = history_report(history_of(tmp_path, metric="99"), [None], None, "x")
-    assert "The change is that of the p99 against the median" in text
+    assert "The change compares the 99 % line with the median" in text
     assert "| errors % | 99 % ms | change % |" in text
     assert "| 0.00 | 101 |  |" in text
 
@@ -184,7 +184,7 @@ def test_json_on_standard_output_says_what_was_left_out(tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert [run["value"] for run in data["runs"]] == [100]
     assert data["left_out"] == [
-        {"run": "run-07_9", "reason": "no report was made of it yet; ./aggregate.py report tiny/run-07_9"}
+        {"run": "run-07_9", "reason": "it has no report yet; ./aggregate.py report tiny/run-07_9"}
     ]
 
 
@@ -196,7 +196,7 @@ def test_json_on_standard_output_says_what_was_left_out(tmp_path, capsys):
         (["--plan", "tiny", "--label", "pay"], "--label pay: no run of tiny has it; did you mean Pay?"),
         (["--plan", "tiny", "--metric", "p91"], "--metric p91: no such metric"),
         (["--plan", "tiny", "--last", "0"], "--last=0: not a whole number from 1"),
-        (["--plan", "tiny", "--output", "/no/where.md"], "/no/where.md: its folder is not there"),
+        (["--plan", "tiny", "--output", "/no/where.md"], "/no/where.md: its folder does not exist"),
     ],
 )
 def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, message):
@@ -272,4 +272,4 @@ def test_otava_gets_a_column_of_numbers_for_each_figure(tmp_path, capsys):
         "2026-01-01T00:00:00Z,run-07_1,0123456789abcdef,100.0,100,101,101,101,101,1.0,0.0",
         "2026-01-02T00:00:00Z,run-07_2,0123456789abcdef,200.0,200,201,201,201,201,1.0,0.0",
     ]
-    assert said.err == "1 other set of conditions left out: --users narrows it down\n"
+    assert said.err == "1 other set of conditions left out: --users selects one\n"

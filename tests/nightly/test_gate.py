@@ -11,8 +11,8 @@ from harness.compare.conditions import sold_gb
 from harness.compare.result import RUN, LabelResult, RunResult
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
-from harness.history.nightly_series import night_of, nights_of
-from harness.history.trend import Gauge, changes_of, standings
+from harness.history.nightly_series import date_of, nightly_runs_of
+from harness.history.trend import Gauge, changes_of, positions
 from harness.metrics.metric import metric_of
 from harness.nightly.chart import check_picture
 from harness.nightly.gate import (
@@ -78,8 +78,8 @@ def steady(count=14):
 
 
 def checks_of(runs, acceptances=(), rules=AVERAGE, label="TOTAL"):
-    nights = nights_of(runs)
-    found = judge(nights, max(night.night for night in nights), acceptances, rules)
+    nights = nightly_runs_of(runs)
+    found = judge(nights, max(night.date for night in nights), acceptances, rules)
     return [check for check in found if check.label == label]
 
 
@@ -89,14 +89,14 @@ def check_of(runs, acceptances=(), rules=AVERAGE):
 
 
 def test_a_series_of_six_digits_is_a_date():
-    assert night_of(261120) == "2026-11-20"
-    assert night_of(90101) == "2009-01-01"
-    assert [night_of(series) for series in (7, 261140, 1_261_120)] == [None, None, None]
+    assert date_of(261120) == "2026-11-20"
+    assert date_of(90101) == "2009-01-01"
+    assert [date_of(series) for series in (7, 261140, 1_261_120)] == [None, None, None]
 
 
 def test_a_night_is_the_median_of_its_valid_repeats():
     runs = [run(1, 100, 1), run(1, 130, 2), run(1, 110, 3), run(1, 5, 4, state=INVALID)]
-    (night,) = nights_of(runs)
+    (night,) = nightly_runs_of(runs)
     assert night.value("TOTAL", metric_of("average")) == 110
     assert len(night.runs) == 4
 
@@ -104,7 +104,7 @@ def test_a_night_is_the_median_of_its_valid_repeats():
 def test_the_first_six_nights_are_learnt_from():
     states = [check_of(steady(count)).state for count in (1, 2, 6, 7)]
     assert states == [LEARNING, LEARNING, LEARNING, OK]
-    assert check_of(steady(3)).note == "2 nights before it; 6 are needed"
+    assert check_of(steady(3)).note == "2 earlier nightly runs; 6 are needed"
 
 
 def test_the_first_night_that_is_worse_warns_and_the_second_one_fails():
@@ -156,14 +156,14 @@ def test_what_became_worse_stays_so_every_night_until_it_is_accepted_or_mended()
     stays = check_of(runs)
     assert (stays.state, stays.since) == (REGRESSED, "2026-11-15")
     assert stays.baseline == pytest.approx(100)
-    assert stays.baseline_nights[-1] == "2026-11-14"
+    assert stays.baseline_dates[-1] == "2026-11-14"
     (change,) = stays.change_points
-    assert stays.course[change.index][0] == "2026-11-15"
+    assert stays.history[change.index][0] == "2026-11-15"
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
     assert check_of(runs, [accepted]).state == OK
     assert check_of(runs, [accepted]).baseline == pytest.approx(122, abs=0.1)
     mended = check_of([*runs, run(30, 100)])
-    assert (mended.state, mended.note) == (OK, "no longer worse, as it was since 2026-11-15")
+    assert (mended.state, mended.note) == (OK, "no longer worse; it was worse since 2026-11-15")
 
 
 def test_after_an_acceptance_a_further_change_is_seen_at_once():
@@ -171,7 +171,7 @@ def test_after_an_acceptance_a_further_change_is_seen_at_once():
     runs = [*steady(), run(15, 121)]
     tonight = check_of(runs, [accepted])
     assert (tonight.state, tonight.note) == (OK, "accepted since 2026-11-15: checked twice")
-    assert tonight.accepted_nights == ("2026-11-15",)
+    assert tonight.accepted_dates == ("2026-11-15",)
     runs += [run(16, 122)]
     assert check_of(runs, [accepted]).note == "accepted since 2026-11-15: checked twice"
     runs += [run(17, 150)]
@@ -199,7 +199,7 @@ def test_better_is_told_and_becomes_what_is_normal_when_it_lasts():
     assert check_of([*runs, run(16, 100)]).state == OK
     runs += [run(day, NOISE[day % 7] * 0.8) for day in range(16, 25)]
     lasting = check_of(runs)
-    assert (lasting.state, lasting.baseline_nights[0]) == (OK, "2026-11-15")
+    assert (lasting.state, lasting.baseline_dates[0]) == (OK, "2026-11-15")
     assert lasting.baseline == pytest.approx(80, abs=1)
     assert check_of([*runs, run(25, 100)]).state == WARNED
 
@@ -265,7 +265,7 @@ def test_new_and_gone_labels_are_told_in_the_night_in_which_they_come_and_go():
     runs = [*steady(8), run(9, labels=("Refund",))]
     assert [(check.state, check.metric) for check in checks_of(runs, label="Refund")] == [(NEW_LABEL, None)]
     (gone,) = checks_of(runs, label="Pay")
-    assert (gone.state, gone.note) == (GONE_LABEL, "the night of 2026-11-08 had it")
+    assert (gone.state, gone.note) == (GONE_LABEL, "the nightly run of 2026-11-08 had it")
     runs.append(run(10, labels=("Refund",)))
     assert [check.state for check in checks_of(runs, label="Refund")] == [LEARNING]
     assert checks_of(runs, label="Pay") == []
@@ -277,10 +277,10 @@ def test_another_machine_has_a_history_of_its_own_and_the_night_says_what_change
     (new,) = checks_of(runs)
     assert new.state == NEW_ENVIRONMENT
     assert new.note == (
-        "a history begins; since the night of 2026-11-08 changed: CPU Test CPU → Other CPU, cores 2 → 4"
+        "a new history starts; changed since the nightly run of 2026-11-08: CPU Test CPU → Other CPU, cores 2 → 4"
     )
     # back on the first machine, its history goes on
-    assert check_of([*runs, run(10, 100)]).night_count == 8
+    assert check_of([*runs, run(10, 100)]).earlier_count == 8
 
 
 def test_another_machine_is_told_though_its_first_night_was_invalid():
@@ -294,7 +294,7 @@ def test_the_same_machine_after_a_restart_is_the_same():
     memory_bytes = record().host.memory_bytes
     hosts = [replace(record().host, memory_bytes=memory_bytes - off * 1024**2) for off in (0, 3, 150)]
     runs = [run(day, host=hosts[day % 3]) for day in range(1, 9)]
-    assert check_of(runs).night_count == 7
+    assert check_of(runs).earlier_count == 7
 
 
 def test_another_load_beside_the_first_one_is_no_new_environment():
@@ -306,7 +306,7 @@ def test_what_changed_in_the_first_night_of_a_regression_is_told():
     newer = {**record().versions, "java": "21.0.9"}
     runs = [*steady(), run(15, 121, versions=newer), run(16, 121, versions=newer)]
     java = record().versions["java"]
-    assert f"changed that night: version of java {java} → 21.0.9" in check_of(runs).note
+    assert f"changed on that date: version of java {java} → 21.0.9" in check_of(runs).note
 
 
 def test_the_chart_has_the_limit_the_change_and_tonight():
@@ -321,7 +321,9 @@ def test_the_chart_has_the_limit_the_change_and_tonight():
     texts = [text.text for text in svg.iter(f"{space}text")]
     assert "+21.6 %" in texts  # 121.6 against 100
     assert svg.findtext(f"{space}title") == "average of TOTAL, tiny, 2 users"
-    assert svg.findtext(f"{space}desc") == "19 nights, tonight 122: REGRESSED. Normal is 100, the limit 107."
+    assert (
+        svg.findtext(f"{space}desc") == "19 nightly runs, tonight 122: REGRESSED. The baseline is 100, the limit 107."
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -334,7 +336,7 @@ def test_a_year_of_nights_is_judged_in_a_moment():
     values = [100 + (day * 7919 % 101) / 20 for day in range(365)]
     gauge = Gauge(metric_of("average"), 0.05)
     changes = changes_of(values, gauge)
-    assert len(standings(values, gauge, changes)) == 365
+    assert len(positions(values, gauge, changes)) == 365
     assert changes == ()
 
 

@@ -12,8 +12,8 @@ from harness.base.git import Commits
 from harness.history.acceptance import Acceptance
 from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, NightlyRecord, NightRun, order_of
-from harness.nightly.render import headline, nightly_page
+from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, LoadRun, NightlyRecord, order_of
+from harness.nightly.render import headline, nightly_report
 from harness.nightly.step_summary import LIMIT_BYTES, step_summary
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord
@@ -28,7 +28,7 @@ def result_of(record: NightlyRecord, *runs) -> NightlyResult:
 
 
 def page_of(result: NightlyResult) -> str:
-    return nightly_page(result, {}, "seen by nobody")
+    return nightly_report(result, {}, "seen by nobody")
 
 
 def test_runs_go_in_rounds_and_a_load_with_fewer_repeats_drops_out():
@@ -37,26 +37,26 @@ def test_runs_go_in_rounds_and_a_load_with_fewer_repeats_drops_out():
 
 
 def test_a_record_comes_back_from_its_json():
-    record = night(ended(), NightRun(0, 2), commits=Commits("abc", 2, ("def two", "cde one")))
+    record = night(ended(), LoadRun(0, 2), commits=Commits("abc", 2, ("def two", "cde one")))
     assert NightlyRecord.from_json(json.loads(json.dumps(record.to_json())), "x") == record
 
 
 def test_how_long_runs_take_is_learnt_from_valid_ones_also_those_before_an_interruption():
     runs = (
-        ended(), ended(2, exit_code=1, took_s=120.0), ended(3, exit_code=3, took_s=2.0), NightRun(0, 4, exit_code=130),
+        ended(), ended(2, exit_code=1, took_s=120.0), ended(3, exit_code=3, took_s=2.0), LoadRun(0, 4, exit_code=130),
     )  # fmt: skip
     assert night(*runs).lengths_s == ((100.0, 112.4), (100.0, 120.0))
 
 
 def test_what_is_no_record_is_refused():
-    with pytest.raises(UsageError, match=r"x\.json: not the record of a night"):
+    with pytest.raises(UsageError, match=r"x\.json: not the record of a nightly run"):
         NightlyRecord.from_json({"format_version": 1}, "x.json")
 
 
 def test_a_night_like_those_before_is_ok():
     result = result_of(night(ended()), *entries(*STEADY, 100.0))
     assert (result.verdict, result.exit_code) == ("OK", 0)
-    assert headline(result) == "OK: 1 run, nothing is worse than in the nights before."
+    assert headline(result) == "OK: 1 run, no metric is worse than in earlier nightly runs."
 
 
 def test_the_headline_does_not_deny_what_is_worse_by_less_than_nights_differ():
@@ -64,14 +64,14 @@ def test_the_headline_does_not_deny_what_is_worse_by_less_than_nights_differ():
     before = (103, 96, 98, 101, 97, 100, 101, 98, 96, 101, 103, 98)
     result = result_of(night(ended()), *entries(*before, 107, 113, 106, 106, 116, 103, 111, 102, 106))
     assert result.verdict == "OK"
-    assert headline(result) == "OK: 1 run; 1 figure is worse since 2026-11-13, by less than nights differ."
-    assert "worse since 2026-11-13, but within what nights are apart" in page_of(result)
+    assert headline(result) == "OK: 1 run; 1 metric is worse since 2026-11-13, but within the usual differences."
+    assert "worse since 2026-11-13, but within the usual differences between nightly runs" in page_of(result)
 
 
 def test_a_first_night_is_ok_and_says_that_it_judged_nothing():
     result = result_of(night(ended()), *entries(100.0))
     assert (result.verdict, result.exit_code) == ("OK", 0)
-    assert headline(result) == "OK: 1 run; 1 figure not judged yet, for there are too few nights."
+    assert headline(result) == "OK: 1 run; 1 metric not judged yet: too few nightly runs."
     assert "- measured for the first time: tiny, 2 users\n" in page_of(result)
 
 
@@ -81,7 +81,7 @@ def test_a_slower_night_warns_and_a_second_one_fails():
     result = result_of(night(ended()), *entries(*STEADY, 130.0, 131.0))
     assert (result.verdict, result.exit_code) == ("REGRESSED", 1)
     text = page_of(result)
-    assert "**REGRESSED: 1 figure worse than the nights before.**" in text
+    assert "**REGRESSED: 1 metric worse than earlier nightly runs.**" in text
     # 131 against 100, the median of the steady nights.
     assert "- REGRESSED: tiny, 2 users: TOTAL average ms: 131 against 100 (+31.00 %, limit" in text
     assert "since 2026-11-20" in text
@@ -108,7 +108,7 @@ def test_a_slower_night_warns_and_a_second_one_fails():
 def test_a_run_that_is_not_as_it_should_be_is_told_with_its_reason(run, verdict, state, exit_code):
     result = result_of(night(run), *entries(*STEADY), entry(verdict=verdict))
     assert (result.verdict, result.exit_code) == (state, exit_code)
-    why = run.problem or (*verdict.reasons, *verdict.goals_missed, "the night was stopped before")[0]
+    why = run.problem or (*verdict.reasons, *verdict.goals_missed, "the nightly run was stopped before")[0]
     assert re.search(rf": {re.escape(why)}(; \[its output\]\(2026-11-21/01-tiny\.log\))?\n", page_of(result))
 
 
@@ -117,13 +117,13 @@ def test_a_regression_beside_an_invalid_run_is_a_regression_and_both_are_told():
     record = night(ended(), broken, loads=(load(), load(plan="shop", title="shop, 5 users")))
     result = result_of(record, *entries(*STEADY, 130.0, 131.0))
     assert result.exit_code == 1
-    assert headline(result) == "REGRESSED: 1 figure worse than the nights before; 1 of 2 runs FAILED."
+    assert headline(result) == "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 2 runs FAILED."
 
 
 def test_what_is_not_in_the_storage_makes_the_night_incomplete():
-    result = result_of(night(ended(), storage_problems=("tiny/run-261121_1 was not pushed: 503",)), *entries(*STEADY))
+    result = result_of(night(ended(), storage_problems=("tiny/run-261121_1 was not uploaded: 503",)), *entries(*STEADY))
     assert (result.verdict, result.exit_code) == ("INVALID", 3)
-    assert "- STORAGE: tiny/run-261121\\_1 was not pushed: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
+    assert "- STORAGE: tiny/run-261121\\_1 was not uploaded: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
 
 
 def test_nights_after_this_one_and_other_folders_runs_do_not_matter():
@@ -137,13 +137,13 @@ def test_what_is_set_up_in_another_way_and_what_was_committed_is_told():
     before = entry("261120", versions={"java": "17.0.14", "jmeter": "5.6.3"})
     commits = Commits("aaaaaaaaaaaaaaaa", 3, ("ccc Faster | not", "bbb Slower"))
     text = page_of(result_of(night(ended(), commits=commits), before, entry()))
-    assert "- version of java: 17.0.14 in the night of 2026-11-20, now 17.0.15\n" in text
-    assert "- 3 commits since the last night, aaaaaaaaaaaa..0123456789ab:\n" in text
+    assert "- version of java: 17.0.14 on 2026-11-20, now 17.0.15\n" in text
+    assert "- 3 commits since the last nightly run, aaaaaaaaaaaa..0123456789ab:\n" in text
     assert "\n  - ccc Faster \\| not\n  - bbb Slower\n  - and 1 more\n" in text
 
 
 def test_a_night_that_was_interrupted_says_so_first():
-    result = result_of(night(ended(), NightRun(0, 2), state=RUNNING), *entries(*STEADY))
+    result = result_of(night(ended(), LoadRun(0, 2), state=RUNNING), *entries(*STEADY))
     assert headline(result).startswith("INTERRUPTED, so far INVALID: 1 of 2 runs NOT RUN")
 
 
@@ -181,7 +181,7 @@ def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_th
     assert case.system_out.startswith("WARNED: TOTAL average ms: 130 against 100 (+30.00 %")
     first = junit_xml(result_of(night(ended()), *entries(100.0)))
     (case,) = list(JUnitXml.fromstring(first.encode()))[1]
-    assert "0 nights before it" in case.result[0].message
+    assert "0 earlier nightly runs" in case.result[0].message
 
 
 def test_times_of_a_few_ms_are_told_exactly():
@@ -192,7 +192,7 @@ def test_times_of_a_few_ms_are_told_exactly():
 
 def test_a_better_night_says_too_that_nothing_is_worse():
     result = result_of(night(ended()), *entries(*STEADY, 70.0))
-    assert headline(result) == "OK: 1 run, nothing is worse than in the nights before; 1 figure better."
+    assert headline(result) == "OK: 1 run, no metric is worse than in earlier nightly runs; 1 metric better."
 
 
 def test_an_accepted_change_stands_on_the_page_with_its_reason():
@@ -204,21 +204,24 @@ def test_an_accepted_change_stands_on_the_page_with_its_reason():
 def test_a_new_machine_is_not_said_to_be_as_good_as_before():
     host = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
     result = result_of(night(ended()), *entries(*STEADY), entry(host=host))
-    assert headline(result) == "OK: 1 run; 1 load not judged, for its history begins anew."
-    assert "- NEW ENVIRONMENT: tiny, 2 users: a history begins; since the night of 2026-11-20" in page_of(result)
+    assert headline(result) == "OK: 1 run; 1 load not judged: a new history starts."
+    assert (
+        "- NEW ENVIRONMENT: tiny, 2 users: a new history starts; changed since the nightly run of 2026-11-20"
+        in page_of(result)
+    )
 
 
 def test_a_night_without_a_value_does_not_say_twice_why():
     verdict = Verdict(INVALID, ("web died; web.log: 100 words",), (), ())
     text = page_of(result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict)))
     assert text.count("100 words") == 1
-    assert "- NO VALUE: tiny, 2 users: no run is valid; its history goes on without this night\n" in text
+    assert "- NO VALUE: tiny, 2 users: no run is valid; its history continues without tonight\n" in text
 
 
 def test_a_label_that_no_run_has_is_no_good_night():
     result = result_of(night(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
     assert (result.verdict, result.exit_code) == ("INVALID", 3)
-    assert "- NO LABEL: Pya: the suite judges it, and no run has it\n" in page_of(result)
+    assert "- NO LABEL: Pya: the suite judges it, but no run has it\n" in page_of(result)
     gate = list(JUnitXml.fromstring(junit_xml(result).encode()))[1]
     assert [(case.name, type(case.result[0])) for case in gate if case.result] == [("Pya", Error)]
     # It may be that of a plan that did not run.
@@ -239,13 +242,13 @@ def test_a_summary_that_is_too_long_is_cut_between_lines_and_says_so():
     text = step_summary(page, "reports/nightly/x.md")
     assert LIMIT_BYTES - 2100 < len(text.encode()) <= LIMIT_BYTES
     kept = text.count(line)
-    assert text.endswith(f"\n… cut here: {600 - kept} lines more are in reports/nightly/x.md\n")
+    assert text.endswith(f"\n… cut here: {600 - kept} more lines in reports/nightly/x.md\n")
     assert set(re.sub("[ü\n]", "", text.partition("…")[0])) == set("# Nightly")
 
 
 def test_a_summary_shares_its_room_with_what_stands_there():
-    # The last line takes 42 bytes when it says 100: there is room for nine lines of two bytes.
-    assert step_summary("a\n" * 100, "x.md", 60) == "a\n" * 9 + "\n… cut here: 91 lines more are in x.md\n"
+    # The last line takes 38 bytes when it says 100: there is room for eleven lines of two bytes.
+    assert step_summary("a\n" * 100, "x.md", 60) == "a\n" * 11 + "\n… cut here: 89 more lines in x.md\n"
 
 
 def test_figures_with_too_few_samples_to_be_judged_are_named():
@@ -264,7 +267,7 @@ def test_a_load_with_too_few_samples_for_any_figure_is_not_said_to_be_fine():
     assert few.result and few.result.total
     result = replace(few.result, total=replace(few.result.total, sample_count=99))
     found = result_of(night(ended()), replace(few, result=result))
-    assert headline(found) == "OK: 1 run; 1 load not judged, for there are too few samples."
+    assert headline(found) == "OK: 1 run; 1 load not judged: too few samples."
     assert "\nToo few samples to judge: TOTAL average ms.\n" in page_of(found)
 
 
@@ -275,7 +278,7 @@ def test_a_doubtful_run_is_told_with_its_reason_and_is_not_judged():
     # 300 ms against 100 would be a regression, were they the system's.
     result = result_of(night(ended()), *entries(*STEADY), entry(average_ms=300.0, verdict=NOT_STEADY))
     assert (result.verdict, result.exit_code, result.exit_code_if(sure=True)) == ("DOUBTFUL", 0, 3)
-    assert headline(result) == "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged, for no run of it is VALID."
+    assert headline(result) == "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged: no run is VALID."
     text = page_of(result)
     assert "- DOUBTFUL: [run-261121\\_1](tiny/run-261121_1.md) of tiny, 2 users: not steady\n" in text.replace(
         "[run-261121_1]", "[run-261121\\_1]"
@@ -288,7 +291,7 @@ def test_a_doubtful_night_takes_no_part_in_what_is_normal():
     calm = [entry(f"2611{day:02d}", average_ms=value) for day, value in zip(range(1, 10), STEADY, strict=False)]
     result = result_of(night(ended()), *calm, *doubtful, entry(average_ms=130.0))
     (check,) = result.checks
-    assert (check.state, check.night_count, check.baseline) == ("WARNED", len(calm), pytest.approx(100, abs=3))
+    assert (check.state, check.earlier_count, check.baseline) == ("WARNED", len(calm), pytest.approx(100, abs=3))
 
 
 def test_a_load_is_judged_by_its_other_rounds_and_the_night_is_still_doubtful():
@@ -340,6 +343,5 @@ def test_an_ok_night_says_nothing_of_a_load_that_was_not_judged():
     loads = (load(), load(title="tiny, 5 users", load=closed_load(users=5)))
     found = result_of(night(ended(), ended(2, load=1), loads=loads), *entries(*STEADY), one, few)
     assert headline(found) == (
-        "OK: 2 runs, nothing that was judged is worse than in the nights before; 1 load not judged, for there are too "
-        "few samples."
+        "OK: 2 runs, no judged metric is worse than in earlier nightly runs; 1 load not judged: too few samples."
     )

@@ -92,7 +92,7 @@ def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
         "  2. tiny, 4 users, profile local, round 1 of 2: 2 s\n"
         "  3. tiny, profile local, round 2 of 2: 2 s\n"
         "  4. tiny, 4 users, profile local, round 2 of 2: 2 s\n"
-        "about 2 min 8 s in all, 30 s for each start among them; the budget is 10 min\n"
+        "about 2 min 8 s in total, including 30 s for each start; the budget is 10 min\n"
     )
     assert not nights(tmp_path).exists()
 
@@ -106,7 +106,11 @@ def test_a_load_that_ends_by_itself_is_planned_with_its_budget(home, tmp_path, c
 BAD = [
     ('plan = "tiny"', 'plan = "tinny"', "nightly.toml: tinny, 4 users: PLAN=tinny: unknown; did you mean tiny?"),
     ("duration = 2", 'duration = 2\nenv = "moon"', "nightly.toml: tiny, 4 users: ENV=moon: unknown; there are:"),
-    ("duration = 2", "loops = 2", "nightly.toml: tiny, 4 users: loops end it, and how long that takes is not known"),
+    (
+        "duration = 2",
+        "loops = 2",
+        "nightly.toml: tiny, 4 users: it ends after a number of loops, so its duration is",
+    ),
     ("duration = 2", "duration = 2\nramp = 5", "nightly.toml: tiny, 4 users: RAMP=5 is not shorter than DURATION=2"),
     ("duration = 2", "goal = { errors = 1 }", "nightly.toml: tiny, 4 users: ERRORS=1: has no % sign"),
     ("duration = 2", 'target = "http://10.0.0.5:1"', "nightly.toml: tiny, 4 users: TARGET=http://10.0.0.5:1"),
@@ -142,7 +146,7 @@ def test_a_night_goes_on_after_runs_that_fail_and_its_page_tells_all(finished, h
     assert "**GOAL MISSED: 1 of 3 runs FAILED; 1 of 3 runs with its goal missed; 1 of 3 runs NOT RUN;" in page
     assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
     assert "p90 20 ms, goal 5 ms" in page
-    assert "no time for it: it needs about 10 min" in page
+    assert "not enough time: it needs about 10 min" in page
     assert str(tmp_path) not in page
     states = [(run["state"], run["exit_code"]) for run in record_of(tmp_path)["runs"]]
     assert states == [("ended", 3), ("ended", 1), ("not run", None)]
@@ -171,7 +175,7 @@ def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished
     assert "**INTERRUPTED, so far INVALID: 1 of 1 run NOT RUN" in page_of(tmp_path)
     (report,) = (nights(tmp_path) / "tiny").glob("run-*.md")
     assert "INTERRUPTED" in report.read_text()
-    assert "go on with: make nightly SUITE=env/mine.toml RESUME=1\n" in out
+    assert "resume with: make nightly SUITE=env/mine.toml RESUME=1\n" in out
     assert nothing_is_left(tmp_path)
     code, out = finished("--resume", suite=suite.replace("users = 4", "users = 5"))
     assert (code, out.count("\n")) == (2, 1)
@@ -181,7 +185,7 @@ def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished
     assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["2"]
     code, out = finished("--resume", suite=suite)
     assert code == 2
-    assert "has come to its end" in out
+    assert "is finished" in out
 
 
 @pytest.mark.real
@@ -195,7 +199,7 @@ def test_kill_9_of_a_night_leaves_nothing_running_and_loses_nothing(start, finis
     wait_for(lambda: nothing_is_left(tmp_path), 30)
     code, out = finished("--resume", suite=suite)
     assert code == 0, out
-    assert "goes on after 1 run\n" in out
+    assert "resumed after 1 run\n" in out
     runs = record_of(tmp_path)["runs"]
     assert [(run["state"], run["run"].rpartition("_")[2]) for run in runs] == [("ended", "1"), ("ended", "3")]
     (killed,) = (nights(tmp_path) / "tiny").glob("run-*_2.md")
@@ -227,7 +231,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_told(finished, home, tmp_path)
     code, out = finished(suite=SUITE.replace('slack = "30s"', 'slack = "2s"'))
     assert code == 3, out
     # Two seconds of load, one of overrun, two of slack.
-    assert "- FAILED: tiny, 4 users: stopped after 5 s, for it hung; [its output](" in page_of(tmp_path)
+    assert "- FAILED: tiny, 4 users: stopped after 5 s: it hung; [its output](" in page_of(tmp_path)
     assert nothing_is_left(tmp_path)
 
 
@@ -251,7 +255,7 @@ def rendered(folder, home, name):
 def test_a_slower_night_warns_and_the_next_one_fails(finished, home, tmp_path):
     code, out = finished()
     assert code == 0, out
-    assert "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged, for no run of it is VALID." in out
+    assert "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged: no run is VALID." in out
     believed(nights(tmp_path))
     today = date.fromisoformat(record_of(tmp_path)["name"][:10])
     for days in range(1, 11):
@@ -262,14 +266,14 @@ def test_a_slower_night_warns_and_the_next_one_fails(finished, home, tmp_path):
     believed(nights(tmp_path))
     code, out = rendered(nights(tmp_path), home, str(today))
     assert code == 0, out
-    assert "WARNED: 1 figure worse for the first night" in out
+    assert "WARNED: 1 metric worse for the first time" in out
     as_of(nights(tmp_path), today, today - timedelta(days=1))
     code, out = finished(mode="queueing")  # judged with the run of the first night of this date
     assert code == 1, out
-    assert "REGRESSED: 1 figure worse than the nights before; 1 of 1 run DOUBTFUL." in out
+    assert "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 1 run DOUBTFUL." in out
     page = (nights(tmp_path) / f"{today}-2.md").read_text()
     yesterday = today - timedelta(days=1)
-    assert "**REGRESSED: 1 figure worse than the nights before" in page
+    assert "**REGRESSED: 1 metric worse than earlier nightly runs" in page
     assert "TOTAL average ms: 40 against 20 (+100.00 %, limit" in page
     assert f"since {yesterday}" in page
     assert f"accept --since {yesterday} --plan tiny --users 4" in page
@@ -305,7 +309,7 @@ def test_a_night_fetches_earlier_figures_pushes_its_runs_and_survives_a_storage_
     code, out = finished(*asked, **access)
     assert code == 3, out
     page = page_of(tmp_path)
-    assert "- STORAGE: figures of earlier nights were not fetched: " in page
+    assert "- STORAGE: metrics of earlier nightly runs were not downloaded: " in page
     assert "- STORAGE: tiny/run-" in page
     assert "./aggregate.py push tiny/run-" in page.replace("\\", "")
     assert "testing-secret" not in out + page

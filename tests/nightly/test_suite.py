@@ -75,7 +75,7 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "env/nights.toml: has no [[run]]; give one"),
+        ("", "env/nights.toml: has no [[run]]; add one"),
         ("run = 5", "env/nights.toml: run = 5"),
         ("run = [5]", "env/nights.toml: run = 5; write each as [[run]]"),
         (f"buget = 1\n{RUN}", "env/nights.toml: unknown key buget; did you mean budget? there are: budget"),
@@ -83,15 +83,15 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
         ("[[run]]\nusers = 5", "env/nights.toml [[run]]: plan is missing"),
         (f"{RUN}users = 0", "env/nights.toml [[run]] tiny: users = 0; give a whole number of at least 1"),
         (f'{RUN}users = [5, "x"]', "env/nights.toml [[run]] tiny: users = 'x'; give a whole number"),
-        (f"{RUN}users = []", "env/nights.toml [[run]] tiny: users = []; give one number or several"),
+        (f"{RUN}users = []", "env/nights.toml [[run]] tiny: users = []; use one number or several"),
         (f"{RUN}users = 5\nrate = 1", "env/nights.toml [[run]] tiny: users and rate exclude each other"),
         (f"{RUN}repeats = 101", "env/nights.toml [[run]] tiny: repeats = 101; give a whole number from 1 to 100"),
         (f"{RUN}goal = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny goal: unknown key p95; did you mean p90?"),
         (f"{RUN}thresholds = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny thresholds: p95=5: not a number"),
         (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a duration"),
-        (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users stands there twice; give repeats = 2"),
+        (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users is there twice; use repeats = 2"),
         (f'[gate]\nmetrics = ["p89"]\n{RUN}', "env/nights.toml [gate] metrics: p89: no such metric; did you mean"),
-        (f"[gate]\nmetrics = []\n{RUN}", "env/nights.toml [gate] metrics = []: nothing would be judged; give some of"),
+        (f"[gate]\nmetrics = []\n{RUN}", "env/nights.toml [gate] metrics = []: nothing would be judged; use some of"),
         (f"[gate]\nlabels = [5]\n{RUN}", "env/nights.toml [gate] labels: 5; give texts"),
         (f"[gate]\nthresholds = {{ avrage = 0.1 }}\n{RUN}", "env/nights.toml [gate] thresholds: unknown key avrage"),
     ],
@@ -106,8 +106,8 @@ def test_a_suite_that_means_nothing_is_refused(tmp_path, text, message):
     ("budget", "message"),
     [
         ("", "env/nights.toml: budget is missing"),
-        ("budget = 0\n", "env/nights.toml: budget = 0; give a length of time up to 24h"),
-        ('budget = "25h"\n', "env/nights.toml: budget = 25h; give a length of time up to 24h"),
+        ("budget = 0\n", "env/nights.toml: budget = 0; use a duration up to 24h"),
+        ('budget = "25h"\n', "env/nights.toml: budget = 25h; use a duration up to 24h"),
     ],
 )
 def test_a_budget_is_needed_and_a_day_at_most(tmp_path, budget, message):
@@ -120,5 +120,5 @@ def test_a_suite_that_is_not_there_is_refused_with_the_one_that_may_be_meant(tmp
     suite_of(tmp_path, RUN)
     with pytest.raises(UsageError) as refused:
         load_suite(tmp_path / "env" / "night.toml")
-    assert str(refused.value).endswith("night.toml: there is no such file; did you mean nights.toml? give one such as "
+    assert str(refused.value).endswith("night.toml: no such file; did you mean nights.toml? pass a suite such as "
                                        "env/nightly.toml")  # fmt: skip

@@ -87,7 +87,7 @@ def test_a_comparison_says_that_credentials_were_hashed_more_often():
 def test_a_target_against_a_system_that_was_started_here_is_a_warning_of_the_comparison():
     started = run_result("A", run=record(name="A"))
     target = run_result("B", run=record(name="B", target="http://127.0.0.1:8080", system_settings={}))
-    text = "B drove a TARGET, whose settings are not known here, and A a system that was started here"
+    text = "B measured a TARGET with unknown settings, A a system that the harness started"
     assert [said for said in comparison_warnings([started], [target], 0.05) if said.startswith(text)] != []
     for same in (started, target):
         assert [said for said in comparison_warnings([same], [same], 0.05) if "TARGET" in said] == []

@@ -13,7 +13,7 @@ import pytest
 from harness import cli as aggregate
 from harness.base.errors import HarnessError
 from harness.base.strict_json import parse_object
-from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run.directory import json_text
 from harness.sweep.record import SweepRun
 from tests.support.report_folder import add_run
@@ -95,7 +95,7 @@ def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_pat
             assert code == 2, name
             assert "run-01_1" in text, name
             assert len(text.strip().splitlines()) == 1, name
-    write_overview(reports)
+    write_summary(reports)
     page = (reports / SUMMARY_NAME).read_text()
     assert "run-01_2" in page
     assert "its JSON" in page

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.charts.gallery import gallery
 from harness.report.files import summary_of_run, write_report
 from harness.report.markdown import report
@@ -104,11 +104,11 @@ def test_a_generated_line_that_a_person_changed_is_kept_in_a_copy(noted, capsys)
 
 def test_the_summary_of_all_runs_keeps_words_though_its_rows_change(tmp_path):
     add_run(tmp_path, "tiny/run-01_1")
-    write_overview(tmp_path)
+    write_summary(tmp_path)
     summary = tmp_path / SUMMARY_NAME
     summary.write_text(summary.read_text(encoding="utf-8") + "\nmine\n", encoding="utf-8")
     add_run(tmp_path, "tiny/run-01_2")
-    write_overview(tmp_path)
+    write_summary(tmp_path)
     kept = [path for path in tmp_path.iterdir() if path.is_file() and "mine" in path.read_text(encoding="utf-8")]
     assert kept
     assert "run-01_2" in summary.read_text(encoding="utf-8")

@@ -173,7 +173,7 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
     # in the measurement window as many of 100 as of 101 and 102 ms: (151 - 101) / 101
     assert rows["average ms"] == ["101", "151", "+49.50"]
     assert rows["errors %"] == ["0.00", "0.00", "+0.00"]
-    setup = page.locator("section", has_text="What differs in the set-up").locator("tbody tr")
+    setup = page.locator("section", has_text="Set-up differences").locator("tbody tr")
     becomes(setup.all_inner_texts, ["heap\t512 MB\t1024 MB"])
     becomes(page.locator("figure.chart canvas").count, 5)
     page.get_by_role("button", name="Swap").click()

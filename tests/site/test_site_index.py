@@ -6,8 +6,8 @@ import pytest
 
 from harness.history.catalogue import Catalogue, Document, first_line, headline_of
 from harness.history.files import read_catalogue
-from harness.history.summary import overview
-from harness.history.summary_files import SUMMARY_NAME, write_overview
+from harness.history.summary import summary_page
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
 from harness.run.record import RUNNING
 from harness.sweep.record import level_note
@@ -15,7 +15,7 @@ from tests.support.report_folder import add_run, run_folder
 
 
 def summary_of(reports):
-    write_overview(reports)
+    write_summary(reports)
     return (reports / SUMMARY_NAME).read_text(encoding="utf-8")
 
 
@@ -123,10 +123,10 @@ def test_runs_without_figures_are_listed_with_the_reason_and_do_not_end_the_page
     (tmp_path / "tiny" / "run-07_7.md").write_text("# An old one\n\n|  | #count | average |\n")
     text = summary_of(tmp_path)
     assert len(rows_of(text)) == 7
-    assert "7 runs: 6 without figures." in text
+    assert "7 runs: 6 without metrics." in text
     for run, why in (
-        (2, "still running, or killed; in the latter case: ./aggregate.py report tiny/run-07_2"),
-        (3, "no report was made of it yet; ./aggregate.py report tiny/run-07_3"),
+        (2, "still running, or killed; if killed: ./aggregate.py report tiny/run-07_2"),
+        (3, "it has no report yet; ./aggregate.py report tiny/run-07_3"),
         (4, "its JSON cannot be read; ./aggregate.py report tiny/run-07_4"),
         (5, "its JSON is of a newer format; use the version of the harness that wrote it"),
         (6, "its JSON is not a run's; ./aggregate.py report tiny/run-07_6"),
@@ -135,7 +135,7 @@ def test_runs_without_figures_are_listed_with_the_reason_and_do_not_end_the_page
             line for line in text.splitlines() if line.startswith(("- run-07_", "- [run-07_")) and f"_{run}" in line
         )
         assert line.endswith(f": {why}")
-    assert "| run-07_2 | no figures | 2026-01-01 00:00 | 2 | local |  |  |  |  |  |  |" in text
+    assert "| run-07_2 | no metrics | 2026-01-01 00:00 | 2 | local |  |  |  |  |  |  |" in text
 
 
 def test_a_report_of_2015_that_is_markdown_alone_has_its_figures_and_no_verdict(tmp_path):
@@ -157,7 +157,7 @@ def test_a_figure_that_is_no_number_is_a_broken_json_and_ends_nothing(tmp_path):
         data["groups"][0]["total"]["average_ms"] = value
         run.summary_json.write_text(json.dumps(data))
     text = summary_of(tmp_path)
-    assert "3 runs: 3 without figures." in text
+    assert "3 runs: 3 without metrics." in text
     assert text.count("its JSON is not a run's") == 2
     assert text.count("its JSON cannot be read") == 1  # NaN is not JSON
 
@@ -234,5 +234,7 @@ def test_a_title_cannot_break_the_page(tmp_path):
 
 
 def test_an_empty_folder_has_an_empty_page():
-    assert overview(Catalogue((), ()), "").endswith("0 runs.\n")
-    assert "[sweep-01](sweeps/sweep-01.md)" in overview(Catalogue((), (Document("sweeps", "sweep-01", "sweep"),)), "")
+    assert summary_page(Catalogue((), ()), "").endswith("0 runs.\n")
+    assert "[sweep-01](sweeps/sweep-01.md)" in summary_page(
+        Catalogue((), (Document("sweeps", "sweep-01", "sweep"),)), ""
+    )

@@ -135,7 +135,7 @@ def test_the_site_has_a_page_and_data_for_each_run_the_licences_and_nothing_of_a
         *(f"assets/{name}-LICENSE.md" for name in ("chart.js", "chartjs-plugin-zoom")),
     }
     assert '<a href="run-07_1.html">first</a>' in (output / "tiny" / "sweep-07.html").read_text()
-    assert "no report was made of it yet" in (output / "tiny" / "run-07_2.html").read_text()
+    assert "it has no report yet" in (output / "tiny" / "run-07_2.html").read_text()
 
 
 def test_the_same_reports_make_the_same_bytes(tmp_path, charts):

@@ -60,7 +60,7 @@ def _of_runs(folder: Path) -> dict[str, str]:
 
 def _of_several_runs(folder: Path) -> dict[str, str]:
     from harness.history.files import read_catalogue
-    from harness.history.summary import overview
+    from harness.history.summary import summary_page
     from harness.site.pages import Site
 
     catalogue = read_catalogue(folder)
@@ -77,7 +77,7 @@ def _of_several_runs(folder: Path) -> dict[str, str]:
         "sweep": printed(*sweep, "markdown"),
         "sweep CSV": printed(*sweep, "csv"),
         "sweep JSON": printed(*sweep, "json"),
-        "summary": overview(catalogue, ""),
+        "summary": summary_page(catalogue, ""),
         "site index": site.index("").html,
         "site comparison": site.compare().html,
     }
@@ -86,7 +86,7 @@ def _of_several_runs(folder: Path) -> dict[str, str]:
 def _of_nights(folder: Path) -> dict[str, str]:
     from harness.history.acceptance import acceptances_csv, parse_acceptances
     from harness.nightly.outcome import nightly_result
-    from harness.nightly.render import nightly_page
+    from harness.nightly.render import nightly_report
     from harness.nightly.suite import load_suite
     from tests.support.nights import ended, entries, night
 
@@ -113,7 +113,7 @@ def _of_nights(folder: Path) -> dict[str, str]:
     accepted = parse_acceptances("since,plan,users,env,label,metric,reason\n2026-11-20,tiny,,,,99.9,x\n", "x")
     return {
         "suite": " ".join((*suite.runs[0].arguments, *suite.runs[0].thresholds)),
-        "nightly": nightly_page(nightly_result(record, runs, ()), {}, "x"),
+        "nightly": nightly_report(nightly_result(record, runs, ()), {}, "x"),
         "nightly JSON": json.dumps(record.to_json()),
         "acceptances": acceptances_csv(accepted),
     }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.history.catalogue import Entry
-from harness.nightly.record import ENDED, FINISHED, FORMAT_VERSION, Load, NightlyRecord, NightRun
+from harness.nightly.record import ENDED, FINISHED, FORMAT_VERSION, Load, LoadRun, NightlyRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import VALID, Verdict
 from tests.support.factories import closed_load, record
@@ -23,15 +23,15 @@ def load(**changes: Any) -> Load:
     return Load(**{**values, **changes})
 
 
-def ended(number: int = 1, **changes: Any) -> NightRun:
+def ended(number: int = 1, **changes: Any) -> LoadRun:
     """Return a run that came to its end: the first load, run-261121_1."""
     values: dict[str, Any] = {
         "load": 0, "turn": 1, "state": ENDED, "run": f"run-261121_{number}", "exit_code": 0, "took_s": 112.4,
     }  # fmt: skip
-    return NightRun(**{**values, **changes})
+    return LoadRun(**{**values, **changes})
 
 
-def night(*runs: NightRun, **changes: Any) -> NightlyRecord:
+def night(*runs: LoadRun, **changes: Any) -> NightlyRecord:
     """Return the night of 2026-11-21 with these runs; all of them came to an end."""
     values: dict[str, Any] = {
         "format_version": FORMAT_VERSION, "name": "2026-11-21", "series": "261121", "title": "Nightly",

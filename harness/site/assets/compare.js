@@ -111,7 +111,7 @@ function setupOf(base, new_) {
   if (different.some((name) => ["plan", "load"].includes(name))) {
     children.unshift(element("p", { className: "problem", textContent: "These runs differ in plan or load: their statistics are not comparable." }));
   }
-  return section("What differs in the set-up", ...children);
+  return section("Set-up differences", ...children);
 }
 
 function figuresOf(base, new_, marks) {

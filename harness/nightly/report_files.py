@@ -1,4 +1,4 @@
-"""Writes what people and CI read of a night, out of its record and the runs of all nights: page, charts, JUnit XML."""
+"""Write the nightly report, its charts and its JUnit XML from the record and the runs of all nightly runs."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from pathlib import Path
 
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
-from harness.nightly.files import NightFiles
+from harness.nightly.files import NightlyFiles
 from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.nightly.render import FILE_NAME, night_pictures, nightly_page
+from harness.nightly.render import FILE_NAME, nightly_charts, nightly_report
 from harness.report.charts.files import write_pictures
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
 
 
-def write_night(files: NightFiles, home: Path) -> NightlyResult:
-    """Write the page, its charts and the JUnit XML of a night and return what it came to; same runs, same bytes.
+def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
+    """Write the report, its charts and the JUnit XML and return the result; the output is deterministic.
 
-    What people wrote into the page's notes block is kept. `home` has the file of accepted changes.
+    The report's notes block is preserved. `home` has the file of accepted changes.
     """
     result = nightly_result(files.read(), read_catalogue(files.reports).entries, read_acceptances(home / ACCEPTED))
     write_whole(files.junit, junit_xml(result))
-    pictures = night_pictures(result)
+    pictures = nightly_charts(result)
     write_pictures(files.folder, [picture for charts in pictures.values() for picture in charts], FILE_NAME)
-    write_page(files.page, lambda notes: nightly_page(result, pictures, notes))
+    write_page(files.report, lambda notes: nightly_report(result, pictures, notes))
     return result
