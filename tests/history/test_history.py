@@ -129,7 +129,7 @@ def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
 def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
     days(tmp_path, 99)
     text = history_report(history_of(tmp_path, metric="99"), [None], None, "x")
-    assert "The change compares the 99 % line with the median" in text
+    assert "The change compares the p99 with the median" in text
     assert "| errors % | 99 % ms | change % |" in text
     assert "| 0.00 | 101 |  |" in text
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import ServiceError
 from harness.nightly import notifiers
-from harness.nightly.files import NightFiles
+from harness.nightly.files import NightlyFiles
 from harness.nightly.notice import Notice
 from harness.nightly.outcome import nightly_result
 from tests.support.nights import ended, entries, night
@@ -14,8 +14,8 @@ from tests.support.nights import ended, entries, night
 
 @pytest.fixture
 def notice(tmp_path: Path) -> Notice:
-    files = NightFiles(tmp_path / "2026-11-21")
-    files.page.write_text("# Nightly\n")
+    files = NightlyFiles(tmp_path / "2026-11-21")
+    files.report.write_text("# Nightly\n")
     return Notice(nightly_result(night(ended()), entries(100.0, 100.0), ()), "OK: 1 run.", files)
 
 
@@ -28,7 +28,7 @@ def test_an_added_notifier_gets_the_result_and_the_headline_although_another_one
         raise ServiceError("chat: the server failed", "the nightly report is written")
 
     def fake(notice: Notice) -> None:
-        got.append(f"{notice.result.verdict} {notice.headline} {notice.files.page.name}")
+        got.append(f"{notice.result.verdict} {notice.headline} {notice.files.report.name}")
 
     monkeypatch.setattr(notifiers, "NOTIFIERS", (*notifiers.NOTIFIERS, fails, fake))
     said: list[str] = []
@@ -43,7 +43,7 @@ def test_a_step_summary_that_cannot_be_written_is_reported(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     said: list[str] = []
     notifiers.notify_all(notice, said.append)
-    assert said == [f"{tmp_path}: the summary cannot be written (Is a directory); the page is all there"]
+    assert said == [f"{tmp_path}: the summary cannot be written (Is a directory); the page is complete"]
 
 
 def test_without_an_address_nothing_is_sent(notice: Notice, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,4 +51,4 @@ def test_without_an_address_nothing_is_sent(notice: Notice, monkeypatch: pytest.
     said: list[str] = []
     notifiers.notify_all(notice, said.append)
     assert said == []
-    assert list(notice.files.page.parent.iterdir()) == [notice.files.page]
+    assert list(notice.files.report.parent.iterdir()) == [notice.files.report]
