@@ -58,7 +58,7 @@ def test_an_added_source_is_requested_in_a_profile_and_fetched_into_the_report(t
     spec = profile(tmp_path, '[fake]\nhosts = ["a", "b"]')
     assert spec is not None
     directory = add_run(tmp_path, "tiny/run-01_1", cloudwatch=spec)
-    assert "## Fake\n\nNothing was fetched: " in directory.report.read_text()
+    assert "## Fake\n\nNo metrics were fetched. " in directory.report.read_text()
     assert main(["metrics", str(directory.path)]) == 0
     assert "one line\n" in capsys.readouterr().out
     report = directory.report.read_text()
@@ -76,7 +76,7 @@ def test_an_added_source_is_fetched_after_a_run_and_has_a_table_in_the_report_of
     directory = add_run(tmp_path, "tiny/run-01_1", cloudwatch=spec)
     said: list[str] = []
     metrics_after("tiny/run-01_1", spec, [directory], said.append)
-    assert said[:2] == ["Fake: fetching what it knows", "one line"]
+    assert said[:2] == ["Fake: fetching metrics", "one line"]
     assert said[2].startswith("tiny/run-01_1: 1 resource in Fake, ")
     found = summary_of_run(directory).observed.cloudwatch
     levels = levels_of([(1, LevelRun("run-01_1", Figures(rate_per_s=1.0), cloudwatch=found))])
