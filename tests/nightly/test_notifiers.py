@@ -43,7 +43,7 @@ def test_a_step_summary_that_cannot_be_written_is_reported(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     said: list[str] = []
     notifiers.notify_all(notice, said.append)
-    assert said == [f"{tmp_path}: the summary cannot be written (Is a directory); the page is complete"]
+    assert said == [f"{tmp_path}: the summary cannot be written (Is a directory); the report is complete"]
 
 
 def test_without_an_address_nothing_is_sent(notice: Notice, monkeypatch: pytest.MonkeyPatch) -> None:
