@@ -101,7 +101,7 @@ def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(t
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[:2] == [
         "tiny/run-01_1: 3 resources in CloudWatch, periods from 60 to 180 s are counted",
-        "n/a: CloudWatch had nothing (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
+        "n/a: CloudWatch had no values (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
     ]
     rows = directory.cloudwatch.read_text().splitlines()
     assert rows[:5] == [
@@ -148,7 +148,7 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
     other = add_recent_run(tmp_path, "tiny/run-01_2", cloudwatch=spec(moto))
     assert metrics("tiny/run-01_*", "--reports", tmp_path) == 2
     assert capsys.readouterr().err == (
-        "aggregate.py: tiny/run-01_1: its profile requests no CloudWatch metrics; give --env with a profile that does\n"
+        "aggregate.py: tiny/run-01_1: its profile requests nothing from CloudWatch; give --env with a profile that does\n"
     )
     assert other.cloudwatch.is_file()
     (tmp_path / "home" / "env").mkdir(parents=True)

@@ -179,7 +179,7 @@ def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished
     assert nothing_is_left(tmp_path)
     code, out = finished("--resume", suite=suite.replace("users = 4", "users = 5"))
     assert (code, out.count("\n")) == (2, 1)
-    assert "the suite is not the one that" in out
+    assert "--resume: the suite changed since" in out
     code, out = finished("--resume", suite=suite)
     assert code == 0, out
     assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["2"]

@@ -256,12 +256,14 @@ def test_the_error_of_a_failed_step_has_the_end_of_its_log(make: Start) -> None:
 
 
 HARNESS = """
+import signal
 import sys
 from pathlib import Path
 from harness.base.guardian import Guardian
 from harness.system.supervisor import Supervisor
 from harness.system.manifest import load_manifest
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test that runs in the background inherits it ignored
 manifest = load_manifest(Path(sys.argv[1]))
 settings = manifest.resolve_settings({"mode": sys.argv[3]})
 folder = Path(sys.argv[2])
