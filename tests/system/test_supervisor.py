@@ -263,7 +263,8 @@ from harness.base.guardian import Guardian
 from harness.system.supervisor import Supervisor
 from harness.system.manifest import load_manifest
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a test that runs in the background inherits it ignored
+# In the background SIGINT is inherited as ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 manifest = load_manifest(Path(sys.argv[1]))
 settings = manifest.resolve_settings({"mode": sys.argv[3]})
 folder = Path(sys.argv[2])
