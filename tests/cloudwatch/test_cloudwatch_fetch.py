@@ -148,7 +148,8 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
     other = add_recent_run(tmp_path, "tiny/run-01_2", cloudwatch=spec(moto))
     assert metrics("tiny/run-01_*", "--reports", tmp_path) == 2
     assert capsys.readouterr().err == (
-        "aggregate.py: tiny/run-01_1: its profile requests nothing from CloudWatch; give --env with a profile that does\n"
+        "aggregate.py: tiny/run-01_1: its profile requests nothing from CloudWatch; "
+        "give --env with a profile that does\n"
     )
     assert other.cloudwatch.is_file()
     (tmp_path / "home" / "env").mkdir(parents=True)
