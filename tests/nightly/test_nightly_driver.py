@@ -40,9 +40,6 @@ duration = 2
 @pytest.fixture
 def start(home, tmp_path):
     """Start scripts/nightly on a suite; output is captured as text."""
-    profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 20"))
-
     def started(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
         (home / "env" / "nightly.toml").write_text(suite)
         command = ["--suite", str(home / "env" / "nightly.toml"), "--home", str(home)]
@@ -227,7 +224,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_told(finished, home, tmp_path)
     text = system.read_text().replace('.http }}/"', '.http }}/nowhere"')
     system.write_text(text.replace("deadline_s = 20", "deadline_s = 90"))
     profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 20", "overrun_s = 1"))
+    profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 1"))
     code, out = finished(suite=SUITE.replace('slack = "30s"', 'slack = "2s"'))
     assert code == 3, out
     # Two seconds of load, one of overrun, two of slack.

@@ -64,7 +64,7 @@ def test_a_bad_value_of_a_plan_is_one_line_that_names_it(refused, home, old, new
 @pytest.mark.parametrize("line", PROFILES)
 def test_a_bad_value_of_a_profile_is_one_line_that_names_it(refused, home, line):
     profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 1", line))
+    profile.write_text(profile.read_text().replace("overrun_s = 30", line))
     said = refused()
     assert "env/local.toml" in said
     assert line.partition(" ")[0] in said

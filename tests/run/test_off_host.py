@@ -95,7 +95,7 @@ def drive(home: Path, tmp_path: Path, run, redirecting: str, foreign: http.serve
         toml = home / "plans" / "tiny.toml"
         toml.write_text(f"{toml.read_text()}\n[allow]\n{allow}\n")
         env = home / "env" / "local.toml"
-        env.write_text(profile + env.read_text().replace("overrun_s = 1", "overrun_s = 60"))
+        env.write_text(profile + env.read_text().replace("overrun_s = 30", "overrun_s = 60"))
         arguments = ("--target", redirecting, "--users", "1", "--loops", "1", *more)
         done = run(*arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
         return done.returncode, done.stdout + done.stderr, tmp_path / "reports" / "tiny" / "run-01_1"

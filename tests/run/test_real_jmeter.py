@@ -24,8 +24,6 @@ pytestmark = pytest.mark.real
 def real(home, start_run):
     """Start scripts/run on the dummy plan with the JMeter home of `make setup`."""
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
-    profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 30"))
     jmeter = str(toolchain.ensure_jmeter())
 
     def start(*arguments: str) -> subprocess.Popen[str]:

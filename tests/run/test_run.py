@@ -18,7 +18,7 @@ from tests.support.tiny import report, run_json, samples_under_way
 
 def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "tiny/run-01_1: DOUBTFUL: not steady" in done.stdout  # 2 s are too few to tell
     reports = tmp_path / "reports"
     directory = reports / "tiny" / "run-01_1"
@@ -40,7 +40,7 @@ def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, t
 @pytest.mark.real
 def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_path):
     done = run("--target", target, "--duration", "60", "--requests", "5")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "of 5 samples done" in done.stdout
     assert run_json(tmp_path / "reports")["load"]["requests"] == 5
     assert "or about 5 samples, whichever is first" in report(tmp_path / "reports")
@@ -55,7 +55,7 @@ def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp
     assert refused.returncode == 2
     assert "the plan needs SHOP_PASSWORD" in refused.stderr
     done = run("--target", target, "--duration", "1", SHOP_PASSWORD="hunter2hunter2")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "masked secrets in jmeter.log" in done.stdout
     kept = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
     assert [path for path in kept if b"hunter2hunter2" in path.read_bytes()] == []
@@ -139,7 +139,9 @@ def test_a_torn_row_is_counted_in_the_report(run, target, tmp_path):
 
 
 @pytest.mark.real
-def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, target, tmp_path):
+def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, home, target, tmp_path):
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 1"))
     done = run("--target", target, "--duration", "1", mode="hangs")
     assert done.returncode == 3
     assert "did not end by itself within 1 s" in done.stdout

@@ -230,8 +230,6 @@ def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
     in_terminal, home, environment, tmp_path, way
 ):
     (home / "env" / "nightly.toml").write_text(SUITE)
-    profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 20"))
     nights = tmp_path / "reports" / "nightly"
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
     argv += ["--home", str(home), "--reports", str(nights), "--build", str(tmp_path / "build")]
@@ -491,8 +489,6 @@ def test_a_real_run_survives_its_reader_and_its_terminal(
     in_terminal, command, environment, home, target, tmp_path, way
 ):
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
-    profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 30"))
     environment["JMETER_HOME"] = str(toolchain.ensure_jmeter())
     argv = command("run", "--target", target, "--duration", "15")
     if way == "head":

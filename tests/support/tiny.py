@@ -46,7 +46,7 @@ error_ratio = 0.01
 TINY_PROFILE = """format_version = 1
 title = "Test machine"
 [generator]
-overrun_s = 1
+overrun_s = 30
 [reports]
 min_free_mb = 1
 """

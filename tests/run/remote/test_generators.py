@@ -196,7 +196,7 @@ def shared(home, start_run, keys, target) -> Callable[..., subprocess.Popen]:
     (home / "plans" / "data").mkdir()
     (home / "plans" / "data" / "codes.csv").write_text("code\n" + "".join(f"c{number}\n" for number in range(9999)))
     profile = home / "env" / "local.toml"
-    profile.write_text(profile.read_text().replace("overrun_s = 1", "overrun_s = 90"))
+    profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 90"))
 
     def start(remotes: str, *arguments: str, **environment: str) -> subprocess.Popen:
         variables = {"JMETER_HOME": str(toolchain.ensure_jmeter()), **environment}
