@@ -40,6 +40,7 @@ duration = 2
 @pytest.fixture
 def start(home, tmp_path):
     """Start scripts/nightly on a suite; output is captured as text."""
+
     def started(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
         (home / "env" / "nightly.toml").write_text(suite)
         command = ["--suite", str(home / "env" / "nightly.toml"), "--home", str(home)]
