@@ -108,10 +108,10 @@ def _of_labels(
 
 
 def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
-    """Return the share (0-1) of labels in the samples of TOTAL; 0 when unknown."""
+    """Return the share (0-1) of labels in the samples of TOTAL, which has no transactions; 0 when unknown."""
     all_count = sample_count(figures_of(side, TOTAL))
-    counts = [sample_count(figures_of(side, label)) or 0 for label in labels]
-    return sum(counts) / all_count if all_count else 0.0
+    counted = [one for label in labels for one in figures_of(side, label) if not one.is_transaction]
+    return (sample_count(counted) or 0) / all_count if all_count else 0.0
 
 
 def _judged(
@@ -158,6 +158,7 @@ def _label(
         new_sample_count=sample_count(figures_of(new, label)),
         metrics=tuple(metrics),
         verdict=REGRESSED if REGRESSED in verdicts else verdict,
+        is_transaction=any(one.is_transaction for one in figures_of((*base, *new), label)),
     )
 
 

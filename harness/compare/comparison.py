@@ -47,13 +47,14 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class LabelComparison:
-    """A label, or TOTAL, on both sides."""
+    """A label, or TOTAL, on both sides; with `is_transaction` a Transaction Controller."""
 
     label: str
     base_sample_count: int | None
     new_sample_count: int | None
     metrics: tuple[MetricComparison, ...]
     verdict: str
+    is_transaction: bool = False
 
     def of(self, metric: Metric) -> MetricComparison | None:
         """Return the comparison of a metric; None when there is none."""

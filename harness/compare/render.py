@@ -140,7 +140,8 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         new=[_link(side) for side in compared.new],
         setting_table=_setting_table(compared.settings),
         total_table=total,
-        label_table=_label_table(comparison.labels) if comparison.labels else "",
+        label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
+        transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
         regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
         only_base=[cell(label) for label in comparison.only_base],
         only_new=[cell(label) for label in comparison.only_new],
@@ -281,7 +282,9 @@ def is_better(metric: MetricComparison) -> bool:
 
 
 def _label_table(labels: Sequence[LabelComparison]) -> str:
-    """Return a row per label: samples, then each metric from baseline to contender with its change."""
+    """Return a row per label: samples, then each metric from baseline to contender with its change; else empty."""
+    if not labels:
+        return ""
     shown = [
         metric
         for metric in compared_metrics()

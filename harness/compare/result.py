@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.batches import Batches
-from harness.metrics.figures import LOAD, LabelFigures
+from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.window import Window
 from harness.report.summary import RunSummary
@@ -21,7 +21,10 @@ RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
 
 @dataclass(frozen=True)
 class LabelResult:
-    """The metrics of a label, or of TOTAL; values that the source lacks are None or missing percentiles."""
+    """The metrics of a label, or of TOTAL; values that the source lacks are None or missing percentiles.
+
+    With `is_transaction` it is a Transaction Controller, whose requests have labels of their own.
+    """
 
     label: str
     sample_count: int | None
@@ -35,6 +38,7 @@ class LabelResult:
     received_bytes_per_s: float | None
     batches: Batches | None = None
     histogram: Histogram | None = None
+    is_transaction: bool = False
 
     @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
@@ -52,7 +56,19 @@ class LabelResult:
             received_bytes_per_s=figures.received_bytes_per_s,
             batches=figures.batches,
             histogram=figures.counts.histogram,
+            is_transaction=figures.is_transaction,
         )
+
+
+def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[LabelResult]) -> tuple[LabelResult, ...]:
+    """Return all labels of a run; a transaction with the name of a request is called "<name> (transaction)"."""
+    found = tuple(requests)
+    names = {label.label for label in found}
+    named = (
+        replace(label, label=f"{label.label} (transaction)" if label.label in names else label.label)
+        for label in transactions
+    )
+    return (*found, *(replace(label, is_transaction=True) for label in named))
 
 
 @dataclass(frozen=True)
@@ -105,9 +121,15 @@ class RunResult:
             window=summary.window,
             origin_s=summary.origin_s,
             total=LabelResult.of(load.total) if load else None,
-            labels=tuple(LabelResult.of(label) for label in load.labels) if load else (),
+            labels=_labels(load) if load else (),
             usages=summary.observed.usages,
             warnings=summary.caveats,
             whole=LabelResult.of(summary.whole.total) if summary.whole else None,
             cloudwatch=summary.observed.cloudwatch,
         )
+
+
+def _labels(load: Group) -> tuple[LabelResult, ...]:
+    labels = [LabelResult.of(label) for label in load.labels]
+    transactions = [label for label in labels if label.is_transaction]
+    return with_transactions((label for label in labels if not label.is_transaction), transactions)

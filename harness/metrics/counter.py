@@ -38,6 +38,8 @@ _JVM_OPTIONS = ("-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSi
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
+# Keys of response codes: the label, the bit of transactions, the code.
+_ANSWER_LABEL_SHIFT, _ANSWER_OF_TRANSACTION = 33, 1 << 32
 _GENERATOR_SHIFT = 40
 _BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
 # The thread groups that the program distinguishes.
@@ -289,7 +291,8 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
         if tally.batch_count:
             tally.batch(entry, batch).histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
-        tally.add_code(labels[key >> 32], codes[key & _LOW], sample_count, error_count)
+        code_key = (labels[key >> _ANSWER_LABEL_SHIFT], codes[key & _LOW], bool(key & _ANSWER_OF_TRANSACTION))
+        tally.add_code(code_key, sample_count, error_count)
     for second_series in (tally.requests, tally.transactions):
         for key, sample_count, error_count, elapsed_ms, users in zip(*frames.table(4), strict=True):
             second = key & _BELOW_GENERATOR

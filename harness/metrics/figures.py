@@ -243,12 +243,16 @@ def driven_labels(groups: Iterable[Group]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class CodeCount:
-    """How often a label was answered with a response code, and how many of those count as errors."""
+    """How often a label was answered with a response code, and how many of those count as errors.
+
+    With `is_transaction` these are the rows of a Transaction Controller; false in files of before it was recorded.
+    """
 
     label: str
     code: str
     sample_count: int
     error_count: int
+    is_transaction: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,20 @@ class LiveTally:
         self._error_count = 0.0
         self._users: dict[str, int] = {}
         self._is_estimate = False
+        self._has_requests = False
         self._recent: deque[tuple[float, int, Histogram]] = deque()
 
     def tick(self, now_s: float, samples: Sequence[Sample], row_count: int) -> LiveFigures:
-        """Count the rows since the last tick, of which `samples` are all or part; return the metrics."""
+        """Count the rows since the last tick, of which `samples` are all or part; return the metrics.
+
+        Transactions are not counted, because their requests are; unless there is nothing else.
+        """
         histogram, failures = Histogram(), 0
+        requests = [sample for sample in samples if not sample.is_transaction]
+        self._has_requests |= bool(requests)
+        if self._has_requests and len(requests) < len(samples):
+            row_count = round(row_count * len(requests) / len(samples))
+            samples = requests
         for sample in samples:
             failures += not sample.success
             histogram.add(sample.elapsed_ms)

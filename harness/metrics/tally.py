@@ -27,6 +27,8 @@ from harness.metrics.timeline import SecondSeries, Source
 
 # Group, label, and whether it is a transaction.
 LabelKey = tuple[str, str, bool]
+# Label, response code, and whether it is a transaction.
+CodeKey = tuple[str, str, bool]
 CAUSE_MAX = 200
 # Beyond this many kinds of error, new ones are combined per label and code: causes that never repeat are not useful.
 KINDS_MAX = 5000
@@ -137,7 +139,7 @@ class SampleTally:
         self.batch_count = batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
-        self.codes: dict[tuple[str, str], list[int]] = {}
+        self.codes: dict[CodeKey, list[int]] = {}
         self.kinds: dict[tuple[str, str, str], _Kind] = {}
         self.requests = SecondSeries()
         self.transactions = SecondSeries()
@@ -171,7 +173,7 @@ class SampleTally:
         counts.connect_sum_ms = plus(counts.connect_sum_ms, sample.connect_ms)
         counts.first_ms = sample.start_ms if counts.first_ms is None else min(counts.first_ms, sample.start_ms)
         counts.last_ms = max(counts.last_ms, end_ms)
-        self.add_code(sample.label, sample.code, sample.sample_count, sample.error_count)
+        self.add_code((sample.label, sample.code, is_transaction), sample.sample_count, sample.error_count)
         if sample.error_count:
             cause, example = cause_of(sample.failure, sample.message)
             first_ms = sample.start_ms
@@ -209,9 +211,9 @@ class SampleTally:
         """Return the counts of a label in a batch; create empty ones if necessary."""
         return self.batches.setdefault(key, {}).setdefault(number, BatchCounts())
 
-    def add_code(self, label: str, code: str, sample_count: int, error_count: int) -> None:
+    def add_code(self, key: CodeKey, sample_count: int, error_count: int) -> None:
         """Count responses with a response code."""
-        counts = self.codes.setdefault((label, code), [0, 0])
+        counts = self.codes.setdefault(key, [0, 0])
         counts[0] += sample_count
         counts[1] += error_count
 
@@ -239,8 +241,8 @@ class SampleTally:
                 self.counts(key, source).merge(counts)
         for key, batches in other.batches.items():
             merge_batches(self.batches.setdefault(key, {}), batches)
-        for (label, code), (sample_count, error_count) in other.codes.items():
-            self.add_code(label, code, sample_count, error_count)
+        for code_key, (sample_count, error_count) in other.codes.items():
+            self.add_code(code_key, sample_count, error_count)
         for kind_key, kind in other.kinds.items():
             self.add_kind(kind_key, kind.count, kind.first_ms, kind.last_ms, kind.example)
         if other.first_ms is not None:
@@ -311,8 +313,8 @@ class SampleTally:
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Return response codes by label, labels in order of first appearance, then by code."""
         order = {label: index for index, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
-        keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1]))
-        return tuple(CodeCount(label, code, *self.codes[label, code]) for label, code in keys)
+        keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1:]))
+        return tuple(CodeCount(*key[:2], *self.codes[key], is_transaction=key[2]) for key in keys)
 
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from harness.metrics.figures import LabelFigures
 from harness.report.columns import Column
-from harness.report.selection import Shown, View
+from harness.report.selection import View
+from harness.report.tables import Shown
 
 _TO_QUOTE = re.compile('[",\r\n]')
 _CSV_KEYS = ("source", "group", "label", "is_total", "is_transaction")

@@ -23,7 +23,7 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.selection import change_text
 from harness.report.setup import setup_lines
 from harness.report.summary import RunSummary
-from harness.report.tables import GROUP_TITLES, cell, group_table, table
+from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import headline, is_beyond
 from harness.report.warnings import Part
@@ -66,9 +66,28 @@ def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _load_columns(load)
     ]
-    if goal and goal.each_average_ms is not None:
-        columns.append(_goal_column(goal, load.labels))
-    return group_table(load, columns)
+    return group_table(parts_of(load)[0], columns + _goal_columns(goal, load))
+
+
+def _goal_columns(goal: Goal | None, load: Group) -> list[Column]:
+    return [_goal_column(goal, load.labels)] if goal and goal.each_average_ms is not None else []
+
+
+def _transaction_table(load: Group, goal: Goal | None) -> str:
+    """Return the table of the load's transactions; empty without any, and when the load has nothing else."""
+    columns = [*_load_columns(load), *_goal_columns(goal, load)]
+    return "".join(group_table(part, columns) for part in parts_of(load)[1:])
+
+
+def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
+    """Return title and table of the load of the whole run, if it has one, and of the groups beside the load."""
+    found = []
+    for part in parts_of(summary.whole) if summary.whole else ():
+        found.append((f"{title_of(part)}, the whole run", group_table(part, _load_columns(summary.whole))))
+    for group in summary.groups:
+        if group.name != LOAD:
+            found += [(title_of(part), group_table(part)) for part in parts_of(group)]
+    return found
 
 
 def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]:
@@ -83,9 +102,12 @@ def _change_line(summary: RunSummary) -> str:
 
 
 def _code_table(summary: RunSummary, notes: Footnotes) -> str:
-    driven = driven_labels((*summary.groups, *([summary.whole] if summary.whole else [])))
+    groups = (*summary.groups, *([summary.whole] if summary.whole else []))
+    driven = driven_labels(groups)
     rows = []
     for code in summary.codes:
+        if code.is_transaction and not any(group.counts_transactions for group in groups):
+            continue  # its requests have codes of their own
         if code.label in driven or code.error_count:
             is_success = code.label in driven and code.sample_count > code.error_count
             mark = notes.mark(Part.CODE, code.code) if is_success else ""
@@ -109,12 +131,17 @@ def _failed_transactions(summary: RunSummary) -> str:
     """Return how often each Transaction Controller failed because of its samples; empty without failed samples."""
     groups = [group for group in summary.groups if group.name != LOAD or summary.whole is None]
     labels = [label for group in (*groups, *([summary.whole] if summary.whole else [])) for label in group.labels]
-    if not any(label.error_count for label in labels if not label.is_transaction):
+    of_requests = Counter[str]()
+    for label in labels:
+        of_requests[label.label] += 0 if label.is_transaction else label.error_count
+    if not of_requests.total():
         return ""
     listed = Counter[str]()
     for kind in summary.errors:
         listed[kind.label] += kind.count
-    counts = [(label.label, label.error_count - listed[label.label]) for label in labels if label.is_transaction]
+    # A request may have the name of the transaction.
+    own = {name: max(0, count - of_requests[name]) for name, count in listed.items()}
+    counts = [(label.label, label.error_count - own.get(label.label, 0)) for label in labels if label.is_transaction]
     return ", ".join(f"{cell(name)} {count}" for name, count in counts if count > 0)
 
 
@@ -211,11 +238,13 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",
         load_table=_load_table(load, run.goal if run else None, footnotes) if load else "",
-        whole_table=group_table(whole, _load_columns(whole)) if whole else "",
+        has_whole=whole is not None,
+        transaction_table=_transaction_table(load, run.goal if run else None) if load else "",
+        counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
         law_line=_law_line(summary, footnotes),
         generator_table=generator_table(summary.generators) if summary.generators else "",
         generators_mark=footnotes.mark(Part.GENERATORS),
-        other_groups=[(GROUP_TITLES[group.name], group_table(group)) for group in summary.groups if group.name != LOAD],
+        other_tables=_other_tables(summary),
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),

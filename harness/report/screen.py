@@ -11,7 +11,7 @@ from rich.text import Text
 
 from harness.report.columns import Column
 from harness.report.selection import View
-from harness.report.tables import one_line
+from harness.report.tables import one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
@@ -20,7 +20,8 @@ _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
     """Print a view's tables, the legend of their signs, the dropped columns, and its remarks and warnings."""
     console = Console(highlight=False)
-    tables = [screen_table(group, columns, console.width, cell_len) for group in view.groups]
+    parts = [part for group in view.groups for part in parts_of(group)]
+    tables = [screen_table(part, columns, console.width, cell_len) for part in parts]
     if heading:
         console.print(Text(one_line(heading), style="bold underline"))
     for table in tables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.base import units
 from harness.base.config import did_you_mean
@@ -13,20 +13,10 @@ from harness.metrics.figures import LOAD, TOTAL, Group, LabelFigures
 from harness.metrics.window import ALL, describe
 from harness.report.columns import SortOrder
 from harness.report.summary import RunSummary
-from harness.report.tables import one_line
+from harness.report.tables import Rows, Shown, one_line
 from harness.report.verdict import VALID, headline
 
 _LABELS_NAMED = 20
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The rows shown of a group; `total` is None when only a label was requested."""
-
-    name: str
-    labels: tuple[LabelFigures, ...]
-    total: LabelFigures | None
-    counts_transactions: bool
 
 
 @dataclass(frozen=True)
@@ -62,45 +52,49 @@ class Selection:
             (*self._remarks(summary, groups), *_window_remarks(summary, groups, whole)),
         )
 
-    def _matching(self, groups: Sequence[Group], source: str) -> tuple[Group, ...]:
+    def _matching(self, groups: Sequence[Group], source: str) -> tuple[Shown, ...]:
         """Return the groups with the labels that match the pattern, and the TOTAL of these labels."""
         if self.pattern is None:
-            return tuple(groups)
+            return tuple(Shown(group.name, group.labels, group.total, group.counts_transactions) for group in groups)
         found = []
         for group in groups:
-            labels = [label for label in group.labels if self.pattern.search(label.label)]
+            labels = tuple(label for label in group.labels if self.pattern.search(label.label))
             if labels:
-                found.append(Group.of(group.name, labels, group.counts_transactions))
+                # A TOTAL of transactions alone would be of other samples than that of the whole group.
+                has_total = group.counts_transactions or any(not label.is_transaction for label in labels)
+                total = Group.of(group.name, labels, group.counts_transactions).total if has_total else None
+                found.append(Shown(group.name, labels, total, group.counts_transactions))
         if not found:
             raise UsageError(f"{source}: no label matches --label {self.pattern.pattern}", _there_are(groups))
         return tuple(found)
 
-    def _only(self, groups: Sequence[Group], source: str) -> tuple[Shown, ...]:
+    def _only(self, groups: Sequence[Shown], source: str) -> tuple[Shown, ...]:
         if self.only is None:
-            labels = [self.order.sorted(group.labels) if self.order else group.labels for group in groups]
             return tuple(
-                Shown(group.name, rows, group.total, group.counts_transactions)
-                for group, rows in zip(groups, labels, strict=True)
+                replace(group, labels=self.order.sorted(group.labels)) if self.order else group for group in groups
             )
         if self.only == TOTAL:
             # The load is the first group: its TOTAL is the result of the run.
-            return tuple(Shown(group.name, (), group.total, group.counts_transactions) for group in groups[:1])
+            if groups and groups[0].total is None and self.pattern is not None:
+                what = f"--label {self.pattern.pattern} matches Transaction Controllers only"
+                raise UsageError(f"{source}: {what}, and TOTAL is of requests", "omit --only")
+            return tuple(replace(group, labels=()) for group in groups[:1])
         found = []
         for group in groups:
             rows = tuple(label for label in group.labels if label.label == self.only)
             if rows:
-                found.append(Shown(group.name, rows, None, group.counts_transactions))
+                found.append(replace(group, labels=rows, total=None))
         if groups and not found:
             near = did_you_mean(self.only, (TOTAL, *_names(groups)))
             raise UsageError(f"{source}: --only {self.only}: no such label", f"{near}{_there_are(groups)}, {TOTAL}")
         return tuple(found)
 
-    def _remarks(self, summary: RunSummary, groups: Sequence[Group]) -> list[str]:
+    def _remarks(self, summary: RunSummary, groups: Sequence[Shown]) -> list[str]:
         """Return the verdict, unless it is VALID, and what TOTAL includes."""
         found = []
         if summary.verdict.state != VALID:
             found.append(headline(summary.verdict))
-        if self.pattern is not None and self.only in (None, TOTAL):
+        if self.pattern is not None and self.only in (None, TOTAL) and any(group.total for group in groups):
             shown, there = (sum(len(group.labels) for group in some) for some in (groups, summary.groups))
             if shown < there:
                 found.append(
@@ -109,9 +103,13 @@ class Selection:
                 )
         transactions = {label.label for group in groups for label in group.labels if label.is_transaction}
         apart = [group for group in groups if any(not label.is_transaction for label in group.labels)]
-        if transactions and apart and self.only in (None, TOTAL):
+        if transactions and self.only in (None, TOTAL):
             number = units.plural(len(transactions), "Transaction Controller")
-            if any(group.counts_transactions for group in apart):
+            if not apart and any(group.total for group in groups):
+                found.append(f"TOTAL is of {number}: their samplers have no rows.")
+            elif not apart:
+                found.append("There is no TOTAL: it is of requests, and only Transaction Controllers match --label.")
+            elif any(group.counts_transactions for group in apart):
                 found.append(f"TOTAL includes the rows of {number} and those of their samplers.")
             else:
                 found.append(f"TOTAL excludes the rows of {number}; it includes their samplers. See --transactions.")
@@ -138,22 +136,22 @@ def change_text(before: LabelFigures, after: LabelFigures) -> str:
     )
 
 
-def _window_remarks(summary: RunSummary, groups: Sequence[Group], whole: Sequence[Group]) -> list[str]:
+def _window_remarks(summary: RunSummary, groups: Sequence[Shown], whole: Sequence[Shown]) -> list[str]:
     """Return the measured window and, if it excludes samples, the load's TOTAL before and after."""
     if summary.window.kind == ALL:
         return []
     found = [describe(summary.window)]
-    after = next((group.total for group in groups if group.name == LOAD), None)
-    if whole and after:
-        found.append(change_text(whole[0].total, after))
+    before, after = (next((group.total for group in some if group.name == LOAD), None) for some in (whole, groups))
+    if before and after:
+        found.append(change_text(before, after))
     return found
 
 
-def _names(groups: Iterable[Group]) -> list[str]:
+def _names(groups: Iterable[Rows]) -> list[str]:
     return list(dict.fromkeys(label.label for group in groups for label in group.labels))
 
 
-def _there_are(groups: Iterable[Group]) -> str:
+def _there_are(groups: Iterable[Rows]) -> str:
     names = [one_line(name) for name in _names(groups)]
     more = f" and {len(names) - _LABELS_NAMED} more" if len(names) > _LABELS_NAMED else ""
     return f"there are: {', '.join(names[:_LABELS_NAMED])}{more}"

@@ -27,7 +27,7 @@ from harness.report.columns import (
 from harness.report.export import csv_head, csv_rows, json_lines, json_object, json_text
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
-from harness.report.tables import cell, classic_table, group_table, one_line, titled_tables
+from harness.report.tables import cell, classic_table, group_table, one_line, parts_of, titled_tables
 from harness.storage.arguments import add_endpoint, endpoint_of
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
@@ -189,7 +189,8 @@ class _Printer:
         if self._is_each:
             print(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
         draw = classic_table if self._layout == CLASSIC else group_table
-        print(titled_tables(view.groups, [draw(group, self._columns) for group in view.groups]), end="")
+        parts = [part for group in view.groups for part in parts_of(group)]
+        print(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
         for text in _footnotes(view):
             print(f"\n{text}")
 

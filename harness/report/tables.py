@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
@@ -16,6 +17,15 @@ GROUP_TITLES = {
     SETUP: "setUp",
     TEARDOWN: "tearDown",
 }
+_TRANSACTIONS = "transactions"
+# The tables of transactions, by the name of their group and _TRANSACTIONS.
+TRANSACTION_TITLES = {
+    LOAD: "Transactions",
+    ONCE: "Transactions once per user",
+    SETUP: "Transactions in setUp",
+    TEARDOWN: "Transactions in tearDown",
+}
+_TITLES = {**GROUP_TITLES, **{f"{name} {_TRANSACTIONS}": title for name, title in TRANSACTION_TITLES.items()}}
 # Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
 # Characters that move the cursor or change the direction of writing: a label must not alter the text around it.
@@ -43,6 +53,38 @@ class Rows(Protocol):
     def labels(self) -> tuple[LabelFigures, ...]: ...
     @property
     def total(self) -> LabelFigures | None: ...
+    @property
+    def counts_transactions(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The rows shown of a group; `total` is None when only a label was requested, and for transactions."""
+
+    name: str
+    labels: tuple[LabelFigures, ...]
+    total: LabelFigures | None
+    counts_transactions: bool
+
+
+def title_of(group: Rows) -> str:
+    """Return the title of a table."""
+    return _TITLES[group.name]
+
+
+def parts_of(group: Rows) -> tuple[Rows, ...]:
+    """Return the tables of a group: requests with TOTAL, then the transactions that TOTAL leaves out.
+
+    A group without transactions, or whose TOTAL counts them, is one table.
+    """
+    transactions = tuple(label for label in group.labels if label.is_transaction)
+    if group.counts_transactions or not transactions:
+        return (group,)
+    requests = tuple(label for label in group.labels if not label.is_transaction)
+    apart = Shown(f"{group.name} {_TRANSACTIONS}", transactions, None, counts_transactions=True)
+    if not requests and group.total is None:
+        return (apart,)
+    return (Shown(group.name, requests, group.total, counts_transactions=False), apart)
 
 
 def rows_of(group: Rows) -> tuple[LabelFigures, ...]:
@@ -94,7 +136,7 @@ def _cells(group: Rows, columns: Sequence[Column]) -> Iterator[list[str]]:
 def titled_tables(groups: Sequence[Rows], tables: Iterable[str]) -> str:
     """Return a table per group, separated by blank lines; several tables have the group's title above them."""
     parts = [
-        (f"**{GROUP_TITLES[group.name]}**\n\n" if len(groups) > 1 else "") + text
+        (f"**{title_of(group)}**\n\n" if len(groups) > 1 else "") + text
         for group, text in zip(groups, tables, strict=True)
     ]
     return "\n\n".join(parts) + "\n"

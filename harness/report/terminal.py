@@ -10,7 +10,7 @@ from harness.metrics.window import describe
 from harness.report.columns import Column
 from harness.report.generators import generator_table
 from harness.report.summary import RunSummary
-from harness.report.tables import GROUP_TITLES, Rows, group_table, one_line, rows_of
+from harness.report.tables import Rows, group_table, one_line, parts_of, rows_of, title_of, titled_tables
 from harness.report.verdict import headline
 from harness.report.warnings import Severity
 
@@ -33,7 +33,8 @@ def closing_text(summary: RunSummary, report_path: str) -> str:
     load = summary.group(LOAD)
     lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
     if load:
-        lines += ["", group_table(load), "", describe(summary.window)]
+        parts = parts_of(load)
+        lines += ["", titled_tables(parts, map(group_table, parts)), describe(summary.window)]
         lines += [part.text for part in (summary.thirds, summary.corrected) if part]
     if summary.generators:
         lines += ["", generator_table(summary.generators)]
@@ -108,7 +109,7 @@ def screen_table(
         figure_widths = [_width(column, cells[column.key]) for column in shown]
     room = width - sum(figure_widths) - GAP * len(shown)
     return ScreenTable(
-        title=GROUP_TITLES[group.name],
+        title=title_of(group),
         heads=("label", *(column.title for column in shown)),
         widths=(max(least, min(wanted, room)), *figure_widths),
         rows=tuple((label, tuple(cells[column.key][index] for column in shown)) for index, label in enumerate(labels)),

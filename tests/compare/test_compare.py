@@ -524,3 +524,12 @@ def test_warnings_that_make_a_run_doubtful_come_first():
     )
     warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).caveats if text[:2] == "A:"]
     assert warned == ["A: Slower.", "A: Busy."]
+
+
+def test_a_transaction_that_only_one_side_has_does_not_change_the_mix_of_total():
+    visit = label_result("Visit", sample_count=5_000)
+    base = run_result("A", label_result(), total=total(sample_count=10_000))
+    apart = run_result("B", label_result(), replace(visit, is_transaction=True), total=total(sample_count=10_000))
+    assert not any("TOTAL contains different requests" in text for text in compare([base], [apart], LIMITS).caveats)
+    mixed = run_result("C", label_result(), visit, total=total(sample_count=10_000))
+    assert any("TOTAL contains different requests" in text for text in compare([base], [mixed], LIMITS).caveats)

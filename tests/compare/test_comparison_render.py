@@ -238,3 +238,11 @@ def test_the_chart_stands_in_the_report():
     chart = overlaid_chart("t", ("a", {1: 2}), ("b", {2: 3}))
     text = report(compared(label("TOTAL", metric())), "", Picture("compare.svg", chart))
     assert "\n![t: a: 2 samples from 1 to 1 ms; b: 3 samples from 2 to 2 ms.](compare.svg)\n" in text
+
+
+def test_transactions_have_a_table_of_their_own():
+    visit = replace(label("Visit", metric()), is_transaction=True)
+    text = report(compared(label("TOTAL", metric()), [label("Pay", metric()), visit]), "")
+    assert [row.split(" | ")[0] for row in rows(section(text, "Labels"))] == ["| label", "| Pay"]
+    assert [row.split(" | ")[0] for row in rows(section(text, "Transactions"))] == ["| label", "| Visit"]
+    assert "## Transactions" not in report(compared(label("TOTAL", metric()), [label("Pay", metric())]), "")

@@ -14,9 +14,9 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
 from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
 from harness.report.export import csv_head, csv_rows, json_lines, json_object
-from harness.report.selection import Selection, Shown, parse_pattern
+from harness.report.selection import Selection, parse_pattern
 from harness.report.summarise import SummaryOptions, summarise
-from harness.report.tables import cell, classic_table, group_table, titled_tables
+from harness.report.tables import Shown, cell, classic_table, group_table, titled_tables
 from harness.report.terminal import FAILED, SLOWEST, screen_table
 from tests.support.factories import failed, sample, tally_of
 from tests.support.paths import ROOT
@@ -234,7 +234,10 @@ def test_it_is_said_whether_total_counts_transaction_controllers():
     )
     counted = Selection().view(summary_of(samples, with_transactions=True), "tiny.jtl")
     assert counted.remarks[1:] == ("TOTAL includes the rows of 1 Transaction Controller and those of their samplers.",)
-    assert view_of(samples[:1]).remarks == ("DOUBTFUL: too few samples.",)
+    assert view_of(samples[:1]).remarks == (
+        "DOUBTFUL: too few samples.",
+        "TOTAL is of 1 Transaction Controller: their samplers have no rows.",
+    )
 
 
 def test_a_file_that_must_not_be_believed_says_so_beside_its_table():

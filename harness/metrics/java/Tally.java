@@ -97,7 +97,7 @@ final class Tally {
     entries.least(8, entry, offset);
     entries.union(9, entry, missing);
     times.add(entry, eachMs, sampleCount);
-    int answer = answer(label, code);
+    int answer = answer(label << 1 | kind & 1, code);
     answers.add(0, answer, sampleCount);
     answers.add(1, answer, errorCount);
     if (errorCount > 0) {
@@ -127,6 +127,7 @@ final class Tally {
     return entryByKind[key] - 1;
   }
 
+  /** Labels of answers are doubled, plus one for a transaction: a request may have the same name. */
   private int answer(int label, int code) {
     if (label >= answerByLabel.length) {
       int length = Math.max(2 * answerByLabel.length, label + 1);
@@ -176,7 +177,7 @@ final class Tally {
     for (int row = 0; row < failures.size(); row++) {
       long key = failures.key(row);
       long answer = answers.key((int) (key & LOW));
-      labels.write(out, (int) (answer >> 32));
+      labels.write(out, (int) (answer >> 33));
       codes.write(out, (int) (answer & LOW));
       causes.write(out, (int) (key >> 32));
       for (int column = 0; column < 3; column++) {

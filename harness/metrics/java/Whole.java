@@ -70,7 +70,9 @@ final class Whole {
         };
     entries.merge(part.entries, entryKey);
     part.times.addTo(times, entry -> entries.row(entryKey.applyAsLong(part.entries.key((int) entry))));
-    answers.merge(part.answers, key -> (long) label[(int) (key >> 32)] << 32 | code[(int) (key & Tally.LOW)]);
+    answers.merge(
+        part.answers,
+        key -> ((long) label[(int) (key >> 33)] << 1 | key >> 32 & 1) << 32 | code[(int) (key & Tally.LOW)]);
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
       if (hasBuckets) {
