@@ -313,8 +313,12 @@ class SampleTally:
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Return response codes by label, labels in order of first appearance, then by code."""
         order = {label: index for index, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
-        keys = sorted(self.codes, key=lambda key: (order[key[0]], key[1:]))
-        return tuple(CodeCount(*key[:2], *self.codes[key], is_transaction=key[2]) for key in keys)
+        return tuple(
+            CodeCount(label, code, sample_count, error_count, is_transaction)
+            for (label, code, is_transaction), (sample_count, error_count) in sorted(
+                self.codes.items(), key=lambda pair: (order[pair[0][0]], pair[0][1:])
+            )
+        )
 
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""

@@ -82,8 +82,9 @@ def _transaction_table(load: Group, goal: Goal | None) -> str:
 def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     """Return title and table of the load of the whole run, if it has one, and of the groups beside the load."""
     found = []
-    for part in parts_of(summary.whole) if summary.whole else ():
-        found.append((f"{title_of(part)}, the whole run", group_table(part, _load_columns(summary.whole))))
+    if summary.whole:
+        columns = _load_columns(summary.whole)
+        found += [(f"{title_of(part)}, the whole run", group_table(part, columns)) for part in parts_of(summary.whole)]
     for group in summary.groups:
         if group.name != LOAD:
             found += [(title_of(part), group_table(part)) for part in parts_of(group)]
