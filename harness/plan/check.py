@@ -6,18 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
+from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
-from harness.plan.reach import Finding, Reach
+from harness.plan.reach import Reach
 from harness.plan.spec import Target
 
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")
 _DURATIONS = ("ThreadGroup.duration", "Hold")
 _LOOPS = "LoopController.loops"
+_SCHEDULER = "ThreadGroup.scheduler"
+_PLAN = "the plan"
 
 
 def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]) -> None:
@@ -25,6 +28,13 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
 
     `properties` are the plan's own; those of target and load override them.
     """
+    _refuse(f"{plan.shape_path.parent.name}/{plan.shape_path.name}", refusals(plan, target, load, properties))
+
+
+def refusals(
+    plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]
+) -> tuple[Finding, ...]:
+    """Return why the plan does not do what the run requests, as `check_plan` does; empty if it does."""
     tree = plan_tree(plan.shape_path)
     nodes = enabled_nodes(tree)
     run = {**properties, **target_properties(target), **load_properties(load)}
@@ -38,7 +48,7 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
         findings += _load(nodes, values, load)
     else:
         effective_jmx(plan.shape_path, load)  # refuses a plan without exactly one group to replace
-    _refuse(f"{plan.shape_path.parent.name}/{plan.shape_path.name}", tuple(dict.fromkeys(findings)))
+    return tuple(dict.fromkeys(findings))
 
 
 def enabled_nodes(tree: Node) -> list[Node]:
@@ -62,19 +72,15 @@ def _walk_all(node: Node) -> Iterator[Node]:
 def _refuse(where: str, findings: Sequence[Finding]) -> None:
     if not findings:
         return
-    texts = [f"{finding.element}: {finding.what}" for finding in findings]
     if len(findings) == 1:
-        raise UsageError(f"{where}: {texts[0]}", findings[0].todo)
-    lines = [f"  {text}; {finding.todo}" for text, finding in zip(texts, findings, strict=True)]
-    raise UsageError(
-        f"{where}: {len(findings)} things in it are unfit for this run", "correct each of them:", "\n".join(lines)
-    )
+        raise UsageError(findings[0].text_in(where), findings[0].todo)
+    lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
+    raise UsageError(f"{where}: {len(findings)} problems for this run", "correct them:", "\n".join(lines))
 
 
 def _ignores(name: str, what: str) -> Finding:
-    return Finding(
-        "the plan", f"does not read {name}: it would ignore {what}", f"write ${{__P({name},…)}} where it belongs"
-    )
+    text = f"does not read {name}: it would ignore {what}"
+    return Finding(Rule.UNREAD_PROPERTY, _PLAN, text, f"use ${{__P({name},…)}} in it")
 
 
 def _properties_read(nodes: Sequence[Node], values: Values) -> set[str]:
@@ -98,13 +104,14 @@ def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
     for node in nodes:
         file = values.csv_file(node) if node.kind == CSV else None
         if file and not file.is_file():
-            yield Finding(node.name, f"there is no file {node.value('filename')}", "put it there, or correct its name")
+            what = f"the file {node.value('filename')} is missing"
+            yield Finding.at(node, Rule.MISSING_FILE, what, "create it, or correct the name", "filename")
 
 
 def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[Finding]:
     groups = [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
     if not groups:
-        yield Finding("the plan", "has no enabled thread group", f"add one, and name it {LOAD_GROUP}")
+        yield Finding(Rule.LOAD_GROUPS, _PLAN, "has no enabled thread group", f"add one, and name it {LOAD_GROUP}")
     started = 0.0
     for group in groups:
         users, problem = _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
@@ -115,9 +122,10 @@ def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[F
     if len(groups) > 1 and started != load.users:
         names = ", ".join(group.name for group in groups)
         yield Finding(
-            "the plan",
-            f"its thread groups ({names}) start {started:g} users where the run has {load.users}",
-            f"have one thread group, {LOAD_GROUP}, that reads users, or divide them",
+            Rule.LOAD_GROUPS,
+            _PLAN,
+            f"its thread groups ({names}) start {started:g} users; the run has {load.users}",
+            f"use one thread group, {LOAD_GROUP}, that reads users, or divide the users among the groups",
         )
 
 
@@ -127,18 +135,20 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
         yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)[1]
         if loops and group.value("LoopController.continue_forever") != "false":
             todo = "set LoopController.continue_forever to false, as JMeter's editor does"
-            yield Finding(group.name, "loops for ever, whatever LOOPS is", todo)
-        if _is(group.value("ThreadGroup.scheduler"), True, values):
+            attribute = "LoopController.continue_forever"
+            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores LOOPS", todo, attribute)
+        if _is(group.value(_SCHEDULER), True, values):
             todo = "write ${__jexl3(${__P(duration_s,0)} > 0)} for the scheduler"
-            yield Finding(group.name, "its scheduler is on, and loops alone end this run: JMeter refuses that", todo)
+            what = "its scheduler is on, but this run has no duration: JMeter refuses that"
+            yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
         return
     yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values)[1]
-    if group.value("ThreadGroup.duration") and _is(group.value("ThreadGroup.scheduler"), False, values):
-        yield Finding(group.name, "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”")
+    if group.value("ThreadGroup.duration") and _is(group.value(_SCHEDULER), False, values):
+        what, todo = "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”"
+        yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
     if loops and (count := _known(loops, values)) is not None and count > 0:
-        yield Finding(
-            group.name, f"ends after {loops} loops, whatever the duration is", "write ${__P(loops,-1)} in their place"
-        )
+        what = f"ends after {loops} loops, even before the duration is over"
+        yield Finding.at(group, Rule.FIXED_LOAD, what, "write ${__P(loops,-1)} instead", _LOOPS)
 
 
 def _number(
@@ -154,10 +164,9 @@ def _number(
         return asked, []
     if number is not None and (not is_exact or number == asked or wanted in values.properties_in(raw)):
         return number, []
-    what = (
-        f"has {raw} where the run has {asked:g} ({wanted})" if raw else f"does not read {wanted}: the run has {asked:g}"
-    )
-    return asked, [Finding(group.name, what, f"write ${{__P({wanted},1)}} in its place")]
+    what = f"has {raw}; the run has {asked:g} ({wanted})" if raw else f"does not read {wanted}: the run has {asked:g}"
+    attribute = next((name for name in names if group.value(name)), names[0])
+    return asked, [Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)]
 
 
 def _known(raw: str, values: Values) -> float | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree  # builds and writes XML; defusedxml reads files
 
 from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.base.errors import UsageError
@@ -26,11 +27,12 @@ _CODE = re.compile("JSR223|BeanShell|BSF")
 
 @dataclass(frozen=True)
 class Node:
-    """An element of the plan with its children in JMeter's tree."""
+    """An element of the plan with its children in JMeter's tree; `line` is where it begins in the file, from 1."""
 
     element: ElementTree.Element
     parent: Node | None
     children: list[Node] = field(default_factory=list)
+    line: int | None = None
 
     @property
     def kind(self) -> str:
@@ -41,6 +43,12 @@ class Node:
     def name(self) -> str:
         """Return the element's name in JMeter: a sampler's label."""
         return self.element.get("testname", "")
+
+    @property
+    def path(self) -> str:
+        """Return the names from the Test Plan down to the element: `Test Plan > Users > GET /items`."""
+        own = self.name or self.kind
+        return f"{self.parent.path} > {own}" if self.parent else own
 
     @property
     def is_enabled(self) -> bool:
@@ -71,12 +79,40 @@ class Node:
                 yield child
                 yield from child.walk()
 
+    def walk_all(self) -> Iterator[Node]:
+        """Yield all descendants in file order, also the disabled ones."""
+        for child in self.children:
+            yield child
+            yield from child.walk_all()
+
+
+class _NumberedLines(ElementTree.TreeBuilder):
+    """Builds the tree, and notes the line of each start tag in file order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[int] = []
+        self.parser: DefusedXMLParser | None = None
+
+    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
+        """Add an element."""
+        if self.parser is not None:
+            self.lines.append(self.parser.parser.CurrentLineNumber)
+        return super().start(tag, attrs)
+
 
 def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
     """Return the plan's XML. UsageError when the file is not a JMeter test plan."""
+    return _parse_with_lines(jmx)[0]
+
+
+def _parse_with_lines(jmx: Path) -> tuple[ElementTree.ElementTree[ElementTree.Element], dict[ElementTree.Element, int]]:
+    """Return the plan's XML and the line at which each element begins."""
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
+    builder = _NumberedLines()
+    builder.parser = parser = DefusedXMLParser(target=builder, forbid_dtd=True)
     try:
-        tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, forbid_dtd=True)
+        tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)
     except FileNotFoundError:
         raise UsageError(f"{where}: there is no such file", "name a .jmx file that exists") from None
     except OSError as error:
@@ -88,24 +124,25 @@ def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
     root = tree.getroot()
     if root.tag != "jmeterTestPlan" or root.find("hashTree/TestPlan") is None:
         raise UsageError(f"{where}: XML, but not a JMeter test plan", todo)
-    return tree
+    return tree, dict(zip(root.iter(), builder.lines, strict=True))
 
 
 def plan_tree(jmx: Path) -> Node:
     """Return the Test Plan element with all its descendants."""
-    tree = parse(jmx).getroot().find("hashTree")
-    assert tree is not None  # parse() has checked it
-    return _nodes(tree, None)[0]
+    parsed, lines = _parse_with_lines(jmx)
+    tree = parsed.getroot().find("hashTree")
+    assert tree is not None  # the parser has checked it
+    return _nodes(tree, None, lines)[0]
 
 
-def _nodes(tree: ElementTree.Element, parent: Node | None) -> list[Node]:
+def _nodes(tree: ElementTree.Element, parent: Node | None, lines: Mapping[ElementTree.Element, int]) -> list[Node]:
     """Return the nodes of a hashTree: JMeter writes an element, then a hashTree with its children."""
     found: list[Node] = []
     for element in tree:
         if element.tag != "hashTree":
-            found.append(Node(element, parent))
+            found.append(Node(element, parent, line=lines.get(element)))
         elif found:
-            found[-1].children.extend(_nodes(element, found[-1]))
+            found[-1].children.extend(_nodes(element, found[-1], lines))
     return found
 
 
@@ -140,11 +177,21 @@ def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
 
 def fixed_secrets(jmx: Path) -> tuple[str, ...]:
     """Return the passwords, tokens and keys that are written in the plan instead of a variable."""
-    found: list[str] = []
+    found = list(secrets_of_comments(jmx))
     for element in parse(jmx).getroot().iter():
-        found += _secrets_of_pair(element) if element.tag == "elementProp" else _secrets_of_properties(element)
-    for comment in _COMMENT.findall(jmx.read_text(encoding="utf-8", errors="replace")):
-        found += secrets_in_code(comment)
+        found += secrets_of_element(element)
+    return tuple(dict.fromkeys(found))
+
+
+def secrets_of_comments(jmx: Path) -> tuple[str, ...]:
+    """Return the passwords, tokens and keys in the plan's XML comments."""
+    comments = _COMMENT.findall(jmx.read_text(encoding="utf-8", errors="replace"))
+    return secret_values(("password", value) for comment in comments for value in secrets_in_code(comment))
+
+
+def secrets_of_element(element: ElementTree.Element) -> tuple[str, ...]:
+    """Return the passwords, tokens and keys in one XML element, without those of its descendants."""
+    found = _secrets_of_pair(element) if element.tag == "elementProp" else _secrets_of_properties(element)
     return secret_values(("password", value) for value in found)
 
 
@@ -181,15 +228,16 @@ def data_files(jmx: Path) -> tuple[str, ...]:
 
     A property counts with its default; absolute names and names with other variables are left out.
     """
-    names = []
-    for node in plan_tree(jmx).walk():
-        if node.kind == "CSVDataSet":
-            name = node.value("filename")
-            defaults = [default for _, default in reads_in(name)]
-            name = defaults[0] or "" if defaults else name
-            if name and "${" not in name and not Path(name).is_absolute():
-                names.append(name)
-    return tuple(dict.fromkeys(names))
+    names = (data_file(node) for node in plan_tree(jmx).walk())
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def data_file(node: Node) -> str:
+    """Return the file that a CSV Data Set reads, as `data_files` has it; empty for other elements and names."""
+    name = node.value("filename") if node.kind == "CSVDataSet" else ""
+    defaults = [default for _, default in reads_in(name)]
+    name = defaults[0] or "" if defaults else name
+    return name if "${" not in name and not Path(name).is_absolute() else ""
 
 
 def function_parameters(text: str, start: int) -> tuple[list[str], int]:

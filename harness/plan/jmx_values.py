@@ -109,9 +109,9 @@ class Values:
         end = raw.find("}", start)
         name = raw[start + 2 : end] if end >= 0 else ""
         if not name or "$" in name:
-            raise UnknownValueError(f"{raw[start:]} is no variable")
+            raise UnknownValueError(f"{raw[start:]} is not a variable")
         if name.startswith("__"):
-            raise UnknownValueError(f"the function {name} has its value in the run")
+            raise UnknownValueError(f"the function {name} is evaluated only at run time")
         return self._variable(name.strip(), depth + 1), end + 1
 
     def _call(self, name: str, parameters: list[str], depth: int) -> str:
@@ -129,15 +129,15 @@ class Values:
             return self._variable(self._text(parameters[0], depth).strip(), depth)
         if name == "__eval":
             return self._text(self._text(parameters[0], depth), depth)
-        raise UnknownValueError(f"the function {name} has its value in the run")
+        raise UnknownValueError(f"the function {name} is evaluated only at run time")
 
     def _variable(self, name: str, depth: int) -> str:
         setters = (*self.setters.get(name, ()), *self.setters.get(_ANY, ()))
         if setters:
-            raise UnknownValueError(f"{setters[0].name} sets the variable {name} in the run", variable=name)
+            raise UnknownValueError(f"{setters[0].name} sets the variable {name} at run time", variable=name)
         values = self.variables.get(name, ())
         if not values:
-            raise UnknownValueError(f"no User Defined Variable is called {name}", variable=name)
+            raise UnknownValueError(f"there is no User Defined Variable {name}", variable=name)
         found = {self._text(value, depth) for value in values}
         if len(found) > 1:
             raise UnknownValueError(f"the variable {name} is defined as {' and as '.join(sorted(found))}")

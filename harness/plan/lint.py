@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, all_reads, data_files, fixed_secrets, plan_tree, reads_in
+from harness.plan.finding import Finding, Rule
+from harness.plan.jmx import (
+    LOAD_GROUP,
+    SIDE_GROUPS,
+    Node,
+    data_file,
+    plan_tree,
+    reads_in,
+    secrets_of_comments,
+    secrets_of_element,
+)
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 KNOBS = (
@@ -35,47 +44,52 @@ DEFAULTS = {
     "XPathExtractor": ("XPathExtractor.default", ""),
     "XPath2Extractor": ("XPathExtractor2.default", ""),
 }
-LOAD_NUMBERS = (
-    "ThreadGroup.num_threads",
-    "ThreadGroup.ramp_time",
-    "ThreadGroup.duration",
-    "LoopController.loops",
-    "TargetLevel",
-    "RampUp",
-    "Hold",
-)
+# The load's numbers in a thread group, and the properties of a run that they must read.
+LOAD_NUMBERS = {
+    "ThreadGroup.num_threads": "users",
+    "ThreadGroup.ramp_time": "ramp_s",
+    "ThreadGroup.duration": "duration_s",
+    "LoopController.loops": "loops",
+    "TargetLevel": "users",
+    "RampUp": "ramp_s",
+    "Hold": "duration_s",
+}
+_ASSERT_REDIRECT = "switch that off, and assert the code of the redirect (302)"
 
 
-def lint(jmx: Path) -> tuple[str, ...]:
-    """Return the mistakes in the plan, one sentence each; empty for a good plan."""
+def lint(jmx: Path) -> tuple[Finding, ...]:
+    """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan."""
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
-    findings: list[str] = []
     variables = _variables(plan)
+    findings: list[Finding] = []
     for check in (_listeners, _codes, _extractors, _sub_results):
         findings += check(nodes)
     findings += _hosts(nodes, variables)
     findings += _labels(nodes, variables)
+    findings += _load_groups(plan, nodes)
     findings += _load_numbers(nodes, variables)
-    findings += _reads(jmx)
-    if fixed_secrets(jmx):
-        findings.append("a password, token or key stands in the plan: it belongs into the environment, see secrets")
-    findings += (f"{name}: a CSV Data Set reads it, and there is no such file" for name in _missing_data(jmx))
+    findings += _reads(plan)
+    findings += _secrets(plan, jmx)
+    findings += _missing_data(nodes, jmx)
     return tuple(findings)
 
 
-def _listeners(nodes: list[Node]) -> Iterator[str]:
+def _listeners(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
         if node.kind in LISTENERS or ".vizualizers." in node.kind:
             group = node.thread_group
             if node.kind != "ResultSaver" or group is None or group.kind not in SIDE_GROUPS:
-                yield f"{node.name}: a listener ({node.kind}) costs time and memory during the run"
+                what = f"a listener ({node.kind}) costs time and memory during the run"
+                yield Finding.at(node, Rule.LISTENER, what, "disable it: the harness stores every sample")
 
 
-def _codes(nodes: list[Node]) -> Iterator[str]:
+def _codes(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
         if SAMPLER.search(node.kind) and not _asserts_code(node):
-            yield f"{node.name}: no assertion on the response code, so that a wrong answer counts as a good one"
+            what = "no assertion on the response code, so wrong responses count as successes"
+            todo = "add a Response Assertion on the Response Code with the code that it must have, such as 200"
+            yield Finding.at(node, Rule.NO_CODE_ASSERTION, what, todo)
 
 
 def _asserts_code(sampler: Node) -> bool:
@@ -93,48 +107,53 @@ def _asserts_code(sampler: Node) -> bool:
     )
 
 
-def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
+def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
     """Yield the labels that occur twice in one thread group; setUp and tearDown may share theirs.
 
     A label from data, such as `${page}` from a CSV Data Set, differs in each iteration: it may occur twice.
     """
-    counts = Counter(
-        (group.name if (group := node.thread_group) else "", node.name)
-        for node in nodes
-        if SAMPLER.search(node.kind) and all(name in variables for name in _VARIABLE.findall(node.name))
-    )
-    for (group_name, label), count in counts.items():
-        if count > 1:
-            yield f"{label}: {count} samplers of {group_name} share this label, so that their figures are mixed"
+    same: dict[tuple[str, str], list[Node]] = {}
+    for node in nodes:
+        if SAMPLER.search(node.kind) and all(name in variables for name in _VARIABLE.findall(node.name)):
+            group = node.thread_group
+            same.setdefault((group.name if group else "", node.name), []).append(node)
+    for (group_name, _), samplers in same.items():
+        if len(samplers) > 1:
+            what = f"{len(samplers)} samplers of {group_name} share this label, so their metrics are mixed"
+            yield Finding.at(samplers[1], Rule.SAME_LABEL, what, "give each sampler a name of its own")
 
 
-def _extractors(nodes: list[Node]) -> Iterator[str]:
+def _extractors(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
         default, empty_is_meant = DEFAULTS.get(node.kind, ("", ""))
         if default and not node.value(default) and (not empty_is_meant or node.value(empty_is_meant) != "true"):
-            yield f"{node.name}: an extractor without a default leaves the value of an earlier answer in place"
+            what = "an extractor without a default keeps the value of an earlier response"
+            todo = "give it a default that no response contains, such as NOT_FOUND"
+            yield Finding.at(node, Rule.STALE_EXTRACTOR, what, todo, default)
 
 
-def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
+def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
     for node in nodes:
-        for text, _ in _fixed_hosts(node, variables):
-            yield f"{node.name}: the host is fixed ({text}), so that TARGET would be ignored"
+        for attribute, text in _fixed_hosts(node, variables):
+            what = f"the host is fixed ({text}), so TARGET would be ignored"
+            todo = "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
+            yield Finding.at(node, Rule.FIXED_HOST, what, todo, attribute)
         if node.value("HTTPSampler.auto_redirects") == "true":
-            yield f"{node.name}: is redirected without a row, to whatever host: assert its code instead"
+            what = "follows redirects to any host without a row for each"
+            yield Finding.at(node, Rule.REDIRECTS, what, _ASSERT_REDIRECT, "HTTPSampler.auto_redirects")
 
 
 def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the texts of an element that should be a property, and the host in each."""
+    """Yield the JMX properties of an element whose host should be a property of the run, and their texts."""
     domain, path = (node.value(f"HTTPSampler.{name}") for name in ("domain", "path"))
     host = _resolved(domain, variables)
     if host and "${" not in host:
-        yield domain, host
-    url = re.match(r"https?://(?:[^/@]*@)?(\[[^]]*]|[^$/:?#]+)", _resolved(path, variables))
-    if url:
-        yield path, url[1].strip("[]")
+        yield "HTTPSampler.domain", domain
+    if re.match(r"https?://(?:[^/@]*@)?(\[[^]]*]|[^$/:?#]+)", _resolved(path, variables)):
+        yield "HTTPSampler.path", path
 
 
-def _sub_results(nodes: list[Node]) -> Iterator[str]:
+def _sub_results(nodes: list[Node]) -> Iterator[Finding]:
     """Yield the samplers for which JMeter writes an extra row per redirect or embedded file.
 
     This cannot be switched off only for them: jmeter.save.saveservice.subresults=false also drops the requests of
@@ -142,21 +161,34 @@ def _sub_results(nodes: list[Node]) -> Iterator[str]:
     """
     for node in nodes:
         if node.value("HTTPSampler.follow_redirects") == "true":
-            yield f"{node.name}: follows redirects, each of which becomes a row: assert its code instead"
+            what, attribute = "follows redirects, and each becomes a row", "HTTPSampler.follow_redirects"
+            yield Finding.at(node, Rule.REDIRECTS, what, _ASSERT_REDIRECT, attribute)
         if node.value("HTTPSampler.image_parser") == "true":
-            yield f"{node.name}: retrieves embedded resources, each of which becomes a row: give them a sampler"
+            what, attribute = "retrieves embedded resources, and each becomes a row", "HTTPSampler.image_parser"
+            todo = "switch that off, and give the files that matter a sampler"
+            yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, todo, attribute)
 
 
-def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[str]:
-    groups = [node for node in nodes if node.is_thread_group and node.kind not in SIDE_GROUPS]
+def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
+    groups = _groups_of_load(nodes)
     if [group.name for group in groups] != [LOAD_GROUP]:
         names = ", ".join(group.name for group in groups) or "none"
-        yield f"thread groups of the load: {names}; there must be one, and its name must be {LOAD_GROUP}"
-    for group in groups:
-        for name in LOAD_NUMBERS:
+        what = f"thread groups of the load: {names}; there must be one, and its name must be {LOAD_GROUP}"
+        todo = f"name the thread group of the load {LOAD_GROUP}, and disable the others"
+        yield Finding(Rule.LOAD_GROUPS, "", what, todo, plan.path, groups[0].line if groups else plan.line)
+
+
+def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
+    for group in _groups_of_load(nodes):
+        for name, wanted in LOAD_NUMBERS.items():
             value = group.value(name)
             if value and not any(reads_in(_resolved(value, variables))):
-                yield f"{group.name}: {name} is {value}, not a property"
+                todo = f"write ${{__P({wanted},{value})}} instead"
+                yield Finding.at(group, Rule.FIXED_LOAD, f"{name} is {value}, not a property", todo, name)
+
+
+def _groups_of_load(nodes: list[Node]) -> list[Node]:
+    return [node for node in nodes if node.is_thread_group and node.kind not in SIDE_GROUPS]
 
 
 def _variables(plan: Node) -> dict[str, str]:
@@ -174,19 +206,46 @@ def _resolved(text: str, variables: dict[str, str]) -> str:
     return _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
 
 
-def _missing_data(jmx: Path) -> Iterator[str]:
-    return (name for name in data_files(jmx) if not (jmx.parent / name).is_file())
+def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
+    for node in nodes:
+        name = data_file(node)
+        if name and not (jmx.parent / name).is_file():
+            what = f"a CSV Data Set reads {name}, but it does not exist"
+            yield Finding.at(node, Rule.MISSING_FILE, what, "store it there, or correct its name", "filename")
 
 
-def _reads(jmx: Path) -> Iterator[str]:
-    defaults: dict[str, set[str | None]] = {}
-    for name, default in all_reads(jmx):
-        defaults.setdefault(name, set()).add(default)
-    for name, values in defaults.items():
-        if None in values:
-            yield f"{name}: a property without a default; in plain JMeter it would be 1"
-        elif len(values) > 1:
-            yield f"{name}: a property with different defaults: {', '.join(sorted(map(str, values)))}"
-    missing = [name for name in KNOBS if name not in defaults]
+def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:
+    what = "the plan contains a password, token or key"
+    todo = "pass it as an environment variable: docs/safety.md, Secrets"
+    for node in (plan, *plan.walk_all()):
+        if any(secrets_of_element(element) for element in node.element.iter()):
+            yield Finding.at(node, Rule.SECRET, what, todo)
+    if secrets_of_comments(jmx):
+        yield Finding(Rule.SECRET, "", f"{what}, in an XML comment", "remove the comment", plan.path)
+
+
+def _reads(plan: Node) -> Iterator[Finding]:
+    reads: dict[str, dict[str | None, Node]] = {}
+    for node in (plan, *plan.walk_all()):
+        for text in (
+            text for element in node.element.iter() for text in (element.text or "", *element.attrib.values())
+        ):
+            for name, default in reads_in(text):
+                reads.setdefault(name, {}).setdefault(default, node)
+    for name, defaults in reads.items():
+        if None in defaults:
+            what, todo = f"{name}: a property without a default; in plain JMeter it would be 1", f"${{__P({name},…)}}"
+            yield _finding_of_read(Rule.NO_DEFAULT, defaults[None], what, f"write {todo} with a default")
+        elif len(defaults) > 1:
+            what = f"{name}: a property with different defaults: {', '.join(sorted(map(str, defaults)))}"
+            second = list(defaults.values())[1]
+            yield _finding_of_read(Rule.TWO_DEFAULTS, second, what, "write the same default in all places")
+    missing = [name for name in KNOBS if name not in reads]
     if missing:
-        yield f"the plan does not read {', '.join(missing)}, which a run sets"
+        what = f"the plan does not read {', '.join(missing)}, which a run sets"
+        todo = f"write ${{__P({missing[0]},…)}} where it belongs; plans/README.md lists the properties"
+        yield _finding_of_read(Rule.UNREAD_PROPERTY, plan, what, todo)
+
+
+def _finding_of_read(rule: Rule, node: Node, what: str, todo: str) -> Finding:
+    return Finding(rule, "", what, todo, node.path, node.line)

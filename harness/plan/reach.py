@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from harness.plan.allowances import Allowances
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import column
+from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.script_text import is_simple
@@ -36,16 +37,8 @@ _HARMLESS = re.compile(
 )
 _ABSOLUTE = ("http://", "https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_INCLUDE = "put its elements into this plan"
 _DEFAULTS = {"host": "127.0.0.1", "port": "8080", "scheme": "http"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A reason why a plan must not run: the element, what is wrong with it, and what to do."""
-
-    element: str
-    what: str
-    todo: str
 
 
 @dataclass(frozen=True)
@@ -72,35 +65,41 @@ class Reach:
     def _kind(self, node: Node) -> Iterator[Finding]:
         kind = node.kind.rpartition(".")[2]
         if kind == "IncludeController":
-            yield Finding(node.name, "loads another test plan, which is not checked", "put its elements into this plan")
+            yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", _INCLUDE)
         elif _is_script(node, kind):
             if not self.allow.scripts:
-                yield Finding(node.name, f"runs code ({kind}), which can reach any host", _opt_in("scripts = true"))
+                what = f"runs code ({kind}), which can reach any host"
+                yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
         elif not self.allow.other_protocols and not _is_harmless(node, kind):
-            yield Finding(node.name, f"may reach another host ({kind})", _opt_in("other_protocols = true"))
+            todo = _opt_in("other_protocols = true")
+            yield Finding.at(node, Rule.OTHER_PROTOCOL, f"may reach another host ({kind})", todo)
 
     def _scripts(self, node: Node) -> Iterator[Finding]:
         if self.allow.scripts:
             return
         for function, parameters in functions_in(node):
             if function in _SCRIPT_FUNCTIONS and not is_simple(parameters[0], self.values.variables):
-                yield Finding(node.name, f"{function} runs code, which can reach any host", _opt_in("scripts = true"))
+                what = f"{function} runs code, which can reach any host"
+                yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
         is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
         if is_javascript and not is_simple(node.value("IfController.condition"), self.values.variables):
             todo = f"tick “Interpret Condition as Variable Expression”, or {_opt_in('scripts = true')}"
-            yield Finding(node.name, "its condition is JavaScript, which can reach any host", todo)
+            what, attribute = "its condition is JavaScript, which can reach any host", "IfController.condition"
+            yield Finding.at(node, Rule.SCRIPT, what, todo, attribute)
         if node.value("TestPlan.user_define_classpath"):
-            yield Finding(node.name, "adds classes of its own", _opt_in("scripts = true"))
+            what, attribute = "adds classes to the class path", "TestPlan.user_define_classpath"
+            yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"), attribute)
 
     def _redirects(self, node: Node) -> Iterator[Finding]:
         for name, what, key in (
-            ("follow_redirects", "follows redirects", "redirects"),
-            ("auto_redirects", "follows redirects automatically", "redirects"),
-            ("image_parser", "retrieves embedded resources", "embedded_resources"),
+            ("follow_redirects", "follows redirects to any host", "redirects"),
+            ("auto_redirects", "follows redirects automatically, to any host", "redirects"),
+            ("image_parser", "retrieves embedded resources from any host", "embedded_resources"),
         ):
             if not getattr(self.allow, key) and self._is_on(_http(node, name)):
-                todo = f"switch that off, or {_opt_in(f'{key} = true')}"
-                yield Finding(node.name, f"{what}, from whatever host", todo)
+                todo = f"switch it off, or {_opt_in(f'{key} = true')}"
+                rule = Rule.EMBEDDED_RESOURCES if key == "embedded_resources" else Rule.REDIRECTS
+                yield Finding.at(node, rule, what, todo, f"HTTPSampler.{name}")
 
     def _dns(self, node: Node) -> Iterator[Finding]:
         if node.kind != "DNSCacheManager" or self.allow.hosts:
@@ -110,7 +109,7 @@ class Reach:
             servers is not None and len(servers)
         ):
             todo = f"remove it, or {_opt_in('hosts = […]')}"
-            yield Finding(node.name, "gives names other addresses than this machine does", todo)
+            yield Finding.at(node, Rule.DNS, "resolves host names differently from this machine", todo)
 
     def _place(self, node: Node) -> Iterator[Finding]:
         """Yield a finding for each host, port, scheme and proxy of an element that differs from the target's."""
@@ -125,18 +124,20 @@ class Reach:
                 found = self.values.text(raw).strip()
             except UnknownValueError as error:
                 if not self.allow.hosts:
-                    todo = f"write {_property(what)} in its place, or name the hosts: {_opt_in('hosts = […]')}"
-                    yield Finding(node.name, f"its {what} {raw} is known in the run alone ({error})", todo)
+                    todo = f"write {_property(what)} instead, or name the hosts: {_opt_in('hosts = […]')}"
+                    text = f"its {what} {raw} is known only at run time ({error})"
+                    yield Finding.at(node, Rule.UNKNOWN_HOST, text, todo, f"HTTPSampler.{name}")
                 continue
             if not found or found.lower() == wanted or (what == "host" and self._is_target_host(found)):
                 continue
             is_host = what in ("host", "proxy")
             if self._is_allowed(found) if is_host else self._goes_elsewhere(node):
                 continue
-            goes = f"goes to the {what} {found}" + (f" ({raw})" if found != raw else "")
-            todo = f"write {_property(what)} in its place"
+            goes = f"uses the {what} {found}" + (f" ({raw})" if found != raw else "")
+            todo = f"write {_property(what)} instead"
             todo += ", or " + _opt_in(f'hosts = ["{found}"]') if is_host else ""
-            yield Finding(node.name, f"{goes}, which is not the target's ({wanted or 'which has none'})", todo)
+            text = f"{goes}; the target has {wanted or 'none'}"
+            yield Finding.at(node, Rule.FIXED_HOST, text, todo, f"HTTPSampler.{name}")
 
     def _path(self, node: Node) -> Iterator[Finding]:
         """Yield a finding for a path that is, or may become, the full address of another host."""
@@ -150,12 +151,14 @@ class Reach:
                 return
             found = None if start.strip() else self._column(error.variable)
             if found is None:
-                yield Finding(node.name, f"its path {raw} may be a whole address ({error})", todo)
+                what = f"its path {raw} may be a complete URL ({error})"
+                yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo, "HTTPSampler.path")
                 return
             paths = found
         for path in map(str.strip, paths):
             if path.startswith("//") or (path.lower().startswith(_ABSOLUTE) and not self._is_target(path)):
-                yield Finding(node.name, f"its path is the address {path}, which is not the target's", todo)
+                what = f"its path is the URL {path}, which is not the target's"
+                yield Finding.at(node, Rule.FIXED_HOST, what, todo, "HTTPSampler.path")
                 return
 
     def _inherits(self, node: Node) -> Iterator[Finding]:
@@ -169,16 +172,16 @@ class Reach:
         except UnknownValueError:
             return  # reported at its definition, or allowed
         if not found:
-            yield Finding(
-                node.name, "has no host, nor do HTTP Request Defaults give one", f"write {_property('host')} there"
-            )
+            what, todo = "has no host, and the HTTP Request Defaults have none", f"write {_property('host')} there"
+            yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
         elif not self._is_target_host(found):
             return  # reported at its definition, or allowed
         if not scheme and by != self.target.scheme:
-            yield Finding(node.name, f"goes by {by}, not by {self.target.scheme}", f"write {_property('scheme')}")
+            what, todo = f"uses {by}, not {self.target.scheme}", f"write {_property('scheme')}"
+            yield Finding.at(node, Rule.FIXED_HOST, what, todo, "HTTPSampler.protocol")
         elif not number and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
-            what = f"has no port: it goes to {_DEFAULT_PORTS[self.target.scheme]}, not to {self.target.port}"
-            yield Finding(node.name, what, f"write {_property('port')}")
+            what = f"has no port: it uses {_DEFAULT_PORTS[self.target.scheme]}, not {self.target.port}"
+            yield Finding.at(node, Rule.FIXED_HOST, what, f"write {_property('port')}", "HTTPSampler.port")
 
     def _is_on(self, raw: str) -> bool:
         """Return whether a flag is true, or may become true."""

@@ -30,7 +30,7 @@ def log_warnings(request: Request, log: Log) -> None:
     shape = request.plan.shape_path
     warnings = lint(shape)
     for warning in warnings[:_WARNINGS_SHOWN]:
-        log(f"warning: {shape.parent.name}/{shape.name}: {warning}")
+        log(f"warning: {warning.text_in(f'{shape.parent.name}/{shape.name}')}; {warning.todo}")
     if len(warnings) > _WARNINGS_SHOWN:
         log(f"warning: {shape.parent.name}/{shape.name}: {len(warnings) - _WARNINGS_SHOWN} more of this kind")
 

@@ -9,6 +9,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from harness.base.errors import UsageError
+from harness.plan.finding import Rule
 from harness.plan.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
 from harness.plan.lint import lint
 from tests.support.paths import ROOT
@@ -173,10 +174,13 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
         ),
         (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
         (plan(sampler("A").replace("</HTTP", FLAG.format("follow_redirects"))), "A: follows redirects"),
-        (plan(sampler("A").replace("</HTTP", FLAG.format("auto_redirects"))), "A: is redirected without a row"),
+        (
+            plan(sampler("A").replace("</HTTP", FLAG.format("auto_redirects"))),
+            "A: follows redirects to any host without a row",
+        ),
         (
             plan(sampler("A").replace("</HTTP", '<stringProp name="X.password">hunter2</stringProp></HTTP')),
-            "a password, token or key stands in the plan",
+            "A: the plan contains a password, token or key",
         ),
         (plan(sampler("A").replace("</HTTP", FLAG.format("image_parser"))), "A: retrieves embedded resources"),
         (plan(sampler("A", path="http://example.com/x")), "A: the host is fixed (http://example.com/x)"),
@@ -191,7 +195,38 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
     ],
 )
 def test_a_plan_that_is_not_fit_for_measuring_is_found(save: Save, text: str, finding: str) -> None:
-    assert any(found.startswith(finding) for found in lint(save(text))), lint(save(text))
+    texts = [found.text for found in lint(save(text))]
+    assert any(found.startswith(finding) for found in texts), texts
+
+
+def test_a_finding_names_element_line_rule_reason_and_remedy(save: Save) -> None:
+    text = plan(sampler("A", domain="example.com"))
+    [found] = lint(save(text))
+    [line] = [number for number, row in enumerate(text.splitlines(), 1) if 'HTTPSamplerProxy testname="A"' in row]
+    assert (found.code, found.path, found.line) == ("fixed-host", "t > Users > A", line)
+    assert found.attribute == "HTTPSampler.domain"
+    assert found.why == "its requests go there and not to the target of the run"
+    assert found.todo == "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
+    assert found.text_in("plans/shape.jmx") == (
+        f"plans/shape.jmx:{line}: t > Users > A: the host is fixed (example.com), so TARGET would be ignored"
+    )
+
+
+def test_a_finding_about_the_whole_plan_names_no_element(save: Save) -> None:
+    [found] = lint(save(plan(sampler("A")).replace("${__P(host,h)}", "")))
+    assert (found.code, found.path, found.element) == ("unread-property", "t", "")
+    assert found.text_in("plans/shape.jmx").endswith(": the plan does not read host, which a run sets")
+
+
+def test_a_secret_of_a_disabled_element_and_of_a_comment_are_found(save: Save) -> None:
+    secret = '<stringProp name="X.password">hunter2</stringProp></HTTP'
+    disabled = sampler("A").replace("testname", 'enabled="false" testname').replace("</HTTP", secret)
+    found = lint(save(plan(disabled + "<!-- password = 'hunter3' -->")))
+    assert [(one.code, one.path) for one in found] == [("secret", "t > Users > A"), ("secret", "t")]
+
+
+def test_the_codes_of_rules_differ() -> None:
+    assert len({rule.code for rule in Rule}) == len(Rule)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +276,7 @@ def test_the_files_that_a_plan_reads_are_named_from_its_folder(save: Save, filen
 
 def test_a_data_file_that_is_missing_is_found(save: Save) -> None:
     jmx = save(plan(sampler("A") + DATA.format("pages.csv")))
-    assert lint(jmx) == ("pages.csv: a CSV Data Set reads it, and there is no such file",)
+    assert [found.text for found in lint(jmx)] == ["pages: a CSV Data Set reads pages.csv, but it does not exist"]
     (jmx.parent / "pages.csv").touch()
     assert lint(jmx) == ()
 

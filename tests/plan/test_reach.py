@@ -66,29 +66,33 @@ def test_what_can_reach_another_host_is_refused(check, name):
     in_group, beside, message = REFUSED[name]
     for target in (TARGET, None):
         told = refusal(check, jmx(in_group, beside), target)
-        assert told.startswith("plans/tiny.jmx: ")
+        assert told.startswith("plans/tiny.jmx:")
         assert message in told
 
 
 def test_the_refusal_names_the_element_what_it_goes_to_and_what_to_do(check):
     plan = jmx(request(host(f"${{__P(hosst,{ALIAS})}}")))
+    line = plan[: plan.index('testname="Buy"')].count("\n") + 1
     assert refusal(check, plan) == (
-        f"plans/tiny.jmx: Buy: goes to the host {ALIAS} (${{__P(hosst,{ALIAS})}}), which is not the target's "
-        f'(127.0.0.1); write ${{__P(host,127.0.0.1)}} in its place, or add hosts = ["{ALIAS}"] under [allow] in the '
+        f"plans/tiny.jmx:{line}: Off host > Users > Buy: uses the host {ALIAS} (${{__P(hosst,{ALIAS})}}); the target has 127.0.0.1; "
+        f'write ${{__P(host,127.0.0.1)}} instead, or add hosts = ["{ALIAS}"] under [allow] in the '
         "plan's TOML"
     )
 
 
 def test_several_findings_are_all_named(check):
     told = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.follow_redirects"), name="Pay")))
-    assert told.splitlines()[0] == ("plans/tiny.jmx: 2 things in it are unfit for this run; correct each of them:")
-    assert [line.partition(":")[0].strip() for line in told.splitlines()[1:]] == ["Buy", "Pay"]
+    assert told.splitlines()[0] == ("plans/tiny.jmx: 2 problems for this run; correct them:")
+    assert [line.split(": ")[1] for line in told.splitlines()[1:]] == [
+        "Off host > Users > Buy",
+        "Off host > Users > Pay",
+    ]
 
 
 def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_is_started(refused, home, target):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
-    assert f"goes to the host {ALIAS}" in refused("--target", target)
-    assert f"goes to the host {ALIAS}" in refused()
+    assert f"uses the host {ALIAS}" in refused("--target", target)
+    assert f"uses the host {ALIAS}" in refused()
 
 
 @pytest.mark.parametrize("name", ["sweep", "capacity"])
@@ -96,7 +100,7 @@ def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
     more = ["--users", "1,2"] if name == "sweep" else []
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
-    with pytest.raises(UsageError, match=f"goes to the host {ALIAS}"):
+    with pytest.raises(UsageError, match=f"uses the host {ALIAS}"):
         main(["--plan", "tiny", "--target", target, *more, *places], f"scripts/{name}")
     assert not (tmp_path / "reports").exists()
 
@@ -169,13 +173,13 @@ def test_paths_out_of_a_csv_file_that_are_addresses_are_refused(check, home):
     rows = element("CSVDataSet", "Rows", text("filename", "paths.csv"), text("variableNames", "path"))
     (home / "plans" / "paths.csv").write_text(f"/a\nHTTP://{ALIAS}/b\n")
     told = refusal(check, jmx(rows + request(path="${path}")))
-    assert f"its path is the address HTTP://{ALIAS}/b" in told
+    assert f"its path is the URL HTTP://{ALIAS}/b" in told
 
 
 def test_elements_of_a_disabled_group_count_when_a_module_controller_may_run_them(check):
     off = element("ThreadGroup", "Parts", below=request(host(ALIAS))).replace("testname", 'enabled="false" testname', 1)
     check(jmx(request(), off))
-    assert f"goes to the host {ALIAS}" in refusal(check, jmx(element("ModuleController", "Part") + request(), off))
+    assert f"uses the host {ALIAS}" in refusal(check, jmx(element("ModuleController", "Part") + request(), off))
 
 
 OPT_INS = {
@@ -224,13 +228,13 @@ GROUP_USERS = text("ThreadGroup.num_threads", "${__P(users,1)}")
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (GROUP_USERS, text("ThreadGroup.num_threads", "5"), "Users: has 5 where the run has 2 (users)"),
-        ("${__P(users,1)}", "${__P(user,1)}", "Users: has ${__P(user,1)} where the run has 2 (users)"),
-        ("${__P(ramp_s,0)}", "${__P(ramp,7)}", "Users: has ${__P(ramp,7)} where the run has 0 (ramp_s)"),
-        ("${__P(duration_s,2)}", "300", "Users: has 300 where the run has 2 (duration_s)"),
+        (GROUP_USERS, text("ThreadGroup.num_threads", "5"), "Users: has 5; the run has 2 (users)"),
+        ("${__P(users,1)}", "${__P(user,1)}", "Users: has ${__P(user,1)}; the run has 2 (users)"),
+        ("${__P(ramp_s,0)}", "${__P(ramp,7)}", "Users: has ${__P(ramp,7)}; the run has 0 (ramp_s)"),
+        ("${__P(duration_s,2)}", "300", "Users: has 300; the run has 2 (duration_s)"),
         (text("ThreadGroup.duration", "${__P(duration_s,2)}"), "", "Users: does not read duration_s"),
         (SCHEDULER, "", "its scheduler is off"),
-        ("${__P(loops,-1)}", "3", "ends after 3 loops, whatever the duration is"),
+        ("${__P(loops,-1)}", "3", "ends after 3 loops, even before the duration is over"),
     ],
 )
 def test_a_plan_that_ignores_the_load_is_refused(check, old, new, message):
@@ -245,7 +249,7 @@ def test_a_plan_whose_groups_start_more_users_than_asked_is_refused(check):
     end = plan.index("</hashTree>\n</hashTree>")
     second = plan[start:end].replace("Users", "Others").replace(">5<", ">3<")
     told = refusal(check, plan[:end] + second + plan[end:], load=LoadArguments(users="1"))
-    assert "its thread groups (Users, Others) start 8 users where the run has 1" in told
+    assert "its thread groups (Users, Others) start 8 users; the run has 1" in told
     check(plan[:end] + second + plan[end:], load=LoadArguments(users="8"))
 
 
@@ -253,10 +257,10 @@ def test_loops_need_a_plan_that_reads_them(check):
     load = LoadArguments(loops="4")
     check(jmx(request()), load=load)
     told = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
-    assert "Users: its scheduler is on, and loops alone end this run" in told
-    assert "Users: loops for ever, whatever LOOPS is" in refusal(check, jmx(request()).replace(ENDS, ""), load=load)
+    assert "Users: its scheduler is on, but this run has no duration" in told
+    assert "Users: loops forever and ignores LOOPS" in refusal(check, jmx(request()).replace(ENDS, ""), load=load)
     told = refusal(check, jmx(request()).replace("${__P(loops,-1)}", "-1"), load=load)
-    assert "Users: has -1 where the run has 4 (loops)" in told
+    assert "Users: has -1; the run has 4 (loops)" in told
 
 
 def test_an_open_load_needs_a_group_named_users(check):
@@ -274,17 +278,15 @@ def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
 
 def test_data_that_is_not_there_is_named_before_the_start(check):
     told = refusal(check, jmx(element("CSVDataSet", "Rows", text("filename", "gone.csv"), text("variableNames", "a"))))
-    assert "Rows: there is no file gone.csv" in told
+    assert "Rows: the file gone.csv is missing" in told
 
 
 def test_a_request_without_a_host_or_port_or_scheme_of_its_own_needs_defaults_that_are_the_targets(check):
     assert "has no host" in refusal(check, jmx(request(), domain=""))
     plan = jmx(request())
-    assert "has no port: it goes to 80, not to 8098" in refusal(
-        check, plan.replace(text("HTTPSampler.port", "${port}"), "")
-    )
+    assert "has no port: it uses 80, not 8098" in refusal(check, plan.replace(text("HTTPSampler.port", "${port}"), ""))
     told = refusal(check, plan.replace(text("HTTPSampler.protocol", "${scheme}"), ""), "https://127.0.0.1:8098")
-    assert "goes by http, not by https" in told
+    assert "uses http, not https" in told
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
@@ -327,4 +329,4 @@ def test_an_expression_that_only_compares_and_counts_is_no_code(expression, simp
 
 def test_a_script_that_is_allowed_does_not_allow_a_foreign_host(check):
     plan = jmx(script("JSR223PostProcessor", "Code", "1") + request(host(ALIAS)))
-    assert f"goes to the host {ALIAS}" in refusal(check, plan, allow="scripts = true")
+    assert f"uses the host {ALIAS}" in refusal(check, plan, allow="scripts = true")

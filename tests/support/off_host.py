@@ -102,29 +102,29 @@ URL = f"http://{ALIAS}:8080/"
 
 # What it is called: (in the thread group, beside it, a part of the refusal).
 REFUSED = {
-    "property with a foreign default": (request(host(f"${{__P(server,{ALIAS})}}")), "", f"goes to the host {ALIAS}"),
-    "misspelt property": (request(host(f"${{__P(hosst,{ALIAS})}}")), "", f"goes to the host {ALIAS}"),
+    "property with a foreign default": (request(host(f"${{__P(server,{ALIAS})}}")), "", f"uses the host {ALIAS}"),
+    "misspelt property": (request(host(f"${{__P(hosst,{ALIAS})}}")), "", f"uses the host {ALIAS}"),
     "property function with a foreign default": (
-        request(host(f"${{__property(server,,{ALIAS})}}")), "", f"goes to the host {ALIAS}"
+        request(host(f"${{__property(server,,{ALIAS})}}")), "", f"uses the host {ALIAS}"
     ),
     "default of a property that is empty in this run": (
-        request(path="${__P(base_path,http://" + ALIAS + ")}"), "", f"its path is the address http://{ALIAS}",
+        request(path="${__P(base_path,http://" + ALIAS + ")}"), "", f"its path is the URL http://{ALIAS}",
     ),
-    "property without a default": (request(host("${__P(server)}")), "", "goes to the host 1 "),
-    "fixed host": (request(host(ALIAS)), "", f"goes to the host {ALIAS}"),
-    "fixed port of this machine": (request(text("HTTPSampler.port", "8099")), "", "goes to the port 8099"),
-    "fixed scheme": (request(text("HTTPSampler.protocol", "https")), "", "goes to the scheme https"),
-    "User Defined Variables": (request(host("${server}")), SERVER, f"goes to the host {ALIAS} (${{server}})"),
+    "property without a default": (request(host("${__P(server)}")), "", "uses the host 1 "),
+    "fixed host": (request(host(ALIAS)), "", f"uses the host {ALIAS}"),
+    "fixed port of this machine": (request(text("HTTPSampler.port", "8099")), "", "uses the port 8099"),
+    "fixed scheme": (request(text("HTTPSampler.protocol", "https")), "", "uses the scheme https"),
+    "User Defined Variables": (request(host("${server}")), SERVER, f"uses the host {ALIAS} (${{server}})"),
     "two values of one variable": (request(), variables(host=ALIAS), "the variable host is defined as"),
-    "variable nobody defines": (request(host("${server}")), "", "no User Defined Variable is called server"),
-    "address in the path": (request(path=f"{URL}buy"), "", f"its path is the address {URL}buy"),
-    "host in the path by a variable": (request(path="http://${server}/"), SERVER, f"address http://{ALIAS}/"),
+    "variable nobody defines": (request(host("${server}")), "", "there is no User Defined Variable server"),
+    "address in the path": (request(path=f"{URL}buy"), "", f"its path is the URL {URL}buy"),
+    "host in the path by a variable": (request(path="http://${server}/"), SERVER, f"URL http://{ALIAS}/"),
     "path that is a variable of an answer": (
         request(path="${next}", below=element("RegexExtractor", "Next", text("RegexExtractor.refname", "next"))),
-        "", "its path ${next} may be a whole address",
+        "", "its path ${next} may be a complete URL",
     ),
-    "path relative to the protocol": (request(path=f"//{ALIAS}/buy"), "", f"its path is the address //{ALIAS}/buy"),
-    "proxy": (request(text("HTTPSampler.proxyHost", ALIAS)), "", f"goes to the proxy {ALIAS}"),
+    "path relative to the protocol": (request(path=f"//{ALIAS}/buy"), "", f"its path is the URL //{ALIAS}/buy"),
+    "proxy": (request(text("HTTPSampler.proxyHost", ALIAS)), "", f"uses the proxy {ALIAS}"),
     "static hosts of a DNS Cache Manager": (
         request(),
         element(
@@ -132,7 +132,7 @@ REFUSED = {
             '<collectionProp name="DNSCacheManager.hosts"><elementProp name="a" elementType="StaticHost">'
             f"{text('StaticHost.Name', 'localhost')}{text('StaticHost.Address', ALIAS)}</elementProp></collectionProp>",
         ),
-        "gives names other addresses",
+        "resolves host names differently",
     ),
     "host out of a CSV Data Set": (
         element("CSVDataSet", "Rows", text("filename", "rows.csv"), text("variableNames", "id,host")) + request(),
@@ -163,13 +163,13 @@ REFUSED = {
     "property set by a function": (
         request(path="/${__setProperty(host,elsewhere)}"), "", "Buy sets the property host"
     ),
-    "variable by its name (__V)": (request(host("${__V(ser${__P(x,ver)})}")), SERVER, f"goes to the host {ALIAS}"),
+    "variable by its name (__V)": (request(host("${__V(ser${__P(x,ver)})}")), SERVER, f"uses the host {ALIAS}"),
     "text that is evaluated (__eval)": (
-        request(host("${__eval(${template})}")), variables(template=f"${{__P(s,{ALIAS})}}"), f"goes to the host {ALIAS}"
+        request(host("${__eval(${template})}")), variables(template=f"${{__P(s,{ALIAS})}}"), f"uses the host {ALIAS}"
     ),
-    "nested functions": (request(host(f"${{__P(a,${{__P(b,{ALIAS})}})}}")), "", f"goes to the host {ALIAS}"),
-    "function that reads a file": (request(host("${__FileToString(host.txt)}")), "", "__FileToString has its value in"),
-    "function that reads a CSV file": (request(host("${__CSVRead(h.csv,0)}")), "", "__CSVRead has its value"),
+    "nested functions": (request(host(f"${{__P(a,${{__P(b,{ALIAS})}})}}")), "", f"uses the host {ALIAS}"),
+    "function that reads a file": (request(host("${__FileToString(host.txt)}")), "", "__FileToString is evaluated"),
+    "function that reads a CSV file": (request(host("${__CSVRead(h.csv,0)}")), "", "__CSVRead is evaluated only"),
     "redirects": (request(flag("HTTPSampler.follow_redirects")), "", "add redirects = true under [allow]"),
     "automatic redirects": (request(flag("HTTPSampler.auto_redirects")), "", "add redirects = true under [allow]"),
     "embedded resources": (request(flag("HTTPSampler.image_parser")), "", "add embedded_resources = true under"),
@@ -210,6 +210,6 @@ REFUSED = {
     ),
     "classes of its own": (
         request(), element("Arguments", "Path", text("TestPlan.user_define_classpath", "x.jar")),
-        "adds classes of its own",
+        "adds classes to the class path",
     ),
 }  # fmt: skip
