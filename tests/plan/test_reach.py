@@ -74,9 +74,9 @@ def test_the_refusal_names_the_element_what_it_goes_to_and_what_to_do(check):
     plan = jmx(request(host(f"${{__P(hosst,{ALIAS})}}")))
     line = plan[: plan.index('testname="Buy"')].count("\n") + 1
     assert refusal(check, plan) == (
-        f"plans/tiny.jmx:{line}: Off host > Users > Buy: uses the host {ALIAS} (${{__P(hosst,{ALIAS})}}); the target has 127.0.0.1; "
-        f'write ${{__P(host,127.0.0.1)}} instead, or add hosts = ["{ALIAS}"] under [allow] in the '
-        "plan's TOML"
+        f"plans/tiny.jmx:{line}: Off host > Users > Buy: uses the host {ALIAS} (${{__P(hosst,{ALIAS})}}); "
+        f'the target has 127.0.0.1; write ${{__P(host,127.0.0.1)}} instead, or add hosts = ["{ALIAS}"] under [allow] '
+        "in the plan's TOML"
     )
 
 
