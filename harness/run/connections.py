@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from harness.base import units
 from harness.plan.spec import Target, plain_host
+from harness.run.directory import RunDirectory
 
 # The agent writes this file in the run directory: the allowed hosts, then a line for each refused attempt.
 FOREIGN_NAME = "foreign-connections.txt"
@@ -45,10 +46,23 @@ def generator_connections(number: int) -> str:
     return FOREIGN_NAME.replace(".txt", f"-{number}.txt")
 
 
-def foreign_reasons(text: str | None, allowed: Sequence[str], name: str = FOREIGN_NAME) -> tuple[str, ...]:
-    """Return why the agent's file makes a run invalid: attempts to reach other hosts, or no file."""
-    if text is None:
-        return (f"JMeter ran without the agent that watches its connections: {name} is missing",)
+def connection_reasons(directory: RunDirectory, allowed: Sequence[str], generator_count: int) -> tuple[str, ...]:
+    """Return why the agents' files make a run invalid; a missing file counts only when there are samples.
+
+    `generator_count` is the number of load generators that finished the run: a lost one leaves no file.
+    """
+    names = [FOREIGN_NAME, *(generator_connections(number + 1) for number in range(generator_count))]
+    reasons: list[str] = []
+    for path in (directory.path / name for name in names):
+        if path.is_file():
+            reasons += foreign_reasons(path.read_text(errors="replace"), allowed)
+        elif directory.samples.is_file():
+            reasons.append(f"JMeter ran without the agent that watches its connections: {path.name} is missing")
+    return tuple(reasons)
+
+
+def foreign_reasons(text: str, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return why the agent's file makes a run invalid: attempts to reach other hosts."""
     counts = Counter(line for line in text.splitlines() if not line.startswith(_HEAD))
     if not counts:
         return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.load import ClosedLoad
 from harness.plan.spec import RunSpec
-from harness.run.connections import FOREIGN_NAME, foreign_reasons, generator_connections
+from harness.run.connections import connection_reasons
 from harness.run.context import RunContext, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
@@ -52,7 +51,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
     generator_count = 0 if outcome.reasons else len(record.generators)
-    reasons = outcome.reasons + _foreign(directory, run.command.allowed_connections, generator_count)
+    reasons = outcome.reasons + connection_reasons(directory, run.command.allowed_connections, generator_count)
     record = replace(
         record,
         state=FINISHED,
@@ -108,21 +107,6 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     from harness.run.auto_end import AutoEnd  # imported here: other runs do not need SciPy
 
     return AutoEnd(spec.load, spec.plan.once_labels)
-
-
-def _foreign(directory: RunDirectory, allowed: Sequence[str], generator_count: int) -> tuple[str, ...]:
-    """Return JMeter's attempts to reach hosts that are not allowed; a missing file counts only with samples.
-
-    `generator_count` is the number of load generators that finished the run: a lost one leaves no file.
-    """
-    names = [FOREIGN_NAME, *(generator_connections(number + 1) for number in range(generator_count))]
-    reasons: list[str] = []
-    for path in (directory.path / name for name in names):
-        if path.is_file():
-            reasons += foreign_reasons(path.read_text(errors="replace"), allowed, path.name)
-        elif directory.samples.is_file():
-            reasons += foreign_reasons(None, allowed, path.name)
-    return tuple(reasons)
 
 
 def _failures(system: Supervisor | None, generators: Generators | None, guardian: Guardian) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 import pytest
 
 from harness.plan.spec import parse_target
-from harness.run.connections import agent_option, allowed_connections, foreign_reasons
+from harness.run.connections import agent_option, allowed_connections, connection_reasons, foreign_reasons
+from harness.run.directory import RunDirectory
 
 
 @pytest.mark.parametrize(
@@ -47,5 +48,18 @@ def test_a_list_that_the_agent_cut_short_is_at_least_that_long():
     assert told[0].startswith("at least 1000 connections to hosts that are not allowed were refused: a:1 (1000×)")
 
 
-def test_an_agent_that_did_not_run_is_a_reason():
-    assert "foreign-connections.txt is missing" in foreign_reasons(None, ("10.0.0.5:80",))[0]
+@pytest.mark.parametrize(
+    "missing", ["foreign-connections.txt", "foreign-connections-1.txt", "foreign-connections-2.txt"]
+)
+def test_a_missing_file_of_any_agent_makes_the_run_invalid(tmp_path, missing):
+    directory = RunDirectory(tmp_path)
+    for name in ("samples.jtl", "foreign-connections.txt", "foreign-connections-1.txt", "foreign-connections-2.txt"):
+        (tmp_path / name).write_text("allowed: 10.0.0.5:80\n")
+    assert connection_reasons(directory, ("10.0.0.5:80",), 2) == ()
+    (tmp_path / missing).unlink()
+    (reason,) = connection_reasons(directory, ("10.0.0.5:80",), 2)
+    assert f"{missing} is missing" in reason
+
+
+def test_a_run_without_samples_needs_no_file_of_an_agent(tmp_path):
+    assert connection_reasons(RunDirectory(tmp_path), ("10.0.0.5:80",), 2) == ()
