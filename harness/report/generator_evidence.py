@@ -9,12 +9,14 @@ from harness.base import units
 from harness.metrics.generators import GeneratorFigures
 from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
 from harness.run.record import GeneratorRecord
-from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, process_at
+from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, process_at
 
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
 OTHER_CPU_RATIO = 0.10
+# Other processes may have used idle cores; a hypervisor takes a core from a thread that is running.
+STOLEN_CPU_RATIO = 0.05
 # Generators of one load differ by chance: an average of 200 samples as scattered as response times are by a seventh.
 SLOW_GENERATOR_RATIO = 1.5
 SLOW_GENERATOR_LEAST_SAMPLES = 200
@@ -157,7 +159,7 @@ def _machines(evidence: Evidence) -> Iterator[_Machine]:
         yield _Machine(units.plural(run.host.cpu_count, "core"), run.host.cpu_count, by_process)
     for generator in run.generators:
         if generator.host:
-            names = {process_at(process, generator.name): process for process in (GENERATOR, HARNESS, HOST)}
+            names = {process_at(process, generator.name): process for process in (GENERATOR, HARNESS, HOST, STOLEN)}
             used = {names[process]: cores for process, cores in by_process.items() if process in names}
             core_count = generator.host.cpu_count
             yield _Machine(f"{units.plural(core_count, 'core')} of {generator.name}", core_count, used)
@@ -192,6 +194,15 @@ def busy_machines(evidence: Evidence) -> Iterator[Values]:
 def shared_machines(evidence: Evidence) -> Iterator[Values]:
     """Yield the machines of whose cores processes outside of the run used much."""
     for machine in _machines(evidence):
-        other_ratio = (2 * machine.used.get(HOST, 0.0) - sum(machine.used.values())) / machine.core_count
+        listed = sum(cores for process, cores in machine.used.items() if process not in (HOST, STOLEN))
+        other_ratio = (machine.used.get(HOST, 0.0) - listed) / machine.core_count
         if other_ratio > OTHER_CPU_RATIO:
             yield {"percent": units.percent_text(other_ratio, 0), "cores": machine.cores}
+
+
+def stolen_cpu(evidence: Evidence) -> Iterator[Values]:
+    """Yield the virtual machines whose hypervisor gave much of their time to others."""
+    for machine in _machines(evidence):
+        ratio = machine.used.get(STOLEN, 0.0) / machine.core_count
+        if ratio > STOLEN_CPU_RATIO:
+            yield {"percent": units.percent_text(ratio, 0), "cores": machine.cores}

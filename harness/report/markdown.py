@@ -27,7 +27,7 @@ from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import headline, is_beyond
 from harness.report.warnings import Part
-from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, Usage
+from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
 from harness.system.heap import HeapUse
 
 # Only the main load usually has enough samples for these.
@@ -147,17 +147,16 @@ def _failed_transactions(summary: RunSummary) -> str:
 
 
 def _usage_part(process: str) -> Part | None:
-    if process == HOST or process.startswith(f"{HOST} "):
+    if process.partition(" ")[0] in (HOST, STOLEN):
         return Part.HOST
     return Part.GENERATOR if process == GENERATOR or process.startswith(GENERATOR_PREFIX) else None
 
 
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
     percent, megabytes = units.percent_text, units.mb_text
-    name = "host, all processes" if usage.process == HOST else usage.process
     part = _usage_part(usage.process)
     return [
-        cell(name) + (notes.mark(part) if part else ""),
+        cell(process_title(usage.process)) + (notes.mark(part) if part else ""),
         percent(usage.cpu_cores_mean, 1),
         f"{percent(usage.cpu_cores_min, 1)}-{percent(usage.cpu_cores_max, 1)}",
         megabytes(usage.rss_bytes_mean),

@@ -311,6 +311,15 @@ class WarningCode(StrEnum):
         "have the machine to itself. Run again when it is idle.",
         found_in=of_generators.shared_machines,
     )
+    STOLEN_CPU = _Definition(
+        code="stolen-cpu",
+        severity=Severity.DOUBTFUL,
+        concerns=(Part.VERDICT, Part.HOST),
+        brief="the hypervisor gave the CPU to other virtual machines",
+        text="The hypervisor took {percent} % of the time of the {cores} for other virtual machines (steal): response "
+        "times include waiting for it. Run again later, or on a machine with cores of its own.",
+        found_in=of_generators.stolen_cpu,
+    )
     CLOSED_MODEL = _Definition(
         code="closed-model",
         severity=Severity.NOTE,

@@ -15,9 +15,13 @@ from harness.metrics.downsampling import SERIES_POINTS_MOST
 COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
 HOST = "host"
 HARNESS = "harness"
+# CPU time that the hypervisor gave to other virtual machines while this one needed it; it has no memory.
+STOLEN = "stolen"
 # JMeter, which controls the load generators if there are any; a local one is "generator <host>:<port>".
 GENERATOR = "jmeter"
 GENERATOR_PREFIX = "generator "
+# All other rows are processes of the system.
+NOT_SYSTEM = (GENERATOR, HARNESS, HOST, STOLEN)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ def process_at(process: str, generator: str) -> str:
     return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
 
 
+def process_title(process: str) -> str:
+    """Return the name of a process in tables."""
+    return {HOST: "host, all processes", STOLEN: "stolen by the hypervisor"}.get(process, process)
+
+
 class _Row(NamedTuple):
     time_ms: int
     process: str
@@ -67,6 +76,7 @@ def read_telemetry(
     """Return the usage per process within the window, and its time series over the run, in order of appearance.
 
     Both intervals are epoch ms and include their ends. Rows are read once and not stored, as a run may last for days.
+    Stolen time is left out when there is none.
     """
     uses: dict[str, _Use] = {}
     series: dict[str, _Series] = {}
@@ -76,9 +86,15 @@ def read_telemetry(
         if run_ms[0] <= row.time_ms <= run_ms[1]:
             series.setdefault(row.process, _Series()).add(row)
     return (
-        tuple(use.usage(process) for process, use in uses.items()),
-        tuple(one.series(process, run_ms[0]) for process, one in series.items()),
+        tuple(use.usage(process) for process, use in uses.items() if use.is_any or not _is_stolen(process)),
+        tuple(
+            one.series(process, run_ms[0]) for process, one in series.items() if one.is_any or not _is_stolen(process)
+        ),
     )
+
+
+def _is_stolen(process: str) -> bool:
+    return process == STOLEN or process.startswith(f"{STOLEN} ")
 
 
 def _rows(lines: Iterable[str]) -> Iterator[_Row]:
@@ -98,6 +114,11 @@ class _Use:
         self._cores_sum, self._cores_min, self._cores_max = 0.0, math.inf, 0.0
         self._bytes_sum, self._bytes_min, self._bytes_max = 0, 0, 0
         self._threads_max: int | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it used any CPU time."""
+        return self._cores_max > 0
 
     def add(self, row: _Row) -> None:
         self._bytes_min = min(self._bytes_min, row.rss_bytes) if self._count else row.rss_bytes
@@ -148,6 +169,11 @@ class _Series:
     def __init__(self) -> None:
         self._rows_per_point = 1
         self._points: list[_Point] = []
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it used any CPU time."""
+        return any(point.cores_sum > 0 for point in self._points)
 
     def add(self, row: _Row) -> None:
         point = _Point(1, row.time_ms, row.cpu_cores, row.rss_bytes)

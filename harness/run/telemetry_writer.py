@@ -14,7 +14,7 @@ from types import TracebackType
 
 import psutil
 
-from harness.run.telemetry import COLUMNS, HARNESS, HOST
+from harness.run.telemetry import COLUMNS, HARNESS, HOST, STOLEN
 
 _PERIOD_S = 1.0
 # The search for descendants reads every process of the machine, so it runs only every few seconds.
@@ -54,10 +54,10 @@ class TelemetryWriter:
             with self._path.open("wb", buffering=0) as out:
                 self._write(out, [COLUMNS])
                 last_s = time.monotonic()
-                self._rows(_PERIOD_S)  # not written: the initial CPU times
+                self.rows(_PERIOD_S)  # not written: the initial CPU times
                 while not self._stop.wait(_PERIOD_S - (time.monotonic() - last_s)):
                     now_s = time.monotonic()
-                    self._write(out, self._rows(now_s - last_s))
+                    self._write(out, self.rows(now_s - last_s))
                     last_s = now_s
         except OSError as error:
             self.problem = error.strerror or str(error)
@@ -76,15 +76,20 @@ class TelemetryWriter:
                 raise
         self.problem = os.strerror(errno.ENOSPC)
 
-    def _rows(self, passed_s: float) -> list[tuple[object, ...]]:
+    def rows(self, passed_s: float) -> list[tuple[object, ...]]:
+        """Return a row for each process: its use since the last call, `passed_s` ago."""
         now_ms = time.time_ns() // 1_000_000
         times = psutil.cpu_times()
-        busy_s = sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+        # Linux counts a guest's time twice, and stolen time is used by no process of this machine.
+        not_busy_s = sum(getattr(times, name, 0.0) for name in ("iowait", "guest", "guest_nice", "steal"))
+        busy_s = sum(times) - times.idle - not_busy_s
         memory = psutil.virtual_memory()
         used_s = self._used_s(HOST, busy_s)
         rows: list[tuple[object, ...]] = [
             (now_ms, HOST, _cores_text(used_s, passed_s), memory.total - memory.available, "")
         ]
+        if hasattr(times, "steal"):
+            rows.append((now_ms, STOLEN, _cores_text(self._used_s(STOLEN, times.steal), passed_s), 0, ""))
         self._find_families()
         for name, process in self._processes.items():
             try:

@@ -157,7 +157,7 @@ def _machine(series: Sequence[UsageSeries]) -> list[ChartData]:
             "Memory",
             "MB resident",
             "s",
-            tuple(Line(one.process, one.seconds, _in_mb(one.rss_bytes)) for one in series),
+            tuple(Line(one.process, one.seconds, _in_mb(one.rss_bytes)) for one in series if any(one.rss_bytes)),
         ),
     ]
 

@@ -15,12 +15,11 @@ from statistics import fmean
 from scipy.special import stdtrit
 
 from harness.metrics.shift import CONFIDENCE
-from harness.run.telemetry import GENERATOR, HARNESS, HOST
+from harness.run.telemetry import NOT_SYSTEM
 from harness.sweep.levels import Sweep
 
 # Share of its memory per run. A JVM during warm-up grew by 1.2 % per run of 10 s; smaller growth is not suspicious.
 SUSPECT_RATIO = 0.02
-_NOT_SYSTEM = (GENERATOR, HARNESS, HOST)
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def memory_of_runs(sweep: Sweep) -> tuple[RunMemory, ...]:
         if run.record is not None and run.record.kept_up and run.usages
     ]
     return tuple(
-        RunMemory(users, {usage.process: usage.rss_bytes_mean for usage in usages if usage.process not in _NOT_SYSTEM})
+        RunMemory(users, {usage.process: usage.rss_bytes_mean for usage in usages if usage.process not in NOT_SYSTEM})
         for _, users, usages in sorted(runs, key=lambda run: run[0])
     )
 

@@ -20,7 +20,7 @@ from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
-from harness.run.telemetry import GENERATOR, HARNESS, HOST, Usage
+from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord
 
 
@@ -198,7 +198,7 @@ def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
 def _cpu_cores(usages: Iterable[Usage]) -> tuple[float | None, float | None]:
     """Return the mean CPU (cores) of the load generator and of the system's processes; None when unknown."""
     by_process = {usage.process: usage.cpu_cores_mean for usage in usages}
-    system = [cores for process, cores in by_process.items() if process not in (GENERATOR, HARNESS, HOST)]
+    system = [cores for process, cores in by_process.items() if process not in NOT_SYSTEM]
     return by_process.get(GENERATOR), sum(system) if system else None
 
 

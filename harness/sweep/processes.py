@@ -8,7 +8,7 @@ from statistics import median
 
 from harness.base import units
 from harness.report.tables import cell, table
-from harness.run.telemetry import HOST, Usage
+from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep
 
@@ -40,7 +40,7 @@ def _row(process: str, usages: Sequence[Usage]) -> list[str]:
     low_cores, high_cores = min(usage.cpu_cores_min for usage in usages), max(usage.cpu_cores_max for usage in usages)
     low_bytes, high_bytes = min(usage.rss_bytes_min for usage in usages), max(usage.rss_bytes_max for usage in usages)
     return [
-        cell("host, all processes" if process == HOST else process),
+        cell(process_title(process)),
         percent(median(usage.cpu_cores_mean for usage in usages), 1),
         f"{percent(low_cores, 1)}-{percent(high_cores, 1)}",
         megabytes(median(usage.rss_bytes_mean for usage in usages)),

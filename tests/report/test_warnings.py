@@ -135,6 +135,16 @@ def test_a_machine_that_others_work_on_is_a_warning(host_cores, is_doubted):
     assert "other-cpu" not in warnings_of(two_users(), record(), usage=run)  # the host is not known
 
 
+@pytest.mark.parametrize(("stolen_cores", "is_doubted"), [(0.09, False), (0.11, True)])
+def test_a_hypervisor_that_takes_more_than_a_twentieth_of_the_cores_makes_a_run_doubtful(stolen_cores, is_doubted):
+    run = (usage("jmeter", 0.3), usage("shop", 0.8), usage("host", 1.1), usage("stolen", stolen_cores))
+    found = warnings_of(two_users(), record(), usage=run)
+    assert ("stolen-cpu" in found) is is_doubted
+    assert "other-cpu" not in found  # no process of this machine used it
+    if is_doubted:
+        assert "took 6 % of the time of the 2 cores" in found["stolen-cpu"]
+
+
 def test_an_idle_generator_is_no_warning():
     found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
     assert not {"generator-cpu", "host-cpu"} & set(found)

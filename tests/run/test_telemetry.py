@@ -3,12 +3,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections import namedtuple
 
 import psutil
 import pytest
 
 from harness.metrics.downsampling import SERIES_POINTS_MOST
-from harness.run.telemetry import UsageSeries, read_telemetry
+from harness.run.telemetry import COLUMNS, UsageSeries, read_telemetry
 from harness.run.telemetry_writer import TelemetryWriter
 
 ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
@@ -30,6 +31,26 @@ def test_the_course_of_a_process_is_in_seconds_after_the_start_of_the_run():
     _, (jmeter, host) = read_telemetry(ROWS.splitlines(), (500, 2000), (1000, 1000))
     assert jmeter == UsageSeries("jmeter", (0.5, 1.5), (0.5, 1.5), (100, 300))
     assert host == UsageSeries("host", (0.5,), (1.0,), (5000,))
+
+
+@pytest.mark.parametrize(("cores", "processes"), [("0.000", ["host"]), ("0.250", ["host", "stolen"])])
+def test_stolen_time_is_listed_only_when_there_is_any(cores, processes):
+    rows = f"{','.join(COLUMNS)}\n1000,host,1.000,5000,\n1000,stolen,{cores},0,\n"
+    usages, series = read_telemetry(rows.splitlines(), (0, 2000), (0, 2000))
+    assert [usage.process for usage in usages] == processes
+    assert [one.process for one in series] == processes
+
+
+@pytest.mark.parametrize(("steal", "host", "stolen"), [(0.0, 1.5, 0.0), (0.5, 1.0, 0.5)])
+def test_stolen_time_is_not_the_use_of_the_host(tmp_path, monkeypatch, steal, host, stolen):
+    # Two cores that were busy for 1.5 of 2 s; of that the hypervisor took `steal`.
+    times = namedtuple("times", "user idle iowait steal guest")
+    ticks = iter([times(0.0, 0.0, 0.0, 0.0, 0.0), times(1.5 - steal, 0.5, 0.0, steal, 0.0)])
+    monkeypatch.setattr(psutil, "cpu_times", lambda: next(ticks))
+    writer = TelemetryWriter(tmp_path / "telemetry.csv", {})
+    writer.rows(1.0)
+    found = {row[1]: float(row[2]) for row in writer.rows(1.0)}
+    assert (found["host"], found["stolen"]) == (host, stolen)
 
 
 def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_lost():
@@ -58,7 +79,7 @@ def test_a_busy_process_and_one_with_a_busy_child_are_measured_with_the_cpu_that
         os.killpg(shell.pid, signal.SIGKILL)
     uses, _ = read_telemetry(path.read_text().splitlines(), (0, 2**63), (0, 2**63))
     found = {usage.process: usage for usage in uses}
-    assert set(found) == {"nginx", "harness", "host"}
+    assert set(found) - {"stolen"} == {"nginx", "harness", "host"}
     # On a machine that does other things as well nobody gets a whole core.
     assert found["harness"].cpu_cores_mean == pytest.approx(own_cores, abs=0.3)
     assert found["harness"].cpu_cores_max > 0.1

@@ -109,6 +109,7 @@ REASONS_OF_SHORT_RUNS = frozenset(
         WarningCode.NOT_STEADY,
         WarningCode.TOO_FEW_SAMPLES,
         WarningCode.OTHER_CPU,
+        WarningCode.STOLEN_CPU,
         WarningCode.GENERATOR_CPU,
         WarningCode.STALL,
     )

@@ -136,7 +136,9 @@ class _Frame:
             Series(process.process, tuple(zip(process.seconds, process.cpu_cores, strict=True))) for process in series
         ]
         sizes = [
-            Series(process.process, tuple(zip(process.seconds, process.rss_bytes, strict=True))) for process in series
+            Series(process.process, tuple(zip(process.seconds, process.rss_bytes, strict=True)))
+            for process in series
+            if any(process.rss_bytes)
         ]
         return (
             Picture("cpu.svg", cpu_chart(cores, self.band, self.run_s)),
