@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
-from harness.jtl.csv import Sample, generator_of
+from harness.jtl.csv import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.batches import BatchCounts, Batches, merge_batches
 from harness.metrics.figures import (
     GROUPS,
@@ -33,6 +33,8 @@ CAUSE_MAX = 200
 # Beyond this many kinds of error, new ones are combined per label and code: causes that never repeat are not useful.
 KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
+# So many labels of threads are remembered with their counts; a load has many more rows than users times labels.
+_ENTRIES_MAX = 100_000
 # The parts that differ between errors of the same cause: ids, memory addresses, ports, times.
 _ID = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
@@ -85,7 +87,13 @@ class Order:
 
     def add(self, end_ms: int) -> None:
         """Add the end of the next row."""
-        self.follow(end_ms, end_ms, 0)
+        if self.most_ms is None or self.least_ms is None:
+            self.least_ms = self.most_ms = end_ms
+        elif end_ms >= self.most_ms:
+            self.most_ms = end_ms
+        else:
+            self.back_ms = max(self.back_ms, self.most_ms - end_ms)
+            self.least_ms = min(self.least_ms, end_ms)
 
     def follow(self, least_ms: int, most_ms: int, back_ms: int) -> None:
         """Add the next rows, given by their least and greatest end and by how far they go back themselves."""
@@ -115,7 +123,7 @@ class Scope:
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
-        return SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count)
+        return SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count, self.with_timeline)
 
 
 class SampleTally:
@@ -123,7 +131,8 @@ class SampleTally:
 
     `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
     up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted. With
-    `batch_count`, samples are also counted per batch, that is, in this many equal parts of the window.
+    `batch_count`, samples are also counted per batch, that is, in this many equal parts of the window. Without
+    `with_timeline` the times per interval are not counted.
     """
 
     def __init__(
@@ -132,6 +141,7 @@ class SampleTally:
         file: int = 0,
         window_ms: tuple[int, int] | None = None,
         batch_count: int = 0,
+        with_timeline: bool = True,
     ) -> None:
         self.once = frozenset(once_labels)
         self.file = file
@@ -141,52 +151,65 @@ class SampleTally:
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
         self.codes: dict[CodeKey, list[int]] = {}
         self.kinds: dict[tuple[str, str, str], _Kind] = {}
-        self.requests = SecondSeries()
-        self.transactions = SecondSeries()
+        self.requests = SecondSeries(with_times=with_timeline)
+        self.transactions = SecondSeries(with_times=with_timeline)
         self.first_ms: int | None = None
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
         self.orders: dict[int, Order] = {}
+        # By thread, label, and whether it is a transaction: each row of a thread would find them again.
+        self._entries: dict[LabelKey, tuple[LabelKey, Source, LabelCounts]] = {}
 
     def add(self, sample: Sample) -> LabelKey | None:
         """Count one sample; return its key in `labels`, None when it ended outside the window."""
-        end_ms = sample.end_ms
+        (
+            start_ms, elapsed_ms, label, code, message, thread_name, _, failure, received_bytes, sent_bytes, users,
+            latency_ms, connect_ms, sample_count, error_count,
+        ) = sample  # fmt: skip
+        end_ms = start_ms + elapsed_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
             return None
-        group = group_of(sample.thread_name, sample.label, self.once)
-        is_transaction = sample.is_transaction
-        key = (group, sample.label, is_transaction)
-        source = Source(self.file, generator_of(sample.thread_name))
-        counts = self.counts(key, source)
-        counts.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+        is_transaction = message.startswith(TRANSACTION_MESSAGE)
+        known = self._entries.get((thread_name, label, is_transaction))
+        key, source, counts = known or self._entry(thread_name, label, is_transaction)
+        each_ms = elapsed_ms // sample_count
+        counts.histogram.add(each_ms, sample_count)
         if self.window_ms and self.batch_count:
             from_ms, to_ms = self.window_ms
-            number = (end_ms - from_ms) * self.batch_count // (to_ms - from_ms)
-            batch = self.batch(key, number)
-            batch.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
-            batch.elapsed_sum_ms += sample.elapsed_ms
-            batch.error_count += sample.error_count
-        counts.elapsed_sum_ms += sample.elapsed_ms
-        counts.error_count += sample.error_count
-        counts.received_bytes = plus(counts.received_bytes, sample.received_bytes)
-        counts.sent_bytes = plus(counts.sent_bytes, sample.sent_bytes)
-        counts.latency_sum_ms = plus(counts.latency_sum_ms, sample.latency_ms)
-        counts.connect_sum_ms = plus(counts.connect_sum_ms, sample.connect_ms)
-        counts.first_ms = sample.start_ms if counts.first_ms is None else min(counts.first_ms, sample.start_ms)
-        counts.last_ms = max(counts.last_ms, end_ms)
-        self.add_code((sample.label, sample.code, is_transaction), sample.sample_count, sample.error_count)
-        if sample.error_count:
-            cause, example = cause_of(sample.failure, sample.message)
-            first_ms = sample.start_ms
-            self.add_kind((sample.label, sample.code, cause), sample.error_count, first_ms, first_ms, example)
-        self.note_start(sample.start_ms)
-        if group in (LOAD, ONCE):
+            batch = self.batch(key, (end_ms - from_ms) * self.batch_count // (to_ms - from_ms))
+            batch.histogram.add(each_ms, sample_count)
+            batch.elapsed_sum_ms += elapsed_ms
+            batch.error_count += error_count
+        counts.elapsed_sum_ms += elapsed_ms
+        counts.error_count += error_count
+        counts.received_bytes = plus(counts.received_bytes, received_bytes)
+        counts.sent_bytes = plus(counts.sent_bytes, sent_bytes)
+        counts.latency_sum_ms = plus(counts.latency_sum_ms, latency_ms)
+        counts.connect_sum_ms = plus(counts.connect_sum_ms, connect_ms)
+        if counts.first_ms is None or start_ms < counts.first_ms:
+            counts.first_ms = start_ms
+        if end_ms > counts.last_ms:
+            counts.last_ms = end_ms
+        self.add_code((label, code, is_transaction), sample_count, error_count)
+        if error_count:
+            cause, example = cause_of(failure, message)
+            self.add_kind((label, code, cause), error_count, start_ms, start_ms, example)
+        if self.first_ms is None or start_ms < self.first_ms:
+            self.first_ms = start_ms
+        if key[0] in (LOAD, ONCE):
             second_series = self.transactions if is_transaction else self.requests
-            second_series.add(
-                end_ms, sample.elapsed_ms, sample.sample_count, sample.error_count, sample.all_threads, source
-            )
+            second_series.add(end_ms, elapsed_ms, sample_count, error_count, users, source)
             if not is_transaction and not source.generator:
                 self.order(self.file).add(end_ms)
         return key
+
+    def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
+        """Return where the samples of a thread with this label are counted, and remember it."""
+        key = (group_of(thread_name, label, self.once), label, is_transaction)
+        source = Source(self.file, generator_of(thread_name))
+        if len(self._entries) >= _ENTRIES_MAX:
+            self._entries.clear()
+        entry = self._entries[thread_name, label, is_transaction] = key, source, self.counts(key, source)
+        return entry
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
         """Return the counts of a label from one source; create empty ones if necessary."""
@@ -200,7 +223,10 @@ class SampleTally:
 
     def order(self, file: int) -> Order:
         """Return the order of a file's rows; create it if necessary."""
-        return self.orders.setdefault(file, Order())
+        order = self.orders.get(file)
+        if order is None:
+            order = self.orders[file] = Order()
+        return order
 
     @property
     def back_ms(self) -> int:
@@ -209,11 +235,17 @@ class SampleTally:
 
     def batch(self, key: LabelKey, number: int) -> BatchCounts:
         """Return the counts of a label in a batch; create empty ones if necessary."""
-        return self.batches.setdefault(key, {}).setdefault(number, BatchCounts())
+        batches = self.batches.setdefault(key, {})
+        batch = batches.get(number)
+        if batch is None:
+            batch = batches[number] = BatchCounts()
+        return batch
 
     def add_code(self, key: CodeKey, sample_count: int, error_count: int) -> None:
         """Count responses with a response code."""
-        counts = self.codes.setdefault(key, [0, 0])
+        counts = self.codes.get(key)
+        if counts is None:
+            counts = self.codes[key] = [0, 0]
         counts[0] += sample_count
         counts[1] += error_count
 

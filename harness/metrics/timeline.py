@@ -48,13 +48,14 @@ class SecondSeries:
     """Counts per second of the samples' ends: exact, and mergeable across parts and files.
 
     `seconds` contains [samples, errors, sum of elapsed ms]; `users` the most active users by source and second;
-    `buckets` the counts per elapsed ms in intervals of `bucket_s` seconds, a power of two.
+    `buckets` the counts per elapsed ms in intervals of `bucket_s` seconds, a power of two; none without `with_times`.
     """
 
     seconds: dict[int, list[int]] = field(default_factory=dict)
     users: dict[Source, dict[int, int]] = field(default_factory=dict)
     bucket_s: int = 1
     buckets: dict[int, Histogram] = field(default_factory=dict)
+    with_times: bool = True
 
     def add(
         self, end_ms: int, elapsed_ms: int, sample_count: int, error_count: int, all_threads: int | None, source: Source
@@ -62,21 +63,28 @@ class SecondSeries:
         """Count a row; `all_threads` is the number of active users of its load generator when it ended."""
         second = end_ms // MS_PER_S
         self.add_second(second, sample_count, error_count, elapsed_ms)
-        self.add_time(second, elapsed_ms // sample_count, sample_count)
+        if self.with_times:
+            self.add_time(second, elapsed_ms // sample_count, sample_count)
         if all_threads is not None:
             self.add_users(source, second, all_threads)
 
     def add_second(self, second: int, sample_count: int, error_count: int, elapsed_sum_ms: int) -> None:
         """Count samples that ended in a second."""
-        figures = self.seconds.setdefault(second, [0, 0, 0])
+        figures = self.seconds.get(second)
+        if figures is None:
+            figures = self.seconds[second] = [0, 0, 0]
         figures[0] += sample_count
         figures[1] += error_count
         figures[2] += elapsed_sum_ms
 
     def add_users(self, source: Source, second: int, users: int) -> None:
         """Record the users active in a second."""
-        by_second = self.users.setdefault(source, {})
-        by_second[second] = max(users, by_second.get(second, users))
+        by_second = self.users.get(source)
+        if by_second is None:
+            by_second = self.users[source] = {}
+        most = by_second.get(second)
+        if most is None or users > most:
+            by_second[second] = users
 
     def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
         """Count samples with one elapsed time that ended in a second."""
