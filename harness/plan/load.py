@@ -8,14 +8,44 @@ from typing import NoReturn
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.plan.plan import AUTO_LEAST_S, DURATION_MAX_S, LOOPS_MAX, REQUESTS_MAX, USERS_MAX, PlanLoad
 
 CLOSED, OPEN = "closed", "open"
+# The limits apply to both plans and the command line.
+USERS_MAX = 100_000
+LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
+DURATION_MAX_S = 7 * 86_400.0
 RATE_MAX_PER_S = 100_000.0
 # When only DURATION is given, the ramp takes at most this part (a quarter) of it.
 SHARE_OF_RAMP = 4
 AUTO = "auto"
 AUTO_MOST_S = 600.0
+# The least budget of a load that ends when it is steady: a ramp, a one-minute window, and a second check 10 s later.
+AUTO_LEAST_S = 80.0
+
+
+@dataclass(frozen=True)
+class PlanLoad:
+    """A plan's default load; `think_time_s` is the mean pause before a request.
+
+    It lasts `duration_s`, or `loops` iterations per user (the other is None), and at most about `requests` samples. A
+    single user may have another ramp, because no users start one after the other. With `auto_most_s` a run lasts until
+    it is steady, at most this long; `duration_s` then applies where auto is impossible: sweeps and open loads.
+    """
+
+    users: int
+    ramp_per_user_s: float
+    duration_s: float | None
+    think_time_s: float
+    loops: int | None = None
+    requests: int | None = None
+    ramp_single_user_s: float | None = None
+    auto_most_s: float | None = None
+
+    def ramp_s(self, users: int) -> float:
+        """Return the default ramp for this number of users."""
+        if users == 1 and self.ramp_single_user_s is not None:
+            return self.ramp_single_user_s
+        return users * self.ramp_per_user_s
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, texts
@@ -15,6 +15,16 @@ from harness.metrics.metric import ERRORS
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal, goal_keys
 from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
+from harness.plan.load import (
+    AUTO_LEAST_S,
+    DURATION_MAX_S,
+    LOOPS_MAX,
+    REQUESTS_MAX,
+    USERS_MAX,
+    ClosedLoad,
+    OpenLoad,
+    PlanLoad,
+)
 from harness.plan.thresholds import Thresholds
 
 # Every run sets these from the load, the target and the run's name; it would override a plan's value.
@@ -32,16 +42,9 @@ SET_BY_THE_RUN = {
     "generator": "REMOTES",
     "dump_dir": "the run directory",
 }
-# The limits apply to both plans and the command line.
-USERS_MAX = 100_000
-LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
-DURATION_MAX_S = 7 * 86_400.0
 _GOAL_MAX_MS = 1_000_000_000
 # After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
 DRAIN_S = 10
-
-# The least budget of a load that ends when it is steady: a ramp, a one-minute window, and a second check 10 s later.
-AUTO_LEAST_S = 80.0
 
 _NUMBER = (int, float)
 _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -69,31 +72,6 @@ _KEYS: Mapping[str, type] = {
     "secrets": list,
     "allow": dict,
 }
-
-
-@dataclass(frozen=True)
-class PlanLoad:
-    """A plan's default load; `think_time_s` is the mean pause before a request.
-
-    It lasts `duration_s`, or `loops` iterations per user (the other is None), and at most about `requests` samples. A
-    single user may have another ramp, because no users start one after the other. With `auto_most_s` a run lasts until
-    it is steady, at most this long; `duration_s` then applies where auto is impossible: sweeps and open loads.
-    """
-
-    users: int
-    ramp_per_user_s: float
-    duration_s: float | None
-    think_time_s: float
-    loops: int | None = None
-    requests: int | None = None
-    ramp_single_user_s: float | None = None
-    auto_most_s: float | None = None
-
-    def ramp_s(self, users: int) -> float:
-        """Return the default ramp for this number of users."""
-        if users == 1 and self.ramp_single_user_s is not None:
-            return self.ramp_single_user_s
-        return users * self.ramp_per_user_s
 
 
 @dataclass(frozen=True)
@@ -132,18 +110,6 @@ class Plan:
     secret_properties: tuple[str, ...]
     hidden: tuple[str, ...] = field(repr=False)
     allow: Allowances = field(default_factory=Allowances)
-
-
-@runtime_checkable
-class Arrivals(Protocol):
-    """An open load: users arrive at a rate; the ramp is the first part of the duration."""
-
-    @property
-    def rate_per_s(self) -> float: ...
-    @property
-    def ramp_s(self) -> float: ...
-    @property
-    def duration_s(self) -> float: ...
 
 
 # What a message shows to whom has a JMX alone.
@@ -223,14 +189,14 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {**data, "load": load, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
 
 
-def effective_jmx(shape_path: Path, load: object) -> bytes:
+def effective_jmx(shape_path: Path, load: ClosedLoad | OpenLoad) -> bytes:
     """Return the JMX to run: the file itself for a closed load, with an Open Model Thread Group for an open one."""
-    if not isinstance(load, Arrivals):
+    if not isinstance(load, OpenLoad):
         return shape_path.read_bytes()
     return with_open_model(shape_path, schedule(load))
 
 
-def schedule(load: Arrivals) -> str:
+def schedule(load: OpenLoad) -> str:
     """Return an open load as a schedule of the Open Model Thread Group.
 
     It starts rate · (ramp / 2 + the rest of the duration) users. Without the final pause, JMeter would abort every

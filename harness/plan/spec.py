@@ -15,8 +15,8 @@ from harness.base.config import check_keys, is_suite, load_toml, texts
 from harness.base.errors import UsageError
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import parse_sources, table_names
-from harness.plan.load import ClosedLoad, OpenLoad
-from harness.plan.plan import DURATION_MAX_S, Plan
+from harness.plan.load import DURATION_MAX_S, ClosedLoad, OpenLoad
+from harness.plan.plan import Plan
 
 HEAP_MAX_MB = 1_000_000
 DISK_MAX_MB = 1_000_000_000

@@ -10,7 +10,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
 from harness.plan.goal import Goal, option_metrics, resolve_goal
-from harness.plan.plan import USERS_MAX
+from harness.plan.load import USERS_MAX
 from harness.run.arguments import add_goal, goal_arguments
 from harness.run.request import Request
 from harness.sweep.driver import (

@@ -9,8 +9,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
-from harness.plan.load import OpenLoad
-from harness.plan.plan import USERS_MAX
+from harness.plan.load import USERS_MAX, OpenLoad
 from harness.run.arguments import add_remotes
 from harness.run.request import Request
 from harness.sweep.driver import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.base.records import read
 from harness.plan.goal import Goal
-from harness.plan.plan import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
+from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 
 FORMAT_VERSION = 1
 _RUN_NAME = re.compile(r"run-\d+_\d+")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import ClosedLoad, OpenLoad
-from harness.plan.plan import DRAIN_S, Dump, Goal, PlanLoad, effective_jmx, load_plan, schedule
+from harness.plan.load import ClosedLoad, OpenLoad, PlanLoad
+from harness.plan.plan import DRAIN_S, Dump, Goal, effective_jmx, load_plan, schedule
 from tests.support.paths import ROOT
 
 SHAPE = """<?xml version="1.0" encoding="UTF-8"?>

@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
-from harness.plan.plan import PlanLoad
+from harness.plan.load import ClosedLoad, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.report.setup import load_text, setup_lines
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd
 from harness.run.record import AutoEndRecord
