@@ -128,7 +128,7 @@ as_text = $(if $(call is_given,$(1)),$(eval override export $(1) := $$(value $(1
 $(foreach name,$(sort $(known) $(on_command_line)),$(call as_text,$(name)))
 # A make that a script or a test starts gets none of them.
 MAKEOVERRIDES :=
-# Messages of the scripts name these variables instead of options: harness/entry.py.
+# Messages of the scripts name these variables instead of options: harness/program.py.
 asked := $(or $(MAKECMDGOALS),help)
 export MAKE_VARIABLES := $(strip $(foreach target,$(asked),$(takes.$(target))))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Make tables and reports from JTL files and run directories: ./aggregate.py --help."""
 
+import os
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib loads slowly
 
 from harness.entry import start
 

@@ -1,75 +1,45 @@
-"""What every program does first and last: protect the streams, enter .venv, print errors, set the exit code.
+"""What every program does first: enter .venv, before anything is imported that .venv's Python would import again.
 
-This module runs before .venv exists: standard library only.
+`harness.program` does the rest. This module runs before .venv exists: standard library only, and little of it.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from pathlib import Path
 
-from harness.base import standard_streams
-from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
-from harness.base.interrupts import Interrupts
-from harness.base.toolchain import ROOT, enter_venv
-
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib loads slowly
+_VENV = f"{_ROOT}/.venv"
 _AGGREGATE = "aggregate.py"
-# Variables of make that are options without a value.
-_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN")
 
 
 def start(program: str) -> None:
-    """Run a program of `harness.cli` inside .venv and exit with its exit code.
+    """Run a program of `harness.cli` inside .venv and exit with its exit code."""
+    _enter_complete_venv(program)
+    _keep_bytecode()
+    from harness.program import run  # here, because the first Python of a command does not need it
 
-    Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py` an error, unless
-    the reader has gone, because there the output is the result.
-    """
-    standard_streams.protect()
-    output_counts = program == _AGGREGATE
-    try:
-        code = _code_of(program)
-    except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
-        code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
-    lost = standard_streams.output_error()
-    if lost and not standard_streams.is_reader_gone():
-        print(f"{program}: not all of the output could be written ({lost.strerror})", file=sys.stderr)
-        code = code or (EXIT_USAGE if output_counts else EXIT_OK)
-    sys.exit(code)
+    sys.exit(run(program))
 
 
 def console_script() -> None:
     """Run the program that a console script is named after: `harness-run` is scripts/run, `harness` is aggregate.py."""
-    _, _, name = Path(sys.argv[0]).stem.partition("-")
+    _, _, name = os.path.basename(sys.argv[0]).partition("-")  # noqa: PTH119
     start(f"scripts/{name}" if name else _AGGREGATE)
 
 
-def _code_of(program: str) -> int:
-    try:
-        with Interrupts():
-            enter_venv(ROOT / program)
-        from harness.cli import main  # here, because it is imported only inside .venv
-
-        return main(sys.argv[1:], program)
-    except HarnessError as error:
-        print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except Exception:  # noqa: BLE001 - the last resort
-        # An error of ours must not look like a missed goal: Python's own exit code would be 1.
-        import traceback
-
-        traceback.print_exc()
-        print(f"{program}: this is an error of the harness itself", file=sys.stderr)
-        return EXIT_BUG
+def _enter_complete_venv(program: str) -> None:
+    """Run the program again with the Python of .venv, unless .venv was never completed: then it is built first."""
+    python = f"{_VENV}/bin/python"
+    is_complete = os.path.exists(f"{_VENV}/.stamp-requirements.txt") and os.access(python, os.X_OK)  # noqa: PTH110
+    if is_complete and os.path.realpath(sys.prefix) != os.path.realpath(_VENV):
+        os.execv(python, [python, f"{_ROOT}/{program}", *sys.argv[1:]])
 
 
-def with_variables(text: str) -> str:
-    """Return a message with variables of make instead of options, when make called: ANYWAY=1 for --anyway."""
-    for name in os.environ.get("MAKE_VARIABLES", "").split():
-        option = re.escape(f"--{name.lower().replace('_', '-')}")
-        text = re.sub(rf"{option}(?![\w-])", f"{name}=1" if name in _FLAGS else name, text)
-    return text
+def _keep_bytecode() -> None:
+    """Store compiled modules in build/ where PYTHONDONTWRITEBYTECODE keeps them out of the checkout.
+
+    Without them every start compiles all modules: that takes longer than a small table.
+    """
+    if sys.dont_write_bytecode and sys.pycache_prefix is None and os.access(f"{_ROOT}/build", os.W_OK):
+        sys.dont_write_bytecode, sys.pycache_prefix = False, f"{_ROOT}/build/pycache"

@@ -88,7 +88,9 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
         if wanted:
             with _step(f"Python packages into {venv.relative_to(ROOT)}", f"{name}.log") as log:
                 if files[0] in wanted:
-                    _run([sys.executable, "-m", "venv", "--clear", str(venv)], log, "install python3-venv (ensurepip)")
+                    # The Python of .venv itself has a base, which stays when .venv is cleared.
+                    base = getattr(sys, "_base_executable", sys.executable)
+                    _run([base, "-m", "venv", "--clear", str(venv)], log, "install python3-venv (ensurepip)")
                 for path in missing():
                     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
                     _run([*pip, "-r", str(path)], log, "check the network or the package index of pip")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from tests.support.commands import command
 from tests.support.paths import ROOT
@@ -163,6 +165,39 @@ def test_a_missing_or_old_maven_is_one_line_that_says_what_to_install(tmp_path, 
         capture_output=True, text=True, check=True, cwd=ROOT, env={"PATH": tools_without(tmp_path, **fakes)},
     )  # fmt: skip
     assert done.stdout.strip().startswith(message)
+
+
+JTL = "timeStamp,elapsed,label,success\n1700000000000,5,Pay,true\n"
+
+
+def outside_venv(program: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with the Python that .venv was made of; without `site` it has no packages at all."""
+    return subprocess.run(
+        [sys._base_executable, "-S", program, *arguments],
+        capture_output=True, text=True, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_a_program_that_another_python_starts_has_the_packages_of_venv(tmp_path):
+    path = tmp_path / "samples.jtl.zst"
+    path.write_bytes(zstandard.compress(JTL.encode()))
+    done = outside_venv(ROOT / "aggregate.py", "table", path)
+    assert "| Pay | 1 |" in done.stdout, done.stderr
+
+
+def test_where_python_may_not_write_bytecode_it_is_kept_in_build_and_not_in_the_checkout(tmp_path):
+    for name in ("harness", "aggregate.py", "requirements.txt"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    for folder in [*tmp_path.rglob("__pycache__")]:
+        shutil.rmtree(folder)
+    (tmp_path / "build").mkdir()
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    (tmp_path / "samples.jtl").write_text(JTL)
+    variables = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": ""}
+    assert outside_venv(tmp_path / "aggregate.py", "table", tmp_path / "samples.jtl", **variables).returncode == 0
+    assert {"cli", "program", "tally"} <= {path.name.split(".")[0] for path in (tmp_path / "build").rglob("*.pyc")}
+    assert not [*tmp_path.glob("harness/**/__pycache__")]
 
 
 @pytest.mark.real

@@ -180,7 +180,7 @@ def test_what_the_scripts_read_from_the_environment_may_be_given_to_make(name, a
 
 
 def test_make_users_are_told_of_variables(monkeypatch):
-    from harness.entry import with_variables
+    from harness.program import with_variables
 
     text = "not comparable; compare others, or pass --anyway; --base and --new; --anyway-not; --figures-only"
     assert with_variables(text) == text

@@ -1,0 +1,68 @@
+"""Runs a program: protect the streams, complete .venv, call `harness.cli`, print errors, find the exit code.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from harness.base import standard_streams
+from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
+from harness.base.interrupts import Interrupts
+from harness.base.toolchain import ROOT, enter_venv
+
+_AGGREGATE = "aggregate.py"
+# Variables of make that are options without a value.
+_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN")
+
+
+def run(program: str) -> int:
+    """Run a program of `harness.cli` inside .venv and return its exit code.
+
+    Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py` an error, unless
+    the reader has gone, because there the output is the result.
+    """
+    standard_streams.protect()
+    output_counts = program == _AGGREGATE
+    try:
+        code = _code_of(program)
+    except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
+        code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
+    lost = standard_streams.output_error()
+    if lost and not standard_streams.is_reader_gone():
+        print(f"{program}: not all of the output could be written ({lost.strerror})", file=sys.stderr)
+        code = code or (EXIT_USAGE if output_counts else EXIT_OK)
+    return code
+
+
+def _code_of(program: str) -> int:
+    try:
+        with Interrupts():
+            enter_venv(ROOT / program)
+        from harness.cli import main  # here, because it is imported only inside .venv
+
+        return main(sys.argv[1:], program)
+    except HarnessError as error:
+        print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except Exception:  # noqa: BLE001 - the last resort
+        # An error of ours must not look like a missed goal: Python's own exit code would be 1.
+        import traceback
+
+        traceback.print_exc()
+        print(f"{program}: this is an error of the harness itself", file=sys.stderr)
+        return EXIT_BUG
+
+
+def with_variables(text: str) -> str:
+    """Return a message with variables of make instead of options, when make called: ANYWAY=1 for --anyway."""
+    for name in os.environ.get("MAKE_VARIABLES", "").split():
+        option = re.escape(f"--{name.lower().replace('_', '-')}")
+        text = re.sub(rf"{option}(?![\w-])", f"{name}=1" if name in _FLAGS else name, text)
+    return text
