@@ -41,7 +41,14 @@ pytestmark = pytest.mark.real
 
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
-FAST = {"gateway_median_ms": 5.0, "plugin_threads": 20, "plugin_timeout_s": 5, "shiro_hash_iterations": 1}
+FAST = {
+    "gateway_median_ms": 5.0,
+    "plugin_threads": 20,
+    "plugin_timeout_s": 5,
+    "shiro_hash_iterations": 1,
+    # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
+    "jvm_options": ["-XX:TieredStopAtLevel=1"],
+}
 NOBODY = 65534
 
 
@@ -267,28 +274,9 @@ def started(settings: dict[str, Any], logs: Path, ports: dict[str, int]) -> Supe
     return supervisor
 
 
-def test_mariadb_stores_the_same_and_a_given_database_url_keeps_what_is_there(tmp_path: Path) -> None:
-    ports = free_ports()
-    with started({**FAST, "database": "mariadb"}, tmp_path / "first", ports) as first:
-        client = KillBill(first.target_url)
-        payment = pay_through(client)
-        assert dict(first.facts)["database"] == "MariaDB 11.4.5 on the same machine"
-        given = {
-            "database_url": f"jdbc:mysql://127.0.0.1:{ports['mariadb']}/killbill",
-            "database_user": "killbill",
-            "database_password": "killbill",
-        }
-        with started({**FAST, **given}, tmp_path / "second", {}) as second:
-            assert list(second.processes) == ["stripe", "killbill"]
-            again = KillBill(second.target_url, client.tenant)
-            amounts = {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
-            assert amounts_of(again, payment) == amounts
-            assert "killbill" not in dict(second.facts)["database"]
-
-
 # As that user the interpreter's own files may be out of reach: what Python imports late is imported before.
 AS_NOBODY = """
-import encodings.idna, encodings.unicode_escape, os, sys
+import encodings.idna, encodings.unicode_escape, json, os, sys
 from pathlib import Path
 from harness.base.guardian import Guardian
 from harness.system.supervisor import Supervisor
@@ -297,11 +285,11 @@ from tests.support.killbill_client import KillBill
 
 root, build, logs, user = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 manifest = load_manifest(root)
+settings = manifest.resolve_settings(json.loads(sys.argv[5]))
 with Guardian() as guardian:
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)
-    settings = manifest.resolve_settings({"database": "mariadb", "gateway_median_ms": 5})
     with Supervisor(manifest, settings, build_dir=build, log_dir=logs, guardian=guardian) as system:
         system.start()
         killbill = KillBill(system.target_url)
@@ -322,7 +310,8 @@ def test_mariadb_runs_as_an_ordinary_user_too(tmp_path: Path) -> None:
         shutil.copytree(MANIFEST.folder, folder / "killbill")
         (folder / "logs").mkdir()
         subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(folder)], check=True)
-        argv = [sys.executable, "-c", AS_NOBODY, folder / "killbill", folder, folder / "logs", NOBODY]
+        settings = json.dumps({**FAST, "database": "mariadb"})
+        argv = [sys.executable, "-c", AS_NOBODY, folder / "killbill", folder, folder / "logs", NOBODY, settings]
         done = subprocess.run([str(word) for word in argv], cwd=ROOT, capture_output=True, text=True, timeout=180)
         assert done.stdout == "purchase 201\n", done.stderr
     finally:
@@ -330,11 +319,18 @@ def test_mariadb_runs_as_an_ordinary_user_too(tmp_path: Path) -> None:
 
 
 class Stopped(NamedTuple):
-    """What a KillBill left that ran beside the shared one, with a failing gateway, and was stopped."""
+    """What a KillBill with MariaDB left that ran beside the shared one, with a failing gateway first, and was stopped.
+
+    `kept` is what another KillBill, with the address of that MariaDB, found of a payment.
+    """
 
     other_target_url: str
     statuses: list[int]
     shared_answered: bool
+    stored: dict[str, float]
+    kept: dict[str, float]
+    facts: tuple[dict[str, str], dict[str, str]]
+    processes: tuple[list[str], list[str]]
     logs: Path
     recordings: dict[str, Path]
     exception_logs: tuple[str, ...]
@@ -342,14 +338,43 @@ class Stopped(NamedTuple):
 
 @pytest.fixture(scope="module")
 def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
-    logs = tmp_path_factory.mktemp("stopped")
-    with started({**FAST, "gateway": "failing"}, logs, {}) as other:
-        client = KillBill(other.target_url)
+    logs, ports = tmp_path_factory.mktemp("stopped"), free_ports()
+    with started({**FAST, "database": "mariadb", "gateway": "failing"}, logs, ports) as other:
+        failing = Instance(other, ports)
+        client = failing.client
         account = client.account()
         statuses = [client.pay(account, "PURCHASE", 10).status for _ in range(3)]
         with socket.create_connection(("127.0.0.1", instance.ports["http"]), timeout=5) as connection:
             answered = bool(connection.getpeername())
-        return Stopped(other.target_url, statuses, answered, logs, dict(other.recordings), other.exception_logs)
+        failing.set_gateway()
+        payment = pay_through(client)
+        given = {
+            "database_url": f"jdbc:mysql://127.0.0.1:{ports['mariadb']}/killbill",
+            "database_user": "killbill",
+            "database_password": "killbill",
+        }
+        with started({**FAST, **given}, tmp_path_factory.mktemp("given"), {}) as second:
+            kept = amounts_of(KillBill(second.target_url, client.tenant), payment)
+            return Stopped(
+                other.target_url,
+                statuses,
+                answered,
+                amounts_of(client, payment),
+                kept,
+                (dict(other.facts), dict(second.facts)),
+                (list(other.processes), list(second.processes)),
+                logs,
+                dict(other.recordings),
+                other.exception_logs,
+            )
+
+
+def test_mariadb_stores_the_same_and_a_given_database_url_keeps_what_is_there(stopped: Stopped) -> None:
+    assert stopped.stored == stopped.kept == {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
+    first, second = stopped.facts
+    assert first["database"] == "MariaDB 11.4.5 on the same machine"
+    assert "killbill" not in second["database"]
+    assert stopped.processes == (["stripe", "mariadb", "killbill"], ["stripe", "killbill"])
 
 
 def test_two_instances_run_side_by_side(instance: Instance, stopped: Stopped) -> None:
