@@ -84,6 +84,18 @@ def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _quick_starts() -> Iterator[None]:
+    """Start JMeters and scripts quickly: most tests wait for nothing else, and none is about how fast a JMeter becomes.
+
+    The start script of JMeter reads GC_ALGO. Scripts that ask for `python3` get that of .venv, which is the right one.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GC_ALGO", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("PATH", str(Path(sys.prefix) / "bin"), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _set_up() -> None:
     """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
     toolchain.ensure_agent()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from harness.plan.plan import load_plan
 from harness.run.request import Names, resolve_request
 from harness.sweep.published import parse_csv
 from tests.support.paths import ROOT
-from tests.support.processes import processes_of
+from tests.support.processes import QUICK_JAVA, processes_of
 
 BALANCED = ("lb-nginx", "lb-nginx-seed", "lb-jvm", "lb-haproxy")
 
@@ -75,7 +76,10 @@ def short_home(tmp_path: Path) -> Path:
 
 def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "scripts" / "run"), "--home", str(home), "--reports", str(home / "reports")]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=200)
+    environment = {**os.environ, **QUICK_JAVA}
+    return subprocess.run(
+        [*command, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=200
+    )
 
 
 def figures_of(summary: dict, group: str) -> dict[str, dict]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -20,7 +21,7 @@ import pytest
 from harness.plan.plan import load_plan
 from tests.support.local_server import serving
 from tests.support.paths import ROOT, jmeter_home
-from tests.support.processes import processes_of
+from tests.support.processes import QUICK_JAVA, processes_of
 
 SHAPE = ROOT / "plans" / "thruzero.jmx"
 PAGES = list(csv.DictReader((ROOT / "plans" / "data" / "thruzero-pages.csv").open(encoding="utf-8")))
@@ -154,9 +155,11 @@ def test_a_page_that_failed_leads_nowhere_and_what_is_no_whole_page_has_failed(s
 @pytest.mark.real
 def test_a_run_against_the_real_site_has_all_pages_and_no_error(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "thruzero", "--users", "5", "--duration", "10"]
+    environment = {**os.environ, **QUICK_JAVA}
     done = subprocess.run(
-        [*command, "--reports", str(tmp_path)], capture_output=True, text=True, timeout=200, check=False
-    )
+        [*command, "--reports", str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     directory = tmp_path / "thruzero" / "run-01_1"
     summary = json.loads(directory.with_suffix(".json").read_text())

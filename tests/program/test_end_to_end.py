@@ -1,13 +1,14 @@
 """The main job as the README gives it: make, the real JMeter, the real KillBill with its Stripe plugin."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.processes import processes_of
+from tests.support.processes import QUICK_JAVA, processes_of
 from tests.support.tiny import check_short_run
 
 pytestmark = pytest.mark.real
@@ -15,7 +16,8 @@ pytestmark = pytest.mark.real
 
 def make_run(reports: Path, *variables: str) -> str:
     command = ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}", *variables]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
+    environment = {**os.environ, **QUICK_JAVA}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from harness.base.ports import free_port
 from tests.support.paths import ROOT
-from tests.support.processes import wait_for
+from tests.support.processes import QUICK_JAVA, wait_for
 
 
 @contextmanager
@@ -20,7 +21,9 @@ def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
     port = free_port()
     command = [sys.executable, str(ROOT / "scripts" / "generator"), "--port", str(port), "--keys", str(keys)]
     with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, **QUICK_JAVA}
+        )
     try:
         wait_for(lambda: "listens at" in log.read_text() or process.poll() is not None, 60)
         assert process.poll() is None, log.read_text()

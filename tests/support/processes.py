@@ -12,6 +12,9 @@ from typing import Any
 
 import psutil
 
+# The environment of a command whose Java processes are to start quickly: none lasts long enough to be compiled well.
+QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+
 
 def wait_for(condition, seconds: float = 20.0):
     """Return the condition's value once it is true; the test fails when it never is."""
