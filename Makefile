@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -16,6 +16,7 @@ python := scripts/python
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
+takes.init := PLAN JMX FIX FORCE
 takes.run := $(length) MAX $(goal) USERS RATE SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
@@ -44,6 +45,11 @@ always := HELP python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER
 
 # The text of `make help VERB` for each variable; about.VERB.NAME where a target uses the variable in another way.
 about.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml: which traffic (default: killbill-stripe)
+about.init.PLAN := PLAN=shop                    name of the new plan: plans/shop.jmx and plans/shop.toml (required)
+about.JMX := JMX=path/to/test.jmx         your JMeter test plan, which is copied; without it a plan with one request
+about.FIX := FIX=1                        apply the fixes: target, load, redirects, assertions, listeners, data files
+about.FORCE := FORCE=1                      replace a plan of this name
+about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's)
 about.RATE := RATE=20                      new users per second, open model, instead of USERS
@@ -202,6 +208,10 @@ help: ## list the targets
 	@echo 'Profiles: $(filter-out nightly,$(call names,env))'
 
 ##@ Run
+
+init: ## make a plan of your JMX (or a small new plan) and offer the fixes that a run needs
+	@$(if $(call given,PLAN),$(python) scripts/init $(call option,plan,$(PLAN)) $(call option,jmx,$(JMX)) \
+	  $(if $(filter-out 0,$(FIX)),--fix) $(if $(filter-out 0,$(FORCE)),--force),echo 'give PLAN=shop JMX=path/to/shop.jmx' >&2; exit 2)
 
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \

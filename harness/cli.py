@@ -52,6 +52,7 @@ VERBS = {
     "ls": Command("harness.storage.command", "list the runs in S3"),
 }
 SCRIPTS = {
+    "scripts/init": Command("harness.plan.init_command", "make a plan of your JMX, or a small new plan"),
     "scripts/run": Command("harness.run.command", "run one load test and write its report"),
     "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),

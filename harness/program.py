@@ -16,7 +16,7 @@ from harness.base.toolchain import ROOT, enter_venv
 
 _AGGREGATE = "aggregate.py"
 # Variables of make that are options without a value.
-_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN")
+_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
 
 
 def run(program: str) -> int:

@@ -14,7 +14,7 @@ def variable_names(node: Node, file: Path | None) -> list[str] | None:
     """Return the variables that a CSV Data Set sets; None when they are in an unreadable file."""
     names = node.value("variableNames")
     if names:
-        return [name.strip().strip('"') for name in names.split(_delimiter(node))]
+        return [name.strip().strip('"') for name in names.split(delimiter_of(node))]
     rows = _rows(node, file)
     return [name.strip() for name in rows[0]] if rows else None
 
@@ -28,7 +28,8 @@ def column(node: Node, file: Path | None, variable: str) -> list[str] | None:
     return [row[at] for row in rows if len(row) > at]
 
 
-def _delimiter(node: Node) -> str:
+def delimiter_of(node: Node) -> str:
+    """Return the character between the columns of a CSV Data Set."""
     delimiter = node.value("delimiter").replace("\\t", "\t")
     return delimiter if len(delimiter) == 1 else ","
 
@@ -38,6 +39,6 @@ def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
         return None
     try:
         with file.open(encoding="utf-8", errors="replace", newline="") as lines:
-            return list(csv.reader(lines, delimiter=_delimiter(node)))
+            return list(csv.reader(lines, delimiter=delimiter_of(node)))
     except (OSError, csv.Error):
         return None

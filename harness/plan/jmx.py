@@ -130,7 +130,12 @@ def _parse_with_lines(jmx: Path) -> tuple[ElementTree.ElementTree[ElementTree.El
 def plan_tree(jmx: Path) -> Node:
     """Return the Test Plan element with all its descendants."""
     parsed, lines = _parse_with_lines(jmx)
-    tree = parsed.getroot().find("hashTree")
+    return tree_of(parsed.getroot(), lines)
+
+
+def tree_of(root: ElementTree.Element, lines: Mapping[ElementTree.Element, int]) -> Node:
+    """Return the Test Plan element of a parsed JMX with all its descendants; `lines` are where elements begin."""
+    tree = root.find("hashTree")
     assert tree is not None  # the parser has checked it
     return _nodes(tree, None, lines)[0]
 
@@ -160,7 +165,12 @@ def read_properties(jmx: Path) -> Mapping[str, str | None]:
 
 def all_reads(jmx: Path) -> Iterator[tuple[str, str | None]]:
     """Yield (name, default) for each time the plan reads a property, in file order."""
-    for element in parse(jmx).getroot().iter():
+    yield from reads_of(parse(jmx).getroot())
+
+
+def reads_of(root: ElementTree.Element) -> Iterator[tuple[str, str | None]]:
+    """Yield what `all_reads` yields, of a parsed plan."""
+    for element in root.iter():
         for text in (element.text or "", *element.attrib.values()):
             yield from reads_in(text)
 

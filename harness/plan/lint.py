@@ -32,7 +32,7 @@ KNOBS = (
     "run_id",
 )
 LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 SAMPLER = re.compile(r"Sampler(Proxy)?$")
 # The properties for an extractor's default, and for the choice of an empty default.
 DEFAULTS = {
@@ -86,13 +86,13 @@ def _listeners(nodes: list[Node]) -> Iterator[Finding]:
 
 def _codes(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
-        if SAMPLER.search(node.kind) and not _asserts_code(node):
+        if SAMPLER.search(node.kind) and not asserts_code(node):
             what = "no assertion on the response code, so wrong responses count as successes"
             todo = "add a Response Assertion on the Response Code with the code that it must have, such as 200"
             yield Finding.at(node, Rule.NO_CODE_ASSERTION, what, todo)
 
 
-def _asserts_code(sampler: Node) -> bool:
+def asserts_code(sampler: Node) -> bool:
     """Return whether an assertion on the code is a child of the sampler, or a sibling of it or of an ancestor."""
     scope = list(sampler.children)
     above = sampler.parent

@@ -112,18 +112,6 @@ class Plan:
     allow: Allowances = field(default_factory=Allowances)
 
 
-# What a message shows to whom has a JMX alone.
-_LEAST_PLAN = """\
-format_version = 1
-title = "{name}"
-shape = "{name}.jmx"
-
-[load]
-users = 1
-ramp_per_user_s = 0.5
-duration_s = 60"""
-
-
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     """Return plans/<name>.toml. The UsageError lists the available plans, or names the wrong key.
 
@@ -134,8 +122,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         where = f"{plans_dir.name}/{bare}"
         raise UsageError(
             f"PLAN={name}: {where}.toml is missing, {where}.jmx is there",
-            f"write {where}.toml and give PLAN={bare}; the least that it says:",
-            _LEAST_PLAN.format(name=bare),
+            f"make init PLAN={bare} FIX=1 writes it",
         )
     data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
     where = f"{plans_dir.name}/{name}.toml"

@@ -20,7 +20,7 @@ from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.script_text import is_simple
 from harness.plan.spec import Target
 
-_SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
+SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
 _PROGRAMS = ("SystemSampler", "JUnitSampler")
 _HARMLESS_JAVA = ("org.apache.jmeter.protocol.java.test.JavaTest", "org.apache.jmeter.protocol.java.test.SleepTest")
 # AJP requests have the properties of HTTP requests, but also need other_protocols.
@@ -66,11 +66,11 @@ class Reach:
         kind = node.kind.rpartition(".")[2]
         if kind == "IncludeController":
             yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", _INCLUDE)
-        elif _is_script(node, kind):
+        elif is_script(node, kind):
             if not self.allow.scripts:
                 what = f"runs code ({kind}), which can reach any host"
                 yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
-        elif not self.allow.other_protocols and not _is_harmless(node, kind):
+        elif not self.allow.other_protocols and needs_other_protocols(node):
             todo = _opt_in("other_protocols = true")
             yield Finding.at(node, Rule.OTHER_PROTOCOL, f"may reach another host ({kind})", todo)
 
@@ -78,7 +78,7 @@ class Reach:
         if self.allow.scripts:
             return
         for function, parameters in functions_in(node):
-            if function in _SCRIPT_FUNCTIONS and not is_simple(parameters[0], self.values.variables):
+            if function in SCRIPT_FUNCTIONS and not is_simple(parameters[0], self.values.variables):
                 what = f"{function} runs code, which can reach any host"
                 yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
         is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
@@ -165,7 +165,7 @@ class Reach:
         """Yield a finding for a request without a host, or whose default scheme or port differs from the target's."""
         if _http(node, "path").lower().startswith(_ABSOLUTE):
             return
-        domain, port, scheme = (_inherited(node, name) for name in ("domain", "port", "protocol"))
+        domain, port, scheme = (inherited(node, name) for name in ("domain", "port", "protocol"))
         try:
             found, number = self.values.text(domain).strip(), self.values.text(port).strip()
             by = self.values.text(scheme).strip().lower() or "http"
@@ -226,10 +226,17 @@ class Reach:
         return found if setters else None
 
 
-def _is_script(node: Node, kind: str) -> bool:
+def is_script(node: Node, kind: str) -> bool:
+    """Return whether an element of this kind (its class without packages) runs code or programs."""
     if kind == "JavaSampler":
         return node.value("classname") not in _HARMLESS_JAVA
     return kind.startswith(("JSR223", "BeanShell", "BSF")) or kind in _PROGRAMS
+
+
+def needs_other_protocols(node: Node) -> bool:
+    """Return whether an element may send more than HTTP requests, by itself and not by a script."""
+    kind = node.kind.rpartition(".")[2]
+    return kind != "IncludeController" and not is_script(node, kind) and not _is_harmless(node, kind)
 
 
 def _is_harmless(node: Node, kind: str) -> bool:
@@ -247,7 +254,7 @@ def _has_http(node: Node) -> bool:
     return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)
 
 
-def _inherited(node: Node, name: str) -> str:
+def inherited(node: Node, name: str) -> str:
     """Return a sampler's own value, or that of the nearest HTTP Request Defaults."""
     own = _http(node, name)
     level: Node | None = node

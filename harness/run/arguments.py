@@ -17,7 +17,9 @@ DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
     """Add the options of the plan and profile; values are checked later."""
-    parser.add_argument("--plan", default=DEFAULT_PLAN, help=f"plan plans/<PLAN>.toml ({DEFAULT_PLAN})")
+    parser.add_argument(
+        "--plan", default=DEFAULT_PLAN, help=f"plan plans/<PLAN>.toml ({DEFAULT_PLAN}), or the path of a JMX"
+    )
     profile = f"profile env/<ENV>.toml: heap sizes and settings ({DEFAULT_PROFILE})"
     parser.add_argument("--env", default=DEFAULT_PROFILE, help=profile)
 

@@ -10,6 +10,7 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
+from harness.plan.adopt.first_look import first_look, is_jmx_path
 from harness.plan.allowed_targets import check_allowed, check_hosts
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import Plan, load_plan
@@ -68,7 +69,10 @@ class Request:
 def resolve_request(names: Names, home: Path, build: Path) -> Request:
     """Return the request that the names describe in `home`; UsageError for an unknown name or a contradiction."""
     profile = specs.load_profile(home / "env", names.profile)
-    plan = load_plan(home / "plans", names.plan, profile.plan_changes.get(names.plan))
+    plans, plan_name = home / "plans", names.plan
+    if is_jmx_path(plan_name, plans):
+        plans, plan_name = first_look(Path(plan_name), build)
+    plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
     if names.target and names.port:
         raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
     is_target_only = names.target and not plan.system

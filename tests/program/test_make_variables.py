@@ -27,10 +27,11 @@ PAIRS = [(target, name) for target, names in TAKES.items() for name in names]
 QUICK = "compare"
 # What a target cannot do without.
 NEEDED = {
+    "init": {"PLAN": "p"},
     "report": {"RUN": "r"}, "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
 }  # fmt: skip
 WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
-FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN"}
+FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE"}
 SAYS_NOTHING = {("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"), ("nightly", "RESUME")}
 FAKE = r"""#!/bin/sh
 printf '%s\n' "$#" >>"$RECORD"

@@ -1,0 +1,135 @@
+"""Applies all fixes to a JMX, so that a run sets its target and its load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from harness.plan.adopt.data import DataFile, fix_data
+from harness.plan.adopt.draft import Draft
+from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.found import Found, find
+from harness.plan.adopt.groups import fix_groups
+from harness.plan.adopt.hosts import TargetFix, is_http_sampler
+from harness.plan.adopt.requests import (
+    different_defaults,
+    fix_codes,
+    fix_extractors,
+    fix_labels,
+    fix_listeners,
+    fix_properties,
+    fix_redirects,
+)
+from harness.plan.adopt.variables import Mapping
+from harness.plan.check import enabled_nodes
+from harness.plan.finding import Finding, Rule
+from harness.plan.jmx import Node, reads_of
+from harness.plan.jmx_values import Values
+
+_BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """A JMX with its fixes: what it contains, the changed draft, its data files, and what no fix can map.
+
+    `other_hosts` are the hosts besides the main one, each with the property that names it in the fixed JMX.
+    """
+
+    found: Found
+    draft: Draft
+    data: tuple[DataFile, ...]
+    left: tuple[Finding, ...]
+    other_hosts: tuple[tuple[str, str], ...]
+
+
+def inspect(jmx: Path) -> Found:
+    """Return what a JMX contains. UsageError when it is not a test plan."""
+    return find(_mapping(Draft.read(jmx), jmx.parent))
+
+
+def adopt(jmx: Path, plan_name: str, plans: Path) -> Adoption:
+    """Return a JMX with all fixes, for <plan_name> in the folder `plans`. UsageError when it is not a test plan.
+
+    Nothing is written. Data files are looked for beside the JMX and in plans/data/<plan_name>.
+    """
+    draft = Draft.read(jmx)
+    mapping = _mapping(draft, jmx.parent)
+    found = find(mapping)
+    defaults = _defaults(draft)
+    data, left = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
+    target = TargetFix(mapping, defaults)
+    left += target.apply()
+    left += fix_groups(mapping, defaults)
+    fix_redirects(mapping)
+    fix_listeners(mapping)
+    fix_codes(mapping)
+    fix_extractors(mapping)
+    fix_labels(mapping)
+    _add_run_id(mapping, defaults)
+    fix_properties(mapping, _all_nodes(draft.plan), defaults)
+    left += _left(mapping, defaults)
+    return Adoption(found, draft, tuple(data), tuple(left), tuple(target.others.items()))
+
+
+def _mapping(draft: Draft, folder: Path) -> Mapping:
+    nodes = enabled_nodes(draft.plan)
+    return Mapping(draft, nodes, Values.of(nodes, {}, folder))
+
+
+def _defaults(draft: Draft) -> dict[str, str]:
+    """Return the defaults that the plan already has for the properties of a run."""
+    found: dict[str, str] = {"base_path": "", "run_id": "adhoc"}
+    for name, default in reads_of(draft.root):
+        if name in _BY_THE_RUN and default is not None:
+            found[name] = default
+    return found
+
+
+def _all_nodes(node: Node) -> list[Node]:
+    return [node, *(below for child in node.children for below in _all_nodes(child))]
+
+
+def _add_run_id(mapping: Mapping, defaults: dict[str, str]) -> None:
+    """Define the variable run_id in the Test Plan: a request may send it, to be found in the system's logs."""
+    plan = mapping.nodes[0]
+    if any(name == "run_id" for name, _ in reads_of(mapping.draft.root)):
+        return
+    table = plan.element.find("elementProp/collectionProp[@name='Arguments.arguments']")
+    argument = ElementTree.Element("elementProp", name="run_id", elementType="Argument")
+    for name, text in (("name", "run_id"), ("value", f"${{__P(run_id,{defaults['run_id']})}}"), ("metadata", "=")):
+        ElementTree.SubElement(argument, "stringProp", name=f"Argument.{name}").text = text
+    if table is None:
+        variables = ElementTree.Element(
+            "elementProp", name="TestPlan.user_defined_variables", elementType="Arguments", testclass="Arguments"
+        )
+        ElementTree.SubElement(variables, "collectionProp", name="Arguments.arguments").append(argument)
+        mapping.draft.add(plan.element, variables, Fix.LOAD)
+    else:
+        mapping.draft.add(table, argument, Fix.LOAD)
+
+
+def _left(mapping: Mapping, defaults: dict[str, str]) -> list[Finding]:
+    """Return what no fix concerns: plans that are included, files of uploads and scripts, unclear defaults."""
+    left = []
+    for node in mapping.nodes:
+        if node.kind == "IncludeController":
+            what = f"includes the plan {node.value('IncludeController.includepath')}"
+            left.append(Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one"))
+        for name in _file_names(node):
+            todo = "a run starts in its own folder: give the file's absolute path"
+            left.append(Finding.at(node, Rule.MISSING_FILE, f"reads the file {name}", todo))
+    for name, texts in different_defaults(mapping.draft.root, defaults):
+        what = f"reads the property {name} with the defaults {', '.join(texts)}"
+        left.append(Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default"))
+    return left
+
+
+def _file_names(node: Node) -> Sequence[str]:
+    """Return the files of uploads and scripts that an element names."""
+    names = [prop.text for prop in node.element.iter() if prop.get("name") == "File.path" and prop.text]
+    if not is_http_sampler(node) and node.kind.startswith(("JSR223", "BeanShell")) and node.value("filename"):
+        names.append(node.value("filename"))
+    return names

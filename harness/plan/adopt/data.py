@@ -1,0 +1,119 @@
+"""Fixes the CSV Data Sets of a JMX: their files become files below plans/data, with samples of absent ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from uuid import NAMESPACE_DNS, uuid5
+
+from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.variables import Mapping
+from harness.plan.csv_data import KIND, delimiter_of, variable_names
+from harness.plan.finding import Finding, Rule
+from harness.plan.jmx import Node
+
+# A file that is read again from its start needs few rows; each row of one that is used up is one iteration.
+_ROWS, _ROWS_USED_UP = 100, 5000
+_UNSAFE = re.compile(r"[^\w.-]+")
+_ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of CSV Data Sets: its name relative to plans/, where it is now (None for a sample), and its columns.
+
+    `text` is the content of a sample.
+    """
+
+    name: str
+    source: Path | None
+    columns: tuple[str, ...]
+    text: str = ""
+
+
+def fix_data(mapping: Mapping, folders: Sequence[Path], plan_name: str) -> tuple[list[DataFile], list[Finding]]:
+    """Point each CSV Data Set at a file in data/<plan>; return the files, and what cannot be mapped.
+
+    The files may be in `folders`, the first of which is that of the original JMX.
+    """
+    files: dict[str, DataFile] = {}
+    left: list[Finding] = []
+    for node in mapping.nodes:
+        if node.kind == KIND:
+            file = _file_of(mapping, node, folders, plan_name)
+            before = files.setdefault(file.name, file)
+            if before.source != file.source or (file.source is None and len(before.columns) != len(file.columns)):
+                path = PurePosixPath(file.name)
+                file = DataFile(str(path.with_stem(f"{path.stem}-{len(files)}")), file.source, file.columns, file.text)
+                files[file.name] = file
+            mapping.draft.set_value(node, "filename", file.name, Fix.DATA)
+        elif node.kind.endswith("RandomCSVDataSetConfig"):
+            what = f"reads {node.value('filename')}"
+            left.append(Finding.at(node, Rule.MISSING_FILE, what, "give the file's absolute path"))
+    return list(files.values()), left
+
+
+def _file_of(mapping: Mapping, node: Node, folders: Sequence[Path], plan_name: str) -> DataFile:
+    raw = node.value("filename")
+    text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
+    name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.") or "data.csv"
+    source = next((path for folder in folders for path in _places(folder, text) if path.is_file()), None)
+    columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
+    target = f"data/{plan_name}/{name}"
+    if source:
+        return DataFile(target, source, columns)
+    return DataFile(target, None, columns, _sample(node, columns))
+
+
+def _places(folder: Path, text: str) -> Iterator[Path]:
+    """Yield where the file may be: at its path, relative to the JMX, or beside it."""
+    if not text:
+        return
+    path = Path(text)
+    yield path if path.is_absolute() else folder / path
+    yield folder / text.lstrip("/")
+    yield folder / path.name
+
+
+def _without_variables(mapping: Mapping, raw: str) -> str:
+    """Return a file name with the variables that are known, and without functions and other variables."""
+    text = re.sub(r"\$\{([\w.-]+)\}", lambda match: mapping.known(match[0]) or "", raw)
+    while (start := text.rfind("${")) >= 0:
+        end = text.find("}", start)
+        text = text[:start] + (text[end + 1 :] if end >= 0 else "")
+    return text
+
+
+def _unset_variables(mapping: Mapping, node: Node) -> Sequence[str]:
+    """Return the variables that elements beside and below the data set read and nothing sets, in file order."""
+    scope = node.parent.walk() if node.parent else iter(())
+    names = (
+        name
+        for other in scope
+        for text in other.element.itertext()
+        for name in re.findall(r"\$\{([A-Za-z]\w*)\}", text)
+    )
+    return list(
+        dict.fromkeys(
+            name for name in names if name not in mapping.values.variables and name not in mapping.values.setters
+        )
+    )
+
+
+def _sample(node: Node, columns: Sequence[str]) -> str:
+    """Return rows with made-up values, below a header where the data set expects one."""
+    count = _ROWS if node.value("recycle") != "false" else _ROWS_USED_UP
+    delimiter = delimiter_of(node)
+    has_header = not node.value("variableNames") or node.value("ignoreFirstLine") == "true"
+    rows = [delimiter.join(_value(column, number) for column in columns) for number in range(1, count + 1)]
+    return "\n".join([delimiter.join(columns), *rows] if has_header else rows) + "\n"
+
+
+def _value(column: str, number: int) -> str:
+    if _ID.search(column):
+        return str(uuid5(NAMESPACE_DNS, f"{column}-{number}"))
+    if "barcode" in column.lower():
+        return f"{3_000_000_000 + number}"
+    return f"{_UNSAFE.sub('-', column)}-{number}"

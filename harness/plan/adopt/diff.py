@@ -1,0 +1,100 @@
+"""Writes the changes of a draft as a unified diff, without comparing whole files."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.plan.adopt.draft import Draft, Edit
+
+_CONTEXT = 3
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Changed lines: they begin at line `start` (from 0) of the original; `fixes` are the kinds of the changes."""
+
+    start: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    fixes: frozenset[str]
+
+
+def hunks(draft: Draft) -> list[Hunk]:
+    """Return the changed lines of a draft, in file order, without context."""
+    starts = _line_starts(draft.data)
+    found: list[Hunk] = []
+    group: list[Edit] = []
+    for edit in draft.edits():
+        if group and bisect_right(starts, edit.start) > bisect_right(starts, group[-1].end):
+            found.append(_hunk(draft, starts, group))
+            group = []
+        group.append(edit)
+    if group:
+        found.append(_hunk(draft, starts, group))
+    return found
+
+
+def unified(draft: Draft, old_name: str, new_name: str) -> str:
+    """Return the changes as a unified diff with three lines of context; empty without changes."""
+    lines = _text(draft.data).splitlines()
+    blocks: list[list[Hunk]] = []
+    for hunk in hunks(draft):
+        if blocks and hunk.start - _end(blocks[-1][-1]) <= 2 * _CONTEXT:
+            blocks[-1].append(hunk)
+        else:
+            blocks.append([hunk])
+    written, shift = [], 0
+    for block in blocks:
+        text, shift = _block(lines, block, shift)
+        written.append(text)
+    return f"--- {old_name}\n+++ {new_name}\n{''.join(written)}" if written else ""
+
+
+def _block(lines: Sequence[str], block: Sequence[Hunk], shift: int) -> tuple[str, int]:
+    """Return hunks with their context as text, and by how many lines the new file is then longer."""
+    first, last = max(0, block[0].start - _CONTEXT), min(len(lines), _end(block[-1]) + _CONTEXT)
+    out, position, grown = [], first, 0
+    for hunk in block:
+        out += [f" {line}" for line in lines[position : hunk.start]]
+        out += [f"-{line}" for line in hunk.old] + [f"+{line}" for line in hunk.new]
+        position = _end(hunk)
+        grown += len(hunk.new) - len(hunk.old)
+    out += [f" {line}" for line in lines[position:last]]
+    head = f"@@ -{first + 1},{last - first} +{first + 1 + shift},{last - first + grown} @@"
+    return "\n".join([head, *out]) + "\n", shift + grown
+
+
+def _end(hunk: Hunk) -> int:
+    return hunk.start + len(hunk.old)
+
+
+def _hunk(draft: Draft, starts: Sequence[int], edits: Sequence[Edit]) -> Hunk:
+    """Return the lines that contain edits, before and after them."""
+    first = bisect_right(starts, edits[0].start) - 1
+    last = bisect_right(starts, max(edit.end for edit in edits))
+    begin, end = starts[first], starts[last] if last < len(starts) else len(draft.data)
+    parts, position = [], begin
+    for edit in edits:
+        parts += [draft.data[position : edit.start], edit.new]
+        position = edit.end
+    new = b"".join((*parts, draft.data[position:end]))
+    old_lines, new_lines = _text(draft.data[begin:end]).splitlines(), _text(new).splitlines()
+    while old_lines and new_lines and old_lines[0] == new_lines[0]:
+        old_lines, new_lines, first = old_lines[1:], new_lines[1:], first + 1
+    while old_lines and new_lines and old_lines[-1] == new_lines[-1]:
+        old_lines, new_lines = old_lines[:-1], new_lines[:-1]
+    return Hunk(first, tuple(old_lines), tuple(new_lines), frozenset(edit.fix for edit in edits))
+
+
+def _line_starts(data: bytes) -> list[int]:
+    starts, position = [0], data.find(b"\n")
+    while position >= 0:
+        starts.append(position + 1)
+        position = data.find(b"\n", position + 1)
+    return starts
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")

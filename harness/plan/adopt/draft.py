@@ -1,0 +1,249 @@
+"""Edits a JMX as text: the elements that are changed get new text, and every other byte stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from harness.plan.jmx import Node, parse, tree_of
+
+_ENCODING = re.compile(rb"""^<\?xml[^>]*encoding=["']([\w.-]+)["']""")
+_INDENT = "  "
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where an element is in the file, in bytes: start tag from `start` to `inner`, everything to `end`."""
+
+    start: int
+    inner: int
+    end: int
+    line: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True for an element that is one tag: `<hashTree/>`."""
+        return self.inner == self.end
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A replacement of the bytes from `start` to `end`; `fix` names the kind of fix that made it."""
+
+    start: int
+    end: int
+    new: bytes
+    fix: str
+
+
+@dataclass
+class Draft:
+    """A JMX that is being changed. Fixes change the tree; `edits` returns what changed in the text.
+
+    `changes` has the kind of fix of each change.
+    """
+
+    data: bytes
+    root: ElementTree.Element
+    spans: Mapping[ElementTree.Element, Span]
+    parents: dict[ElementTree.Element, ElementTree.Element]
+    changes: list[str] = field(default_factory=list)
+    _touched: dict[ElementTree.Element, str] = field(default_factory=dict)
+    _renamed: dict[ElementTree.Element, str] = field(default_factory=dict)
+    _added: dict[ElementTree.Element, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, jmx: Path) -> Draft:
+        """Return the draft of a file. UsageError when it is not a JMeter test plan."""
+        root = parse(jmx).getroot()
+        data = jmx.read_bytes()
+        spans = dict(zip(root.iter(), _spans(data), strict=True))
+        return cls(data, root, spans, {child: parent for parent in root.iter() for child in parent})
+
+    @property
+    def plan(self) -> Node:
+        """Return the Test Plan with its present changes."""
+        return tree_of(self.root, {element: span.line for element, span in self.spans.items()})
+
+    def set_text(self, prop: ElementTree.Element, text: str, fix: str) -> None:
+        """Change the text of a property."""
+        if (prop.text or "") != text:
+            prop.text = text
+            self._touched.setdefault(prop, fix)
+            self.changes.append(fix)
+
+    def set_value(self, node: Node, name: str, text: str, fix: str, tag: str = "") -> None:
+        """Change the property `name` of a test element, or add it; `tag` is its type, by default as it is."""
+        prop = next((prop for prop in node.element.iter() if prop.get("name") == name and not len(prop)), None)
+        if prop is None:
+            prop = ElementTree.Element(tag or "stringProp", {"name": name})
+            prop.text = text
+            self.add(node.element, prop, fix)
+        elif (prop.text or "") != text:
+            prop.tag = tag or prop.tag
+            self.set_text(prop, text, fix)
+
+    def set_attribute(self, node: Node, name: str, text: str, fix: str) -> None:
+        """Change an attribute of a test element, such as its name."""
+        if node.element.get(name) != text:
+            self.changes.append(fix)
+            node.element.set(name, text)
+            self._renamed.setdefault(node.element, fix)
+
+    def set_kind(self, node: Node, kind: str, fix: str) -> None:
+        """Turn a test element into another kind that has the same properties."""
+        node.element.tag = kind
+        self.set_attribute(node, "testclass", kind, fix)
+        self.set_attribute(node, "guiclass", f"{kind}Gui", fix)
+
+    def add(self, parent: ElementTree.Element, child: ElementTree.Element, fix: str, at: int = -1) -> None:
+        """Add an element to `parent`, at an index or at its end."""
+        parent.insert(len(parent) if at < 0 else at, child)
+        self.parents[child] = parent
+        self._added[child] = fix
+        self.changes.append(fix)
+
+    def add_below(self, node: Node, element: ElementTree.Element, fix: str) -> None:
+        """Add a test element as the first one below another in JMeter's tree."""
+        tree = self.hash_tree(node)
+        below = ElementTree.Element("hashTree")
+        self.parents[below] = tree
+        tree.insert(0, below)
+        self._added[below] = fix
+        self.add(tree, element, fix, at=0)
+
+    def hash_tree(self, node: Node) -> ElementTree.Element:
+        """Return the hashTree with the children of a test element; it is added when the file has none."""
+        parent = self.parents[node.element]
+        at = list(parent).index(node.element) + 1
+        if at < len(parent) and parent[at].tag == "hashTree":
+            return parent[at]
+        tree = ElementTree.Element("hashTree")
+        parent.insert(at, tree)
+        self.parents[tree] = parent
+        self._added[tree] = ""
+        return tree
+
+    def edits(self) -> list[Edit]:
+        """Return the replacements that make the original text the changed one, in file order."""
+        found = (edit for edit in self._edits() if self.data[edit.start : edit.end] != edit.new)
+        return sorted(found, key=lambda edit: (edit.start, edit.end))
+
+    def text(self) -> bytes:
+        """Return the changed file."""
+        parts, position = [], 0
+        for edit in self.edits():
+            parts += [self.data[position : edit.start], edit.new]
+            position = edit.end
+        return b"".join((*parts, self.data[position:]))
+
+    def _edits(self) -> Iterator[Edit]:
+        for element, fix in self._touched.items():
+            if span := self.spans.get(element):
+                yield Edit(span.start, span.end, self._encoded(_leaf(element)), fix)
+        grown = dict.fromkeys(self.parents[element] for element in self._added)
+        for element, fix in self._renamed.items():
+            span = self.spans.get(element)
+            if span and not (element in grown and self._is_bare(element)):
+                close = "/>" if span.is_empty else ">"
+                yield Edit(span.start, span.inner, self._encoded(_start_tag(element) + close), fix)
+                if not span.is_empty:
+                    end = self.data.rindex(b"</", span.inner, span.end)
+                    yield Edit(end, span.end, self._encoded(f"</{element.tag}>"), fix)
+        for parent in grown:
+            if parent in self.spans:
+                yield from self._insertions(parent)
+
+    def _is_bare(self, element: ElementTree.Element) -> bool:
+        """Return whether an element has no children in the file, so that one with children replaces it."""
+        return not any(child in self.spans for child in element)
+
+    def _insertions(self, parent: ElementTree.Element) -> Iterator[Edit]:
+        """Yield an edit per group of added children that follow each other."""
+        span, indent = self.spans[parent], self._indent(parent)
+        anchor, pending = span.inner, ""
+        fix = ""
+        for child in parent:
+            if child in self.spans:
+                if pending:
+                    yield Edit(anchor, anchor, self._encoded(pending), fix)
+                anchor, pending, fix = self.spans[child].end, "", ""
+            else:
+                pending += f"\n{indent}{_INDENT}{_xml(child, indent + _INDENT)}"
+                fix = fix or self._added.get(child, "")
+        if not pending:
+            return
+        if self._is_bare(parent):
+            new = f"{_start_tag(parent)}>{pending}\n{indent}</{parent.tag}>"
+            yield Edit(span.start, span.end, self._encoded(new), fix)
+        else:
+            yield Edit(anchor, anchor, self._encoded(pending), fix)
+
+    def _indent(self, element: ElementTree.Element) -> str:
+        start = self.spans[element].start
+        before = self.data[self.data.rfind(b"\n", 0, start) + 1 : start]
+        return before.decode("ascii") if not before.strip() else ""
+
+    def _encoded(self, text: str) -> bytes:
+        match = _ENCODING.match(self.data)
+        encoding = match[1].decode("ascii") if match else "utf-8"
+        if b"\r\n" in self.data[:4096]:
+            text = text.replace("\n", "\r\n")
+        return text.encode(encoding, "xmlcharrefreplace")
+
+
+def _leaf(element: ElementTree.Element) -> str:
+    text = escape(element.text or "", {'"': "&quot;"})
+    return f"{_start_tag(element)}>{text}</{element.tag}>"
+
+
+def _start_tag(element: ElementTree.Element) -> str:
+    attributes = "".join(f" {name}={quoteattr(value)}" for name, value in element.attrib.items())
+    return f"<{element.tag}{attributes}"
+
+
+def _xml(element: ElementTree.Element, indent: str) -> str:
+    """Return an added element as text; its first line is not indented."""
+    if not len(element):
+        return f"{_start_tag(element)}/>" if element.text is None else _leaf(element)
+    inner = "".join(f"\n{indent}{_INDENT}{_xml(child, indent + _INDENT)}" for child in element)
+    return f"{_start_tag(element)}>{inner}\n{indent}</{element.tag}>"
+
+
+def _spans(data: bytes) -> list[Span]:
+    """Return the spans of all elements in the order of their start tags."""
+    starts: list[tuple[int, int]] = []
+    ends: dict[int, int] = {}
+    stack: list[int] = []
+    parser = expat.ParserCreate()
+
+    def start(_tag: str, _attributes: object) -> None:
+        stack.append(len(starts))
+        starts.append((parser.CurrentByteIndex, parser.CurrentLineNumber))
+
+    def end(_tag: str) -> None:
+        ends[stack.pop()] = parser.CurrentByteIndex
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(data, True)
+    found = []
+    for index, (position, line) in enumerate(starts):
+        inner = _tag_end(data, position)
+        is_empty = data.startswith(b"/>", inner - 2)
+        found.append(Span(position, inner, inner if is_empty else _tag_end(data, ends[index]), line))
+    return found
+
+
+def _tag_end(data: bytes, start: int) -> int:
+    """Return the index after the tag that begins at `start`; a `>` in quotes does not end it."""
+    match = _TAG.match(data, start)
+    assert match is not None  # expat has parsed the tag
+    return match.end()
+
+
+_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")

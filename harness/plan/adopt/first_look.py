@@ -1,0 +1,44 @@
+"""Makes a temporary plan of a JMX for a first run of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.base.log import log
+from harness.base.paths import shown
+from harness.plan.adopt.adopt import adopt
+from harness.plan.adopt.files import write_adopted
+from harness.plan.adopt.groups import GroupSize
+
+_DURATION_S = 60
+
+
+def is_jmx_path(plan: str, plans: Path) -> bool:
+    """Return whether PLAN is the path of a JMX, and not the file of a plan that exists."""
+    path = Path(plan)
+    is_planned = path.resolve().parent == plans.resolve() and path.with_suffix(".toml").is_file()
+    return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
+
+
+def first_look(jmx: Path, build: Path) -> tuple[Path, str]:
+    """Write a plan of the JMX with all fixes, for one user and a minute; return its folder and its name.
+
+    UsageError when the JMX has scripts, which only a plan can permit.
+    """
+    name = re.sub(r"[^\w.-]+", "-", jmx.stem).lstrip("-._") or "plan"
+    folder = build / "first-look" / name
+    adoption = adopt(jmx, name, folder)
+    keep = f"make init PLAN={name} JMX={shown(jmx)} FIX=1"
+    if adoption.found.scripts:
+        count = units.plural(len(adoption.found.scripts), "script")
+        raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {keep}")
+    size = GroupSize("", "", 1, 1, _DURATION_S, None, "", None)
+    found = replace(adoption.found, sizes=(size,))
+    write_adopted(folder, name, replace(adoption, found=found), jmx.name)
+    changes = units.plural(len(adoption.draft.changes), "change")
+    log(f"{jmx.name}: a copy with {changes} is run; {keep} makes it a plan")
+    return folder, name

@@ -1,0 +1,21 @@
+"""Lists the kinds of fixes that `make init` offers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Fix(StrEnum):
+    """A kind of fix; its value is the title that people read."""
+
+    TARGET = "host, port and protocol are those of TARGET"
+    BASE_PATH = "paths begin with the path of TARGET"
+    GROUPS = "thread groups have the kinds and names by which the report separates setUp and load"
+    LOAD = "users, ramp-up, duration, loops and think time are those of the run"
+    REDIRECTS = "redirects and embedded resources are not followed"
+    CODES = "response codes are asserted: a request without such an assertion must return 2xx"
+    LISTENERS = "listeners are disabled: the harness writes the JTL"
+    EXTRACTORS = "extractors have a default, so no value of an earlier response is sent"
+    PROPERTIES = "properties have one default"
+    LABELS = "each sampler of a thread group has its own label"
+    DATA = "CSV files are in plans/data"

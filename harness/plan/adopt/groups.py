@@ -1,0 +1,157 @@
+"""Fixes the thread groups of a JMX: setUp groups get their name, and the load's numbers become those of the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.variables import Mapping
+from harness.plan.finding import Finding, Rule
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node
+
+_USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
+_DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
+_LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
+_DEFAULT_DURATION_S = 60
+
+
+@dataclass(frozen=True)
+class GroupSize:
+    """What a thread group does on its own: users, ramp-up in s, duration in s or loops (the other is None)."""
+
+    name: str
+    kind: str
+    users: int
+    ramp_s: int
+    duration_s: int | None
+    loops: int | None
+    path: str
+    line: int | None
+
+
+def load_groups(nodes: Sequence[Node]) -> list[Node]:
+    """Return the enabled thread groups that are neither setUp nor tearDown."""
+    return [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
+
+
+def size_of(mapping: Mapping, group: Node) -> GroupSize:
+    """Return the size of a thread group, with 1 for each number that only the run knows."""
+    loops = mapping.number(group.value(_LOOPS), -1)
+    is_timed = (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
+    is_endless = loops < 0 or group.value(_FOREVER) == "true"
+    duration_s = None
+    if is_timed or is_endless or not group.value(_LOOPS):
+        duration_s = max(1, mapping.number(group.value(_DURATION), _DEFAULT_DURATION_S) or _DEFAULT_DURATION_S)
+    return GroupSize(
+        name=group.name,
+        kind=group.kind,
+        users=max(1, mapping.number(group.value(_USERS), 1)),
+        ramp_s=max(0, mapping.number(group.value(_RAMP), 1)),
+        duration_s=duration_s,
+        loops=max(1, loops) if duration_s is None else None,
+        path=group.path,
+        line=group.line,
+    )
+
+
+def is_serialized(plan: Node) -> bool:
+    """Return whether the plan runs its thread groups one after the other."""
+    return plan.value("TestPlan.serialize_threadgroups") == "true"
+
+
+def preparing(mapping: Mapping, groups: Sequence[Node]) -> list[Node]:
+    """Return the groups that end after some loops, before an endless one begins: they prepare its data."""
+    sizes = [size_of(mapping, group) for group in groups]
+    if not is_serialized(mapping.nodes[0]) or not any(size.duration_s for size in sizes):
+        return []
+    first = next(index for index, size in enumerate(sizes) if size.duration_s)
+    return [group for group in groups[:first] if group.kind == "ThreadGroup"]
+
+
+def fix_groups(mapping: Mapping, defaults: dict[str, str]) -> Iterator[Finding]:
+    """Change kinds, names and numbers of the thread groups; yield those that cannot be mapped."""
+    draft = mapping.draft
+    for group in preparing(mapping, load_groups(mapping.nodes)):
+        draft.set_kind(group, "SetupThreadGroup", Fix.GROUPS)
+    for group in mapping.nodes:
+        if group.kind == "SetupThreadGroup" and "setUp" not in group.name:
+            name, count = re.subn(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
+            rename(mapping, group, name if count else f"setUp {group.name}")
+    groups = load_groups(mapping.nodes)
+    sizes = [size_of(mapping, group) for group in groups]
+    if not groups:
+        what = "has no enabled thread group besides setUp and tearDown"
+        yield Finding.at(mapping.nodes[0], Rule.LOAD_GROUPS, what, f"add a thread group named {LOAD_GROUP}")
+    _set_defaults(sizes, defaults)
+    if len(groups) == 1:
+        rename(mapping, groups[0], LOAD_GROUP)
+    total, before = sum(size.users for size in sizes), 0
+    for group, size in zip(groups, sizes, strict=True):
+        if group.kind == "ThreadGroup":
+            _map_numbers(mapping, group, defaults, (before, before + size.users, total))
+        else:
+            todo = "replace it by a Thread Group, whose numbers the run sets"
+            yield Finding.at(group, Rule.FIXED_LOAD, f"has a schedule of its own ({group.kind})", todo)
+        before += size.users
+        _add_think_time(mapping, group)
+    if len(groups) > 1 and is_serialized(mapping.nodes[0]) and any(size.duration_s for size in sizes):
+        draft.set_value(mapping.nodes[0], "TestPlan.serialize_threadgroups", "false", Fix.LOAD, tag="boolProp")
+
+
+def rename(mapping: Mapping, group: Node, name: str) -> None:
+    """Rename a thread group, also in the paths of Module Controllers."""
+    if group.name == name:
+        return
+    for node in mapping.nodes:
+        path = node.element.find("collectionProp[@name='ModuleController.node_path']")
+        # The path begins with JMeter's root and the Test Plan.
+        if path is not None and len(path) > 2 and path[2].text == group.name:
+            mapping.draft.set_text(path[2], name, Fix.GROUPS)
+    mapping.draft.set_attribute(group, "testname", name, Fix.GROUPS)
+
+
+def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
+    """Add the texts that plain JMeter uses: the numbers that the plan has now."""
+    timed = [size.duration_s for size in sizes if size.duration_s]
+    defaults.setdefault("users", str(sum(size.users for size in sizes) or 1))
+    defaults.setdefault("ramp_s", str(max((size.ramp_s for size in sizes), default=1)))
+    defaults.setdefault("duration_s", str(max(timed, default=0)))
+    defaults.setdefault("loops", "-1" if timed else str(max((size.loops or 1 for size in sizes), default=1)))
+    defaults.setdefault("think_time_ms", "0")
+
+
+def _map_numbers(mapping: Mapping, group: Node, defaults: dict[str, str], share: tuple[int, int, int]) -> None:
+    """Make the numbers of a group those of the run.
+
+    Of several groups each has its `share` of the users: those from the first to the second number of the third.
+    """
+    read = {name: f"${{__P({name},{text})}}" for name, text in defaults.items()}
+    start, end, total = share
+    if end - start == total:
+        mapping.map(group, _USERS, read["users"], reads="users", fix=Fix.LOAD)
+    else:
+        parts = [f"({read['users']} * {part} / {total}).intValue()" for part in (end, start) if part]
+        mapping.draft.set_value(group, _USERS, f"${{__jexl3({' - '.join(parts)})}}", Fix.LOAD)
+    mapping.map(group, _RAMP, read["ramp_s"], reads="ramp_s", fix=Fix.LOAD)
+    mapping.map(group, _DURATION, read["duration_s"], reads="duration_s", fix=Fix.LOAD)
+    mapping.map(group, _LOOPS, read["loops"], reads="loops", fix=Fix.LOAD)
+    # JMeter takes an expression in a boolProp for false.
+    mapping.draft.set_value(group, _SCHEDULER, f"${{__jexl3({read['duration_s']} > 0)}}", Fix.LOAD, tag="stringProp")
+    mapping.draft.set_value(group, _FOREVER, "false", Fix.LOAD, tag="boolProp")
+
+
+def _add_think_time(mapping: Mapping, group: Node) -> None:
+    timers = (node for node in mapping.nodes if node.thread_group is group and node.kind.endswith("Timer"))
+    if any(
+        "think_time_ms" in mapping.values.properties_in(text) for node in timers for text in node.element.itertext()
+    ):
+        return
+    timer = ElementTree.Element(
+        "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
+    )
+    delay = ElementTree.SubElement(timer, "stringProp", name="ConstantTimer.delay")
+    delay.text = "${__P(think_time_ms,0)}"
+    mapping.draft.add_below(group, timer, Fix.LOAD)

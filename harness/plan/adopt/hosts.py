@@ -1,0 +1,155 @@
+"""Fixes host, port, protocol and path of the requests of a JMX: they become those of the run's TARGET."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.variables import Mapping
+from harness.plan.csv_data import KIND as CSV
+from harness.plan.finding import Finding, Rule
+from harness.plan.jmx import Node
+from harness.plan.reach import inherited
+
+_HTTP = re.compile(r"HTTPSampler(Proxy|2)?$")
+_ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+# A thread of a plan can only get these from its own data, so the run's target may replace them.
+_DATA_KINDS = (CSV, "UserParameters", "com.blazemeter.csv.RandomCSVDataSetConfig")
+
+
+def is_http_sampler(node: Node) -> bool:
+    """Return True for an HTTP Request."""
+    return bool(_HTTP.fullmatch(node.kind))
+
+
+def host_of(mapping: Mapping, raw: str) -> str:
+    """Return the host that a text means, as people know it: its value, or the text when only the run knows that."""
+    return mapping.known(raw) or raw
+
+
+class TargetFix:
+    """The fixes of one JMX; `defaults` are the texts that the plan has in plain JMeter."""
+
+    def __init__(self, mapping: Mapping, defaults: dict[str, str]) -> None:
+        self._mapping = mapping
+        self._defaults = defaults
+        self._elements = [node for node in mapping.nodes if has_http(node)]
+        self._samplers = [node for node in self._elements if is_http_sampler(node)]
+        self._others: dict[str, str] = {}
+
+    def apply(self) -> Iterator[Finding]:
+        """Change the requests; yield those whose host or path cannot be mapped."""
+        for node in self._samplers:
+            self._split_address(node)
+        main = self._main_host()
+        known = self._mapping.known(main) or ""
+        self._defaults.setdefault("host", known if _HOST.fullmatch(known) else "127.0.0.1")
+        schemes = Counter(self._mapping.known(inherited(node, "protocol")) or "http" for node in self._samplers)
+        scheme = schemes.most_common(1)[0][0].lower() if schemes else "http"
+        self._defaults.setdefault("scheme", scheme if scheme in _DEFAULT_PORTS else "http")
+        ports = Counter(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
+        port = ports.most_common(1)[0][0] if ports else ""
+        self._defaults.setdefault("port", port if port.isdigit() else _DEFAULT_PORTS[self._defaults["scheme"]])
+        for node in self._elements:
+            yield from self._address(node, main)
+        for node in self._samplers:
+            if not inherited(node, "domain"):
+                self._read_all(node)
+            yield from self._path(node)
+
+    def _main_host(self) -> str:
+        """Return the text of the host with the most samplers."""
+        counts = Counter(raw for node in self._samplers if (raw := inherited(node, "domain")))
+        return counts.most_common(1)[0][0] if counts else ""
+
+    def _split_address(self, node: Node) -> None:
+        """Turn a path that is a whole address into protocol, host, port and path."""
+        raw = node.value("HTTPSampler.path").strip()
+        text = raw
+        if raw.startswith("${") and "://" not in raw and (known := self._mapping.known(raw.partition("}")[0] + "}")):
+            text = known + raw.partition("}")[2]
+        match = _ADDRESS.match(text)
+        if not match:
+            return
+        draft = self._mapping.draft
+        draft.set_value(node, "HTTPSampler.path", text[match.end() :] or "/", Fix.TARGET)
+        draft.set_value(node, "HTTPSampler.protocol", match[1], Fix.TARGET)
+        draft.set_value(node, "HTTPSampler.domain", match[2], Fix.TARGET)
+        draft.set_value(node, "HTTPSampler.port", match[3] or "", Fix.TARGET)
+
+    def _address(self, node: Node, main: str) -> Iterator[Finding]:
+        raw = node.value("HTTPSampler.domain").strip()
+        if raw and (unmapped := self._unmapped(node, raw)):
+            yield unmapped
+            return
+        if raw:
+            if raw == main or self._mapping.known(raw) in (None, self._mapping.known(main)):
+                self._read(node, "domain", "host")
+            else:
+                self._read_other(node, raw)
+        for name, reads in (("port", "port"), ("protocol", "scheme")):
+            if raw or node.value(f"HTTPSampler.{name}").strip():
+                self._read(node, name, reads)
+        if node.value("HTTPSampler.proxyHost").strip():
+            what = f"uses the proxy {node.value('HTTPSampler.proxyHost')}"
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, "remove it: the load goes to TARGET directly")
+
+    def _read_all(self, node: Node) -> None:
+        for name, reads in (("domain", "host"), ("port", "port"), ("protocol", "scheme")):
+            self._read(node, name, reads)
+
+    def _read(self, node: Node, name: str, reads: str) -> None:
+        text = f"${{__P({reads},{self._defaults[reads]})}}"
+        self._mapping.map(node, f"HTTPSampler.{name}", text, reads=reads, fix=Fix.TARGET)
+
+    def _read_other(self, node: Node, raw: str) -> None:
+        """Give a second host a property of its own, which is TARGET's host unless the plan's TOML sets it."""
+        host = host_of(self._mapping, raw)
+        name = self._others.setdefault(host, f"host_{len(self._others) + 2}")
+        text = f"${{__P({name},${{__P(host,{self._defaults['host']})}})}}"
+        self._mapping.draft.set_value(node, "HTTPSampler.domain", text, Fix.TARGET)
+
+    @property
+    def others(self) -> dict[str, str]:
+        """Return the properties of further hosts: host to property."""
+        return self._others
+
+    def _unmapped(self, node: Node, raw: str) -> Finding | None:
+        """Return a finding for a host that a response or a script sets."""
+        values = self._mapping.values
+        for variable in re.findall(r"\$\{([\w.-]+)\}", raw):
+            setters = [setter for setter in values.setters.get(variable, ()) if setter.kind not in _DATA_KINDS]
+            if setters:
+                what = f"its host {raw} is known only during the run ({setters[0].name} sets it)"
+                return Finding.at(
+                    node, Rule.UNKNOWN_HOST, what, "name the hosts: hosts = […] under [allow] in the plan's TOML"
+                )
+        return None
+
+    def _path(self, node: Node) -> Iterator[Finding]:
+        """Put the base path of TARGET before a path."""
+        raw = node.value("HTTPSampler.path").strip()
+        values = self._mapping.values
+        if "base_path" in values.properties_in(raw) or (not raw and inherited(node, "path")):
+            return
+        if raw.startswith("${"):
+            known = self._mapping.known(raw.partition("}")[0] + "}")
+            if known is None and not raw.startswith("${__P("):
+                what = f"its path {raw} begins with a value that is known only during the run"
+                yield Finding.at(
+                    node, Rule.UNKNOWN_HOST, what, "write ${__P(base_path,)}/ before it, if that value begins without /"
+                )
+                return
+            separator = "" if known is None or known.startswith("/") else "/"
+        else:
+            separator = "" if raw.startswith(("/", "?")) else "/"
+        self._mapping.draft.set_value(node, "HTTPSampler.path", f"${{__P(base_path,)}}{separator}{raw}", Fix.BASE_PATH)
+
+
+def has_http(node: Node) -> bool:
+    """Return True for an element with properties of HTTP requests, such as HTTP Request Defaults."""
+    return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)

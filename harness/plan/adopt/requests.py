@@ -1,0 +1,162 @@
+"""Fixes the elements around requests: redirects, assertions, listeners, extractors, labels, default values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
+
+from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.variables import Mapping
+from harness.plan.jmx import Node, function_parameters, reads_of
+from harness.plan.lint import DEFAULTS, LISTENERS, SAMPLER, asserts_code
+
+_SUCCESS = r"2\d\d"
+_NOT_FOUND = "NOT_FOUND"
+_NOT_SET = "NOT_SET"
+_READ = re.compile(r"\$\{__(P|property)\(")
+_OFF = ("follow_redirects", "auto_redirects", "image_parser")
+
+
+def fix_redirects(mapping: Mapping) -> None:
+    """Switch off redirects and embedded resources: each of them is a row of its own, from whatever host."""
+    for node in mapping.nodes:
+        for name in _OFF:
+            value = node.value(f"HTTPSampler.{name}")
+            if value and value != "false":
+                mapping.draft.set_value(node, f"HTTPSampler.{name}", "false", Fix.REDIRECTS, tag="boolProp")
+
+
+def fix_listeners(mapping: Mapping) -> None:
+    """Disable the listeners."""
+    for node in mapping.nodes:
+        if node.kind in LISTENERS or ".vizualizers." in node.kind:
+            mapping.draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
+
+
+def fix_codes(mapping: Mapping) -> None:
+    """Assert the code of each sampler that no assertion checks: once for a thread group in which none does."""
+    tops: dict[ElementTree.Element, list[Node]] = {}
+    for node in mapping.nodes:
+        if SAMPLER.search(node.kind):
+            tops.setdefault(_top(node).element, []).append(node)
+    for samplers in tops.values():
+        top, bare = _top(samplers[0]), [node for node in samplers if not asserts_code(node)]
+        if len(bare) == len(samplers) > 1 and not _asserts_any_code(top):
+            bare = [top]
+        for node in bare:
+            mapping.draft.add_below(node, _code_assertion(), Fix.CODES)
+
+
+def _top(node: Node) -> Node:
+    """Return the thread group or test fragment of an element: the one below the Test Plan."""
+    while node.parent and node.parent.parent:
+        node = node.parent
+    return node
+
+
+def _asserts_any_code(top: Node) -> bool:
+    return any(node.value("Assertion.test_field") == "Assertion.response_code" for node in top.walk())
+
+
+def _code_assertion() -> ElementTree.Element:
+    element = ElementTree.Element(
+        "ResponseAssertion",
+        guiclass="AssertionGui",
+        testclass="ResponseAssertion",
+        testname="Code 2xx",
+        enabled="true",
+    )
+    texts = ElementTree.SubElement(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
+    ElementTree.SubElement(texts, "stringProp", name="code").text = _SUCCESS
+    for tag, name, text in (
+        ("stringProp", "Assertion.custom_message", "expected 2xx"),
+        ("stringProp", "Assertion.test_field", "Assertion.response_code"),
+        ("boolProp", "Assertion.assume_success", "false"),
+        ("intProp", "Assertion.test_type", "1"),
+    ):
+        ElementTree.SubElement(element, tag, name=name).text = text
+    return element
+
+
+def fix_extractors(mapping: Mapping) -> None:
+    """Give each extractor without a default the default NOT_FOUND."""
+    for node in mapping.nodes:
+        name, empty_is_meant = DEFAULTS.get(node.kind, ("", ""))
+        if name and not node.value(name) and (not empty_is_meant or node.value(empty_is_meant) != "true"):
+            # Of a JSON extractor with several variables each has its own.
+            count = len([one for one in node.value("JSONPostProcessor.referenceNames").split(";") if one.strip()])
+            mapping.draft.set_value(node, name, ";".join([_NOT_FOUND] * max(1, count)), Fix.EXTRACTORS)
+
+
+def fix_labels(mapping: Mapping) -> None:
+    """Number the samplers of a thread group that share a label; a label from data differs by itself."""
+    samplers = [node for node in mapping.nodes if SAMPLER.search(node.kind) and _is_fixed(mapping, node.name)]
+    used = Counter(_label(node) for node in samplers)
+    seen: Counter[tuple[str, str]] = Counter()
+    for node in samplers:
+        label = _label(node)
+        if used[label] < 2:
+            continue
+        seen[label] += 1
+        number = seen[label]
+        if number > 1:
+            while (label[0], f"{label[1]} ({number})") in used:
+                number += 1
+            used[(label[0], f"{label[1]} ({number})")] = 1
+            mapping.draft.set_attribute(node, "testname", f"{label[1]} ({number})", Fix.LABELS)
+
+
+def _label(node: Node) -> tuple[str, str]:
+    group = node.thread_group
+    return (group.name if group else "", node.name)
+
+
+def _is_fixed(mapping: Mapping, name: str) -> bool:
+    return all(variable in mapping.values.variables for variable in re.findall(r"\$\{(\w+)\}", name))
+
+
+def fix_properties(mapping: Mapping, owners: Sequence[Node], defaults: dict[str, str]) -> None:
+    """Give each property that the plan reads one default, also in disabled elements: NOT_SET where it has none."""
+    known: dict[str, str] = {}
+    for name, text in reads_of(mapping.draft.root):
+        if text is not None:
+            known.setdefault(name, text)
+    known.update(defaults)
+    for node in owners:
+        for prop in node.element.iter():
+            if prop.text and "${__" in prop.text:
+                mapping.draft.set_text(prop, _with_defaults(prop.text, known), Fix.PROPERTIES)
+        if "${__" in node.name:
+            mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, known), Fix.PROPERTIES)
+
+
+def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the properties of the plan's own that are read with different defaults, with these."""
+    found: dict[str, set[str]] = {}
+    for name, default in reads_of(root):
+        if default is not None:
+            found.setdefault(name, set()).add(default)
+    yield from ((name, sorted(texts)) for name, texts in found.items() if len(texts) > 1 and name not in run)
+
+
+def _with_defaults(text: str, known: dict[str, str]) -> str:
+    """Return a text in which each read of a property has a default; those of `known` replace another one."""
+    position = 0
+    while match := _READ.search(text, position):
+        parameters, end = function_parameters(text, match.end())
+        position = match.end()
+        name, at = parameters[0].strip(), 1 if match[1] == "P" else 2
+        if "${" in parameters[0]:
+            continue
+        has_default = len(parameters) > at
+        wanted = known.get(name, _NOT_SET)
+        if not has_default:
+            comma = "," * (at - len(parameters) + 1)
+            text = f"{text[:end]}{comma}{_escaped(wanted)}{text[end:]}"
+    return text
+
+
+def _escaped(text: str) -> str:
+    return text.replace(",", "\\,")

@@ -1,0 +1,120 @@
+"""Writes the TOML of an adopted plan: its load, its permissions and, as comments, what its JMX contains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from harness.base import units
+from harness.plan.adopt.data import DataFile
+from harness.plan.adopt.found import Found
+from harness.plan.adopt.groups import GroupSize
+from harness.plan.plan import DURATION_MAX_S, LOOPS_MAX, USERS_MAX
+
+# These plugins are part of the harness's JMeter.
+_INCLUDED = (
+    "com.blazemeter.jmeter.threads.",
+    "com.octoperf.jmeter.dummy.",
+    "kg.apc.jmeter.samplers.DummySampler",
+    "kg.apc.jmeter.threads.",
+    "kg.apc.jmeter.timers.VariableThroughputTimer",
+)
+
+
+def plan_toml(found: Found, name: str, source: str) -> str:
+    """Return the TOML of the plan `name`, made from the JMX `source`."""
+    head = [
+        f"# Written by `make init` from {_plain(source)}. plans/README.md explains every key.",
+        "format_version = 1",
+        f"title = {json.dumps(_plain(found.title) or name)}",
+        f"shape = {json.dumps(f'{name}.jmx')}",
+        "",
+        *_contents(found),
+        "",
+        *_load(found.sizes),
+    ]
+    allow = list(_allow(found))
+    tail = ["", "[allow]", *allow] if allow else []
+    return "\n".join([*head, *tail]) + "\n"
+
+
+def other_hosts_toml(hosts: Sequence[tuple[str, str]]) -> str:
+    """Return the comment that explains the properties of further hosts; empty without any."""
+    if not hosts:
+        return ""
+    lines = [
+        "",
+        "# The plan names further hosts. Their requests go to TARGET, too, until you name them here, and allow them:",
+        "# hosts = […] under [allow], and allowed_targets in the profile.",
+        "[properties]",
+        *(f"# {name} = {json.dumps(_plain(host))}" for host, name in hosts),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def data_lines(data: Sequence[DataFile]) -> list[str]:
+    """Return a line for each data file of a fixed plan."""
+    return [
+        f"plans/{file.name}: "
+        + (f"copied from {file.source}" if file.source else f"SAMPLE values ({', '.join(file.columns)}): replace them")
+        for file in data
+    ]
+
+
+def is_included(plugin: str) -> bool:
+    """Return whether a class of a plugin is part of the harness's JMeter."""
+    return plugin.startswith(_INCLUDED)
+
+
+def size_text(size: GroupSize) -> str:
+    """Return the size of a thread group as text: `8 users, ramp-up 80 s, 180 s`."""
+    length = units.plural(size.loops, "loop") if size.loops else f"{size.duration_s} s"
+    return f"{units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
+
+
+def _contents(found: Found) -> Iterator[str]:
+    for size in found.sizes:
+        yield f"# thread group {_plain(size.name)}: {size_text(size)}"
+    if found.side_groups:
+        yield f"# before and after the load: {', '.join(map(_plain, found.side_groups))}"
+    yield f"# samplers: {', '.join(f'{count} {kind}' for kind, count in found.samplers) or 'none'}"
+    yield f"# hosts: {', '.join(map(_plain, found.hosts)) or 'none'}"
+    for name, columns in found.csv_files:
+        yield f"# CSV file {_plain(name)}: {_plain(columns) or 'columns in its first line'}"
+    for plugin in found.plugins:
+        state = "part of the harness's JMeter" if is_included(plugin.name) else "not part of the harness's JMeter"
+        yield f"# plugin {plugin.name} ({units.plural(plugin.count, 'element')}): {state}"
+
+
+def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
+    users = min(USERS_MAX, sum(size.users for size in sizes)) or 1
+    ramp_s = max((size.ramp_s for size in sizes), default=0)
+    yield "[load]"
+    if len(sizes) > 1:
+        yield "# the users of all thread groups, which share them in the proportion above"
+    yield f"users = {users}"
+    yield f"ramp_per_user_s = {units.number_text(round(ramp_s / users, 3))}"
+    durations = [size.duration_s for size in sizes if size.duration_s]
+    if durations or not sizes:
+        yield f"duration_s = {min(int(DURATION_MAX_S), max(durations, default=60))}"
+    else:
+        yield f"loops = {min(LOOPS_MAX, max(size.loops or 1 for size in sizes))}"
+
+
+def _allow(found: Found) -> Iterator[str]:
+    if found.scripts:
+        yield "# These scripts run in JMeter; the line below them permits it. An agent in JMeter refuses their"
+        yield "# connections to other hosts. Read them, and remove the line if you do not trust them."
+        for script in found.scripts:
+            at = f" (line {script.line})" if script.line else ""
+            size = f", {units.plural(script.lines, 'line')}" if script.lines else ""
+            yield f"#   {_plain(script.path)}{at}: {script.kind}{size}"
+        yield "scripts = true"
+    if found.has_other_protocols:
+        yield "# The plan has elements besides HTTP requests, such as JDBC or a Backend Listener. This permits them:"
+        yield "# other_protocols = true"
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -1,0 +1,118 @@
+"""`scripts/init`: make a plan of a JMX, or a small new plan, and offer the fixes that a run needs."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from harness.base import toolchain
+from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import log
+from harness.base.paths import shown
+from harness.plan.adopt.adopt import Adoption, adopt
+from harness.plan.adopt.diff import unified
+from harness.plan.adopt.files import write_adopted, write_data, write_plan
+from harness.plan.adopt.summary import fix_lines, left_lines
+from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
+from harness.plan.lint import lint
+
+_EPILOG = """\
+examples:
+  scripts/init --plan shop                               a small plan with one request, to be changed in JMeter
+  scripts/init --plan shop --jmx ~/tests/shop.jmx        copy a JMX, describe it, and offer fixes as a diff
+  scripts/init --plan shop --fix                         apply the fixes to plans/shop.jmx
+  scripts/init --plan shop --jmx ~/tests/shop.jmx --fix  both at once
+
+Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
+"""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_NEW = Path(__file__).parent / "adopt" / "new.jmx"
+_WARNINGS_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/init`."""
+    parser.description = "Make plans/PLAN.jmx and plans/PLAN.toml of your JMX, or a small new plan without one."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("--plan", required=True, help="name of the plan: plans/PLAN.jmx and plans/PLAN.toml")
+    option("--jmx", type=Path, help="your JMeter test plan; it is copied and not changed")
+    option("--fix", action="store_true", help="apply the fixes: target, load, redirects, assertions, listeners, …")
+    option("--force", action="store_true", help="replace a plan of this name")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/ (this one)")
+    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the plan and print what was found, fixed and left; return the exit code."""
+    name, plans = options.plan, options.home / "plans"
+    if not _NAME.fullmatch(name) or Path(name).suffix in (".jmx", ".toml"):
+        raise UsageError(f"PLAN={name}: not a name of a plan", "use letters, digits, _ and -, such as PLAN=shop")
+    own = plans / f"{name}.jmx"
+    there = [path.name for path in (own, own.with_suffix(".toml")) if path.exists()]
+    is_fixing_own = options.fix and not options.jmx and own.is_file()
+    if there and not options.force and not is_fixing_own:
+        more = "" if options.jmx else ", FIX=1 applies the fixes to it"
+        raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; FORCE=1 replaces it{more}")
+    if not options.jmx and not is_fixing_own:
+        return _new(plans, name)
+    source = options.jmx or own
+    adoption = adopt(source, name, plans)
+    if is_fixing_own and own.with_suffix(".toml").is_file():
+        write_data(plans, adoption.data)
+        write_plan(plans, name, adoption.draft.text(), "")
+    elif options.fix:
+        write_adopted(plans, name, adoption, source.name)
+    else:
+        write_plan(plans, name, source.read_bytes(), plan_toml(adoption.found, name, source.name))
+    _print(adoption, name, plans, _write_diff(adoption, name, options.build), is_fixed=options.fix)
+    return EXIT_OK
+
+
+def _new(plans: Path, name: str) -> int:
+    adoption = adopt(_NEW, name, plans)
+    write_plan(plans, name, adoption.draft.text(), plan_toml(adoption.found, name, "the template of a new plan"))
+    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET /")
+    log(f"change it in JMeter, then: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")
+    return EXIT_OK
+
+
+def _write_diff(adoption: Adoption, name: str, build: Path) -> Path:
+    """Write the fixes as a diff and return its path."""
+    path = build / "init" / f"{name}.diff"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(unified(adoption.draft, f"a/plans/{name}.jmx", f"b/plans/{name}.jmx"), encoding="utf-8")
+    return path
+
+
+def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: bool) -> None:
+    found = adoption.found
+    groups = "; ".join(f"{size.name}: {size_text(size)}" for size in found.sizes) or "no thread group of a load"
+    log(f"plans/{name}.jmx, plans/{name}.toml: {groups}")
+    samplers = ", ".join(f"{count} {kind}" for kind, count in found.samplers)
+    log(f"samplers: {samplers or 'none'}; hosts: {', '.join(found.hosts) or 'none'}; scripts: {len(found.scripts)}")
+    if found.scripts:
+        log(f"plans/{name}.toml lists the scripts and permits them (scripts = true): read them")
+    log("")
+    if adoption.draft.changes:
+        log("fixes applied:" if is_fixed else f"fixes; make init PLAN={name} FIX=1 applies them:")
+        for line in fix_lines(adoption.draft):
+            log(line)
+        log(f"the complete diff: {shown(diff)}")
+    else:
+        log("no fix is needed")
+    if adoption.left:
+        log(f"\nnot fixed ({len(adoption.left)}); these are yours to decide:")
+        for line in left_lines(adoption.left, f"plans/{name}.jmx"):
+            log(line)
+    if not is_fixed:
+        return
+    if adoption.data:
+        log("")
+        for line in data_lines(adoption.data):
+            log(line)
+    warnings = lint(plans / f"{name}.jmx")
+    for warning in warnings[:_WARNINGS_SHOWN]:
+        log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
+    log(f"\nnext: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")

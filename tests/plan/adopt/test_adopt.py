@@ -1,0 +1,190 @@
+"""What `make init` changes in a JMX, and what it leaves: read from a plan as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.plan.adopt.adopt import Adoption, adopt
+from harness.plan.adopt.fix import Fix
+from harness.plan.jmx import Node, plan_tree
+from harness.plan.lint import lint
+
+OWN = Path(__file__).parent / "a_users_own.jmx"
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("plans")
+
+
+@pytest.fixture(scope="module")
+def adoption(plans: Path) -> Adoption:
+    return adopt(OWN, "shop", plans)
+
+
+@pytest.fixture(scope="module")
+def fixed(adoption: Adoption, plans: Path) -> dict[str, Node]:
+    """The elements of the fixed plan by their paths."""
+    (plans / "shop.jmx").write_bytes(adoption.draft.text())
+    for file in adoption.data:
+        (plans / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (plans / file.name).write_text(file.text)
+    return {node.path.removeprefix("Shop > "): node for node in plan_tree(plans / "shop.jmx").walk()}
+
+
+def variable(node: Node, name: str) -> str | None:
+    return node.element.findtext(f".//elementProp[@name='{name}']/stringProp[@name='Argument.value']")
+
+
+@pytest.mark.usefixtures("fixed")
+def test_the_fixed_plan_passes_the_lint(plans: Path) -> None:
+    assert lint(plans / "shop.jmx") == ()
+
+
+def test_a_host_in_a_variable_becomes_the_targets_for_all_who_read_the_variable(fixed: dict[str, Node]) -> None:
+    assert variable(fixed["Variables"], "HOSTNAME") == "${__P(host,shop.example.org)}"
+    defaults = fixed["HTTP Request Defaults"]
+    assert [defaults.value(f"HTTPSampler.{name}") for name in ("domain", "port", "protocol")] == [
+        "${HOSTNAME}", "${__P(port,443)}", "${__P(scheme,https)}",
+    ]  # fmt: skip
+
+
+def test_a_second_host_has_a_property_of_its_own_and_is_not_contacted(
+    fixed: dict[str, Node], adoption: Adoption
+) -> None:
+    second = fixed["Users > Check In > GET item (2)"]
+    assert second.value("HTTPSampler.domain") == "${__P(host_2,${__P(host,shop.example.org)})}"
+    assert adoption.other_hosts == (("covers.example.org", "host_2"),)
+
+
+def test_a_whole_address_in_a_path_is_split(fixed: dict[str, Node]) -> None:
+    item = fixed["Users > Check In > GET item"]
+    assert item.value("HTTPSampler.path") == "${__P(base_path,)}/items/${item_id}"
+    assert item.value("HTTPSampler.domain") == "${HOSTNAME}"
+    assert fixed["setUp Login > POST login"].value("HTTPSampler.path") == "${__P(base_path,)}/login"
+
+
+def test_the_numbers_of_the_load_become_the_runs(fixed: dict[str, Node]) -> None:
+    users = fixed["Users"]
+    assert users.value("ThreadGroup.num_threads") == "${vusers}"
+    assert variable(fixed["Variables"], "vusers") == "${__P(users,8)}"
+    assert users.value("ThreadGroup.ramp_time") == "${__P(ramp_s,80)}"
+    assert users.value("ThreadGroup.duration") == "${__P(duration_s,180)}"
+    assert users.value("LoopController.loops") == "${__P(loops,-1)}"
+    scheduler = users.element.find("stringProp[@name='ThreadGroup.scheduler']")
+    assert scheduler is not None and scheduler.text == "${__jexl3(${__P(duration_s,180)} > 0)}"
+    assert fixed["Users > Think time"].value("ConstantTimer.delay") == "${__P(think_time_ms,0)}"
+
+
+def test_a_group_that_prepares_data_before_the_load_becomes_a_setup_group(fixed: dict[str, Node]) -> None:
+    prepare = fixed["setUp Prepare"]
+    assert (prepare.kind, prepare.element.get("testclass")) == ("SetupThreadGroup", "SetupThreadGroup")
+    assert fixed["setUp Login"].kind == "SetupThreadGroup"
+
+
+def test_a_module_controller_follows_the_new_name_of_its_group_only(fixed: dict[str, Node]) -> None:
+    path = fixed["Users > Check In > Again"].element.find("collectionProp")
+    assert path is not None
+    assert [name.text for name in path] == ["Test Plan", "Shop", "Users", "Check In"]
+
+
+def test_redirects_listeners_and_embedded_resources_are_switched_off(fixed: dict[str, Node]) -> None:
+    assert fixed["setUp Login > POST login"].value("HTTPSampler.follow_redirects") == "false"
+    assert fixed["HTTP Request Defaults"].value("HTTPSampler.image_parser") == "false"
+    assert "View Results Tree" not in fixed
+
+
+def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str, Node]) -> None:
+    added = [path for path, node in fixed.items() if node.name == "Code 2xx"]
+    assert added == [
+        "setUp Login > POST login > Code 2xx",
+        "setUp Prepare > GET desks > Code 2xx",
+        "Users > Check In > GET item (2) > Code 2xx",
+    ]
+    assertion = fixed[added[0]]
+    assert assertion.value("code") == r"2\d\d"
+    assert assertion.value("Assertion.test_type") == "1"  # matches: the whole code
+
+
+def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
+    assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
+    second = fixed["Users > Check In > GET item (2)"]
+    assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?token=${__P(token,NOT_SET)}"
+
+
+def test_an_absent_csv_file_gets_sample_values_with_its_columns(fixed: dict[str, Node], adoption: Adoption) -> None:
+    assert fixed["Barcodes"].value("filename") == "data/shop/barcodes.csv"
+    (file,) = adoption.data
+    assert (file.name, file.source, file.columns) == ("data/shop/barcodes.csv", None, ("barcode", "item_id", "name"))
+    head, first, *rest = file.text.splitlines()
+    assert head == "barcode;item_id;name"
+    barcode, item_id, name = first.split(";")
+    assert (barcode, len(item_id), name) == ("3000000001", 36, "name-1")
+    assert len(rest) == 99
+
+
+def test_a_csv_file_beside_the_jmx_is_used(tmp_path: Path) -> None:
+    (tmp_path / "own.jmx").write_bytes(OWN.read_bytes())
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "barcodes.csv").write_text("barcode;item_id;name\n1;2;3\n")
+    (file,) = adopt(tmp_path / "own.jmx", "shop", tmp_path / "plans").data
+    assert file.source == tmp_path / "data" / "barcodes.csv"
+
+
+def test_what_the_jmx_contains_is_listed(adoption: Adoption) -> None:
+    found = adoption.found
+    (size,) = found.sizes
+    assert (size.name, size.users, size.ramp_s, size.duration_s, size.loops) == ("Check In", 8, 80, 180, None)
+    assert found.side_groups == ("Login", "Prepare")
+    assert found.samplers == (("HTTPSamplerProxy", 4),)
+    assert found.hosts == ("shop.example.org", "covers.example.org")
+    (script,) = found.scripts
+    assert (script.path.removeprefix("Shop > "), script.line, script.lines) == (
+        "Login > POST login > Keep token", 60, 2,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("fixed")
+def test_fixing_a_fixed_plan_changes_nothing(plans: Path) -> None:
+    again = adopt(plans / "shop.jmx", "shop", plans)
+    assert again.draft.changes == []
+    assert again.draft.text() == (plans / "shop.jmx").read_bytes()
+
+
+def test_several_groups_of_a_load_share_its_users_exactly(tmp_path: Path) -> None:
+    group = """<ThreadGroup testclass="ThreadGroup" testname="{}" enabled="true">
+      <stringProp name="ThreadGroup.num_threads">{}</stringProp>
+      <boolProp name="ThreadGroup.scheduler">true</boolProp>
+      <stringProp name="ThreadGroup.duration">60</stringProp>
+    </ThreadGroup><hashTree/>"""
+    text = '<jmeterTestPlan><hashTree><TestPlan testname="Two"/><hashTree>{}</hashTree></hashTree></jmeterTestPlan>'
+    (tmp_path / "two.jmx").write_text(text.format(group.format("A", 3) + group.format("B", 2)))
+    adoption = adopt(tmp_path / "two.jmx", "two", tmp_path)
+    first, second = (node for node in adoption.draft.plan.walk() if node.is_thread_group)
+    assert first.value("ThreadGroup.num_threads") == "${__jexl3((${__P(users,5)} * 3 / 5).intValue())}"
+    assert second.value("ThreadGroup.num_threads") == (
+        "${__jexl3((${__P(users,5)} * 5 / 5).intValue() - (${__P(users,5)} * 3 / 5).intValue())}"
+    )
+
+
+def test_what_no_fix_maps_is_named_with_its_path_and_line(tmp_path: Path) -> None:
+    sampler = """<HTTPSamplerProxy testclass="HTTPSamplerProxy" testname="Upload" enabled="true">
+      <stringProp name="HTTPSampler.domain">${bucket}</stringProp>
+    </HTTPSamplerProxy>
+    <hashTree><RegexExtractor testclass="RegexExtractor" testname="Bucket" enabled="true">
+      <stringProp name="RegexExtractor.refname">bucket</stringProp>
+    </RegexExtractor><hashTree/></hashTree>"""
+    own = OWN.read_text().replace("<ResultCollector", sampler + "<ResultCollector")
+    (tmp_path / "own.jmx").write_text(own)
+    (left,) = adopt(tmp_path / "own.jmx", "shop", tmp_path).left
+    line = own[: own.index('testname="Upload"')].count("\n") + 1
+    assert left.text_in("shop.jmx") == (
+        f"shop.jmx:{line}: Shop > Upload: its host ${{bucket}} is known only during the run (Bucket sets it)"
+    )
+    assert left.todo == "name the hosts: hosts = […] under [allow] in the plan's TOML"
+
+
+def test_every_kind_of_fix_has_an_example_here(adoption: Adoption) -> None:
+    assert set(adoption.draft.changes) == set(Fix)

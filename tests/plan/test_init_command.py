@@ -1,0 +1,107 @@
+"""`scripts/init`: what it writes, prints and refuses."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.plan.lint import lint
+from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.plan.plan import load_plan
+from harness.run.preflight import check_request
+from harness.run.request import Names, resolve_request
+
+OWN = Path(__file__).parent / "adopt" / "a_users_own.jmx"
+TARGET = "http://127.0.0.1:8098"
+
+
+def init(home: Path, *words: str) -> None:
+    assert main([*words, "--home", str(home), "--build", str(home / "build")], "scripts/init") == 0
+
+
+def test_a_jmx_is_copied_described_and_offered_fixes(home: Path, capsys) -> None:
+    init(home, "--plan", "shop", "--jmx", str(OWN))
+    assert (home / "plans" / "shop.jmx").read_bytes() == OWN.read_bytes()
+    data = tomllib.loads((home / "plans" / "shop.toml").read_text())
+    assert data == {
+        "format_version": 1, "title": "Shop", "shape": "shop.jmx",
+        "load": {"users": 8, "ramp_per_user_s": 10, "duration_s": 180}, "allow": {"scripts": True},
+    }  # fmt: skip
+    toml = (home / "plans" / "shop.toml").read_text()
+    assert "# thread group Check In: 8 users, ramp-up 80 s, 180 s" in toml
+    assert "# CSV file ${base}/data/barcodes.csv: barcode;item_id;name" in toml
+    assert "Login > POST login > Keep token (line 60): JSR223PostProcessor, 2 lines" in toml
+    told = capsys.readouterr().out
+    assert "make init PLAN=shop FIX=1 applies them" in told
+    assert '- <stringProp name="HTTPSampler.protocol">https</stringProp>' in (
+        (home / "build" / "init" / "shop.diff").read_text().replace("-        ", "- ")
+    )
+
+
+def test_fix_after_init_gives_a_plan_that_a_run_accepts(home: Path, capsys) -> None:
+    init(home, "--plan", "shop", "--jmx", str(OWN))
+    toml = (home / "plans" / "shop.toml").read_text()
+    init(home, "--plan", "shop", "--fix")
+    assert (home / "plans" / "shop.toml").read_text() == toml
+    assert lint(home / "plans" / "shop.jmx") == ()
+    request = resolve_request(Names("shop", "local", TARGET), home, home)
+    for load in (LoadArguments(users="3", duration="30"), LoadArguments(users="1", loops="1")):
+        check_request(request, resolve_load(parse_load(load), request.plan.load))
+    assert (
+        "plans/data/shop/barcodes.csv: SAMPLE values (barcode, item_id, name): replace them" in capsys.readouterr().out
+    )
+
+
+def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:
+    init(home, "--plan", "new")
+    assert lint(home / "plans" / "new.jmx") == ()
+    request = resolve_request(Names("new", "local", TARGET), home, home)
+    check_request(request, resolve_load(parse_load(LoadArguments(users="2")), request.plan.load))
+    assert load_plan(home / "plans", "new").load.users == 5
+
+
+def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
+    init(home, "--plan", "shop", "--jmx", str(OWN))
+    (home / "plans" / "shop.toml").write_text("mine")
+    for words in ([], ["--jmx", str(OWN)], ["--jmx", str(OWN), "--fix"]):
+        with pytest.raises(UsageError, match=r"plans/shop.jmx exists; give another PLAN; FORCE=1 replaces it"):
+            init(home, "--plan", "shop", *words)
+    assert (home / "plans" / "shop.toml").read_text() == "mine"
+    init(home, "--plan", "shop", "--jmx", str(OWN), "--force")
+    assert (home / "plans" / "shop.toml").read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--plan", "a/b"], "PLAN=a/b: not a name of a plan"),
+        (["--plan", "x", "--jmx", "absent.jmx"], "absent.jmx: there is no such file"),
+        (["--plan", "x", "--jmx", __file__], "not XML"),
+    ],
+)
+def test_wrong_use_writes_nothing(home: Path, words: list[str], message: str) -> None:
+    before = sorted(home.rglob("*"))
+    with pytest.raises(UsageError, match=message):
+        init(home, *words)
+    assert sorted(home.rglob("*")) == before
+
+
+def test_the_path_of_a_jmx_is_a_plan_for_a_first_look(home: Path, tmp_path: Path, capsys) -> None:
+    own = OWN.read_text()
+    script = own[own.index("          <JSR223PostProcessor") : own.index("</JSR223PostProcessor>")]
+    (tmp_path / "my shop.jmx").write_text(own.replace(script + "</JSR223PostProcessor>\n          <hashTree/>\n", ""))
+    request = resolve_request(Names(str(tmp_path / "my shop.jmx"), "local", TARGET), home, home / "build")
+    check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))
+    assert (request.plan.name, request.plan.load.users, request.plan.load.duration_s) == ("my-shop", 1, 60)
+    assert "makes it a plan" in capsys.readouterr().out
+
+
+def test_a_first_look_at_a_jmx_with_scripts_or_at_a_foreign_target_is_refused(home: Path) -> None:
+    with pytest.raises(UsageError, match=r"has 1 script, which can reach any host; list and permit them: make init"):
+        resolve_request(Names(str(OWN), "local", TARGET), home, home / "build")
+    with pytest.raises(UsageError, match="is not this machine"):
+        resolve_request(Names("tiny", "local", "http://shop.example.org"), home, home / "build")
