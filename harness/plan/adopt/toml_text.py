@@ -9,7 +9,7 @@ from harness.base import units
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.found import Found
 from harness.plan.adopt.groups import GroupSize
-from harness.plan.plan import DURATION_MAX_S, LOOPS_MAX, USERS_MAX
+from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, USERS_MAX
 
 # These plugins are part of the harness's JMeter.
 _INCLUDED = (
