@@ -113,7 +113,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         profile=run.profile,
         title=suite.title_of(run),
         arguments=run.arguments,
-        load=load_record(load, request.plan.load.think_time_s),
+        load=load_record(load, request.plan.load),
         target=request.target.url if request.target else None,
         repeats=run.repeats,
         planned_s=planned_s,

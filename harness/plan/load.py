@@ -10,6 +10,8 @@ from harness.base import units
 from harness.base.errors import UsageError
 
 CLOSED, OPEN = "closed", "open"
+# What a user's pause belongs to: every request, or every Transaction Controller.
+REQUEST, TRANSACTION = "request", "transaction"
 # The limits apply to both plans and the command line.
 USERS_MAX = 100_000
 LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
@@ -25,7 +27,7 @@ AUTO_LEAST_S = 80.0
 
 @dataclass(frozen=True)
 class PlanLoad:
-    """A plan's default load; `think_time_s` is the mean pause before a request.
+    """A plan's default load; `think_time_s` is the mean pause per request, or per transaction (`think_time_per`).
 
     It lasts `duration_s`, or `loops` iterations per user (the other is None), and at most about `requests` samples. A
     single user may have another ramp, because no users start one after the other. With `auto_most_s` a run lasts until
@@ -40,6 +42,7 @@ class PlanLoad:
     requests: int | None = None
     ramp_single_user_s: float | None = None
     auto_most_s: float | None = None
+    think_time_per: str = REQUEST
 
     def ramp_s(self, users: int) -> float:
         """Return the default ramp for this number of users."""
@@ -78,6 +81,7 @@ class LoadRecord:
     """The load that was asked for; fields that the model does not have are None.
 
     With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
+    `think_time_per` is `transaction` when users pause once per transaction; None for a pause per request.
     """
 
     model: str
@@ -89,6 +93,7 @@ class LoadRecord:
     think_time_s: float
     requests: int | None = None
     is_auto: bool | None = None
+    think_time_per: str | None = None
 
 
 @dataclass(frozen=True)
@@ -234,10 +239,13 @@ def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
         )
 
 
-def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
-    """Return what run.json says of a load."""
+def load_record(load: ClosedLoad | OpenLoad, plan: PlanLoad) -> LoadRecord:
+    """Return the load for run.json; the think time is that of the plan."""
+    think_time_s = plan.think_time_s
+    per = TRANSACTION if think_time_s and plan.think_time_per == TRANSACTION else None
     if isinstance(load, OpenLoad):
-        return LoadRecord(OPEN, None, load.rate_per_s, load.ramp_s, load.duration_s, None, think_time_s)
+        rate_per_s, ramp_s, duration_s = load.rate_per_s, load.ramp_s, load.duration_s
+        return LoadRecord(OPEN, None, rate_per_s, ramp_s, duration_s, None, think_time_s, think_time_per=per)
     return LoadRecord(
         CLOSED,
         load.users,
@@ -248,4 +256,5 @@ def load_record(load: ClosedLoad | OpenLoad, think_time_s: float) -> LoadRecord:
         think_time_s,
         load.requests,
         load.is_auto or None,
+        per,
     )

@@ -19,7 +19,9 @@ from harness.plan.load import (
     AUTO_LEAST_S,
     DURATION_MAX_S,
     LOOPS_MAX,
+    REQUEST,
     REQUESTS_MAX,
+    TRANSACTION,
     USERS_MAX,
     ClosedLoad,
     OpenLoad,
@@ -56,6 +58,7 @@ _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "requests": int,
     "auto_most_s": _NUMBER,
     "think_time_s": _NUMBER,
+    "think_time_per": str,
 }
 _KEYS: Mapping[str, type] = {
     "format_version": int,
@@ -205,6 +208,9 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
     _within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
     for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
         _within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
+    think_time_per = table.get("think_time_per", REQUEST)
+    if think_time_per not in (REQUEST, TRANSACTION):
+        raise UsageError(f'{where}: think_time_per = "{think_time_per}"', f'give "{REQUEST}" or "{TRANSACTION}"')
     return PlanLoad(
         users=table["users"],
         ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
@@ -214,6 +220,7 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
         requests=table.get("requests"),
         ramp_single_user_s=table.get("ramp_single_user_s"),
         auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
+        think_time_per=think_time_per,
     )
 
 

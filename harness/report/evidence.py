@@ -62,9 +62,9 @@ class Evidence:
     """The data from which warnings are found: of a run, or of a bare JTL (`run` is None).
 
     `load` is the TOTAL of the load in the window; `law` and `usages` also cover the window. `codes` are those of the
-    driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window.
-    `is_span_known` is False if a clock was set. `longest_ms`, the load's slowest sample, `gaps` and `clock_step` cover
-    the whole run.
+    driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window. `pause_s`
+    is the mean pause before a request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`,
+    the load's slowest sample, `gaps` and `clock_step` cover the whole run.
     """
 
     run: RunRecord | None
@@ -80,6 +80,7 @@ class Evidence:
     longest_ms: int | None = None
     gaps: tuple[Gap, ...] = ()
     clock_step: ClockStep | None = None
+    pause_s: float = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -303,7 +304,7 @@ def broken_law(evidence: Evidence) -> Iterator[Values]:
             "active": f"{law.active_users:.1f}",
             "busy": f"{law.busy_users:.1f}",
             "round_ms": units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S),
-            "accounted_ms": units.average_text(load.average_ms + run.load.think_time_s * units.MS_PER_S),
+            "accounted_ms": units.average_text(load.average_ms + evidence.pause_s * units.MS_PER_S),
         }
 
 

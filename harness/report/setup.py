@@ -57,7 +57,8 @@ def load_text(load: LoadRecord) -> str:
     users = units.plural(load.users or 0, "user")
     if load.requests:
         duration += f" or about {load.requests} samples, whichever is first"
-    think = f", think time {number(load.think_time_s)} s" if load.think_time_s else ""
+    per = f" per {load.think_time_per}" if load.think_time_per else ""
+    think = f", think time {number(load.think_time_s)} s{per}" if load.think_time_s else ""
     return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
 
 

@@ -15,7 +15,7 @@ from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SecondSeries, Timeline
 from harness.metrics.window import Window, WindowSpec, find_window, parse_window
-from harness.plan.load import OPEN
+from harness.plan.load import OPEN, TRANSACTION
 from harness.report.evidence import Evidence
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
@@ -149,11 +149,13 @@ def _evidence(
     """Return the evidence for warnings, without that of load generators."""
     driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
+    pause_s = _pause_s(run, groups.load)
     return Evidence(
         run=run,
         load=groups.load.total if groups.load else None,
         codes=tuple(code for code in tally.code_counts() if code.label in driven),
-        law=_law(tally, window, run),
+        law=_law(tally, window, pause_s),
+        pause_s=pause_s,
         usages=observed.usages,
         dropped=dropped,
         window=window,
@@ -188,8 +190,7 @@ def _corrected(evidence: Evidence) -> CorrectedTimes | None:
     total = evidence.load
     if total is None or evidence.is_open:
         return None
-    think_time_s = evidence.run.load.think_time_s if evidence.run else 0.0
-    return corrected_times(total.counts.histogram, evidence.long_stalls, think_time_s, tuple(total.percentiles_ms))
+    return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
 
 
 def _load_of(groups: Sequence[Group]) -> Group | None:
@@ -272,11 +273,19 @@ def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | Non
     return averages[0], averages[1]
 
 
-def _law(tally: SampleTally, window: Window, run: RunRecord | None) -> LittlesLaw | None:
+def _pause_s(run: RunRecord | None, load: Group | None) -> float:
+    """Return the mean pause before a request, s: with a pause per transaction its share of each request."""
+    if run is None or run.load.think_time_per != TRANSACTION:
+        return run.load.think_time_s if run else 0.0
+    transaction_count = sum(label.sample_count for label in load.labels if label.is_transaction) if load else 0
+    return run.load.think_time_s * transaction_count / load.total.sample_count if load else 0.0
+
+
+def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:
     span_ms = window_span_ms(tally, window)
     if span_ms is None or tally.second_series.span_s is None:
         return None
     # The window ends before its second instant; the whole run ends at it, perhaps in a second of its own.
     last_ms = span_ms[1] if window.length_s == window.run_s else span_ms[1] - 1
     seconds = tally.second_series.by_second(span_ms[0] // MS_PER_S, last_ms // MS_PER_S)
-    return littles_law(seconds, span_ms[1] - span_ms[0], run.load.think_time_s if run else 0.0)
+    return littles_law(seconds, span_ms[1] - span_ms[0], pause_s)

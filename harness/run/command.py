@@ -151,7 +151,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:
     """Start the system unless there is a target, run JMeter and write run.json; stop everything that was started."""
-    load = load_record(spec.load, spec.plan.load.think_time_s)
+    load = load_record(spec.load, spec.plan.load)
     context.log(f"{spec.plan.name}/{directory.name}: {load_text(load)}")
     with ExitStack() as stack:
         # From the start: the system writes its logs into the directory, and the plan there is masked only at the end.

@@ -130,7 +130,7 @@ def _record(
         profile_title=profile.title,
         command=spec.command,
         state=RUNNING,
-        load=load_record(spec.load, plan.load.think_time_s),
+        load=load_record(spec.load, plan.load),
         goal=plan.goal,
         once_labels=plan.once_labels,
         plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),

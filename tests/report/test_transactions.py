@@ -176,3 +176,20 @@ def test_progress_counts_requests_only():
     assert (figures.sample_count, figures.average_ms, figures.error_count) == (4, 150.0, 1)
     alone = LiveTally()
     assert alone.tick(1.0, [transaction()], 1).sample_count == 1
+
+
+def rounds_of_one_user():
+    """Return ten rounds of two requests of 100 ms in a transaction, each followed by a pause of 1.8 s: 20 s in all."""
+    found = []
+    for start_ms in range(0, 20_000, 2_000):
+        found += [sample("A", 100, start_ms), sample("B", 100, start_ms + 100), transaction("Visit", start_ms, 200)]
+    return found
+
+
+def test_littles_law_has_one_pause_per_transaction_where_the_plan_says_so():
+    load = closed_load(users=1, think_time_s=1.8, think_time_per="transaction")
+    # Ten rounds of 2 s in the 18.2 s from the first start to the last end: the last pause is not within them.
+    law = summary_of(rounds_of_one_user(), record(load=load)).littles_law
+    assert round(law.busy_users, 3) == round(20 / 18.2, 3)
+    before_each = summary_of(rounds_of_one_user(), record(load=closed_load(users=1, think_time_s=1.8))).littles_law
+    assert round(before_each.busy_users, 3) == round((2 + 20 * 1.8) / 18.2, 3)

@@ -168,6 +168,65 @@ def test_an_unknown_barcode_is_422_and_named(okapi: str, token: dict[str, str], 
     assert error["parameters"] == [{"key": "itemBarcode", "value": barcode}]
 
 
+def get(url: str, headers: dict[str, str]) -> Answer:
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        text = answer.read().decode()
+        return Answer(
+            answer.status, "", json.loads(text) if answer.headers["Content-Type"] == "application/json" else text
+        )
+
+
+LOAN = {"itemBarcode": "3000000001", "userBarcode": "7000001", "servicePointId": GOOD["servicePointId"]}
+
+
+def check_out(okapi: str, headers: dict[str, str], body: object = LOAN) -> Answer:
+    return post(f"{okapi}/circulation/check-out-by-barcode", body, headers)
+
+
+def test_a_check_out_is_201_with_the_loan_of_that_item_to_that_patron(okapi: str, token: dict[str, str]) -> None:
+    status, _, body = check_out(okapi, token)
+    assert (status, body["status"]["name"]) == (201, "Open")
+    assert (body["item"]["barcode"], body["borrower"]["barcode"]) == ("3000000001", "7000001")
+    found = get(f"{okapi}/circulation/loans/{body['id']}", token)
+    assert (found.status, found.body["id"]) == (200, body["id"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"servicePointId": ""}, "Check out must be performed at a service point"),
+        ({"userBarcode": ""}, "Could not find user with matching barcode"),
+        ({"itemBarcode": "99990001"}, "No item with barcode 99990001 could be found"),
+        ({"id": "1"}, "Checkout request does not fit its schema"),
+    ],
+    ids=str,
+)
+def test_a_wrong_check_out_is_422(okapi: str, token: dict[str, str], change: dict[str, str], message: str) -> None:
+    status, _, body = check_out(okapi, token, {**LOAN, **change})
+    assert (status, body["errors"][0]["message"]) == (422, message)
+
+
+@pytest.mark.parametrize(("path", "key"), [("users", "users"), ("inventory/items", "items")])
+def test_a_search_by_barcode_finds_one_record_none_or_is_refused(
+    okapi: str, token: dict[str, str], path: str, key: str
+) -> None:
+    query = f"{okapi}/{path}?query="
+    (record,) = get(f"{query}(barcode%3D%3D%22abc-1%22)", token).body[key]
+    assert record["barcode"] == "abc-1"
+    assert get(f"{query}barcode%3D%3D%2299991%22", token).body == {key: [], "totalRecords": 0}
+    assert get(f"{query}title%3Dx", token).status == 400
+    assert get(f"{query}(barcode%3D%3D%22abc-1%22)", TENANT).status == 401
+
+
+def test_no_request_is_open_for_an_item(okapi: str, token: dict[str, str]) -> None:
+    url = f"{okapi}/circulation/requests?query=(itemId%3D%3D%22{GOOD['servicePointId']}%22)"
+    assert get(url, token).body == {"requests": [], "totalRecords": 0}
+
+
 def test_invalid_json_or_an_unknown_path_is_an_error(okapi: str, token: dict[str, str]) -> None:
     assert check_in(okapi, token, b"no JSON").status == 422
     assert post(f"{okapi}/circulation/loans", {}, token).status == 404
