@@ -204,7 +204,7 @@ help: ## list the targets
 	    {printf "  make %-15s %s\n", substr($$0, 1, RLENGTH - 1), substr($$0, about + 3)}' Makefile
 	@echo
 	@echo 'make help VERB (or make VERB HELP=1) explains the variables of a target, as in make help run.'
-	@echo 'Plans: $(call names,plans)'
+	@echo 'Plans: $(call names,plans)' | fold -s -w 118
 	@echo 'Profiles: $(filter-out nightly,$(call names,env))'
 
 ##@ Run
