@@ -30,7 +30,7 @@ from harness.compare.sides import (
     short_names,
     with_labels,
 )
-from harness.compare.sources import in_plan
+from harness.compare.sources import in_plan, pasted_tables
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, compared_metrics, times_of
 from harness.plan.plan import load_plan
@@ -53,6 +53,8 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2                      when only one plan has runs of these names
   ./aggregate.py compare --base 'run-07_*' --new 'run-08_*'     groups of runs: five per side suffice, ten are better
   ./aggregate.py compare old/run-07_1.md samples.jtl.gz         any mix of Markdown reports, JTL files and JSON
+  ./aggregate.py compare old/run-07_95.md                       a report and the tables of other runs pasted into it
+  ./aggregate.py compare old/run-07_95.md#2 new/run-08_1        its second table; also old/run-07_95.md:72, the line
   ./aggregate.py compare run-07_1 run-07_2 --threshold p95=20% --threshold errors=1%
   ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
@@ -94,6 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the comparison and return the exit code."""
+    if len(options.runs) == 1 and not (options.base or options.new):
+        return _compare_with_pasted(options, options.runs[0])
     base_names, new_names = (in_plan(names, options.plan) for names in _sides(options))
     if _are_sweeps([*base_names, *new_names]):
         return _compare_two_sweeps(options, [*base_names, *new_names])
@@ -119,6 +123,17 @@ def run(options: argparse.Namespace) -> int:
     )
     _write(compared, options, output, _picture(base, new, output) if output else None)
     return _exit_code(comparison.verdict, sure=options.sure)
+
+
+def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:
+    """Compare a Markdown report with each table of another run that was pasted into it; return the worst exit code."""
+    addresses = pasted_tables(name, options.reports)
+    if not addresses:
+        raise UsageError(f"compare: {name} is one run, and no other run's table is pasted into it", _TWO_SIDES)
+    own, others = addresses[0], addresses[1:]
+    if len(others) > 1 and (options.output or options.save or options.format == JSON):
+        raise UsageError(f"compare: {name} has tables of {len(others)} other runs", f"name one: {others[0]} {own}")
+    return max(run(argparse.Namespace(**{**vars(options), "runs": [other, own]})) for other in others)
 
 
 def _exit_code(verdict: str, *, sure: bool) -> int:

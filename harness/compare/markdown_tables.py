@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*|\*\*(.*)\*\*")
+_ITEM = re.compile(r"^[*+-]\s+")
 _BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 _RULE = re.compile(r":?-+:?")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -16,17 +17,28 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 @dataclass(frozen=True)
 class MarkdownTable:
-    """A table: the line number of its head (from 1), the title above it, its heads, and the unparsed cells."""
+    """A table: the line number of its head (from 1), the title above it, its heads, and the unparsed cells.
+
+    `heading` is the heading above it, also when another table is in between; `title` is then empty. `caption` is the
+    last line of text between the heading or table before it and the table.
+    """
 
     line: int
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    heading: str = ""
+    caption: str = ""
+
+    @property
+    def last_line(self) -> int:
+        """The line number of its last row."""
+        return self.line + 1 + len(self.rows)
 
 
 def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
     """Return the tables in order: a line with bars, a line of dashes, and the lines with bars below."""
-    found, title, index = [], "", 0
+    found, title, heading, caption, index = [], "", "", "", 0
     while index < len(lines):
         heads = cells_of(lines[index])
         if index + 1 < len(lines) and heads and _is_rule(lines[index + 1], len(heads)):
@@ -34,12 +46,15 @@ def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
             while end < len(lines) and cells_of(lines[end]):
                 end += 1
             rows = tuple(tuple(cells_of(line)) for line in lines[index + 2 : end])
-            found.append(MarkdownTable(index + 1, title, tuple(map(plain, heads)), rows))
-            index, title = end, ""
+            found.append(MarkdownTable(index + 1, title, tuple(map(plain, heads)), rows, heading, caption))
+            index, title, caption = end, "", ""
             continue
-        heading = _HEADING.fullmatch(lines[index].strip())
-        if heading:
-            title = plain(heading[1] or heading[2] or "")
+        match = _HEADING.fullmatch(lines[index].strip())
+        if match:
+            title = heading = plain(match[1] or match[2] or "")
+            caption = ""
+        elif lines[index].strip():
+            caption = _ITEM.sub("", lines[index].strip()).replace("**", "").rstrip(" :")
         index += 1
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.s3_address import SCHEME
-from harness.compare.markdown_report import parse_report
+from harness.compare.markdown_report import is_generated, metric_tables, own_table, parse_report
 from harness.compare.result import JTL, RunResult
 from harness.jtl.inputs import resolve
 from harness.report.files import STEADY_WINDOW, summary_of_run
@@ -27,12 +28,14 @@ _STILL_WRITTEN_S = 60
 _SUFFIXES = (".json", ".md")
 _GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 10
+_CHOICE = re.compile(r"(.+\.md)([#:].+)")
 
 
 def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
     """Return the paths of the named results: a run's folder, even if only its report exists, or a file.
 
-    A name is a path of a run's folder, of its .json or .md, or of a JTL or Markdown file; or a run in `reports_dir`,
+    A name is a path of a run's folder, of its .json or .md, or of a JTL or Markdown file, also with the choice of a
+    table (`split_choice`); or a run in `reports_dir`,
     such as killbill-stripe/run-07_1, or run-07_1 when only one plan has it; or a pattern of either. Raise UsageError
     when a name matches nothing, or runs of several plans.
     """
@@ -53,11 +56,36 @@ def read_result(path: Path) -> RunResult:
         return _result_of_run(RunDirectory(path))
     if path.suffix == ".json":
         return RunResult.of(_summary(path, read_object(path)))
-    if path.suffix == ".md":
-        return parse_report(_text(path), _short(path))
+    file, choice = split_choice(path)
+    if file.suffix == ".md":
+        return parse_report(_text(file), _short(file), choice)
     inputs = resolve([str(path)])
     summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
     return replace(RunResult.of(summary, JTL), name=_short(path))
+
+
+def pasted_tables(name: str, reports_dir: Path) -> list[str]:
+    """Return the names of the tables in a Markdown report: the run's own first; empty when there is no other."""
+    paths = find_paths([name], reports_dir)
+    report = RunDirectory(paths[0]).report if _is_run(paths[0]) else paths[0]
+    if len(paths) != 1 or report.suffix != ".md" or not report.is_file():
+        return []
+    text = _text(report)
+    tables = metric_tables(text)
+    own = own_table(tables)
+    if is_generated(text) or own is None or len(tables) < 2:
+        return []
+    order = [own, *(table for table in tables if table is not own)]
+    return [f"{report}#{tables.index(table) + 1}" for table in order]
+
+
+def split_choice(path: Path) -> tuple[Path, str]:
+    """Return a Markdown file and the choice of a table in its name: old.md#2, old.md:72 or old.md#Reference run.
+
+    The choice keeps its first character. It is empty for other names, and for a file that has such a name.
+    """
+    match = _CHOICE.fullmatch(path.name)
+    return (path.with_name(match[1]), match[2]) if match and not path.exists() else (path, "")
 
 
 def _order(path: Path) -> tuple[str, int, int, str]:
@@ -90,7 +118,8 @@ def _found(name: str, reports_dir: Path) -> list[Path]:
 
 
 def _is_there(path: Path) -> bool:
-    return path.exists() or any(path.with_name(path.name + suffix).is_file() for suffix in _SUFFIXES if path.name)
+    is_beside = any(path.with_name(path.name + suffix).is_file() for suffix in _SUFFIXES if path.name)
+    return is_beside or split_choice(path)[0].exists()
 
 
 def _run_or_file(path: Path) -> Path:

@@ -210,7 +210,8 @@ def test_labels_of_one_side_are_listed(compare, reports, capsys):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["run-07_1"], "1 arguments instead of two"),
+        (["run-07_1"], "run-07_1 is one run, and no other run's table is pasted into it"),
+        (["run-07_1", "run-07_2", "run-07_3"], "3 arguments instead of two"),
         (["run-07_1", "--base", "run-07_2"], "--base and --new go together"),
         (["--base", "run-07_2"], "--base and --new go together"),
         (["run-07_1", "run-07_1"], "tiny/run-07_1: given twice"),
@@ -224,6 +225,29 @@ def test_labels_of_one_side_are_listed(compare, reports, capsys):
 def test_wrong_use_is_an_error_that_says_what_to_do(compare, arguments, what):
     with pytest.raises(UsageError, match=what):
         compare(*arguments)
+
+
+def pasted(average_ms_by_line):
+    head = "|  | #count | average | median |\n| --- | --- | --- | --- |\n"
+    tables = [f"{line}\n\n{head}| TOTAL | 100 | {average} | 5 |\n" for line, average in average_ms_by_line]
+    return "\n".join(tables)
+
+
+def test_a_report_is_compared_with_each_table_that_is_pasted_into_it(compare, tmp_path, capsys):
+    (tmp_path / "old.md").write_text(pasted([("## Results", 10), ("previous run", 20), ("reference run", 40)]))
+    assert compare("old.md") == 0
+    out = capsys.readouterr().out
+    assert "| average ms | 20 | 10 | -50.00 |" in out
+    assert "| average ms | 40 | 10 | -75.00 |" in out
+    assert "below “previous run”" in out
+    with pytest.raises(UsageError, match=r"tables of 2 other runs; name one: .*old.md#2 .*old.md#1"):
+        compare("old.md", "--format", "json")
+
+
+def test_one_table_of_a_report_is_compared_with_a_run(compare, tmp_path, capsys):
+    (tmp_path / "old.md").write_text(pasted([("## Results", 10), ("previous run", 20)]))
+    assert compare("old.md#previous", "run-07_1") == 0
+    assert "# old.md#previous → " in capsys.readouterr().out.replace(f"{tmp_path.name}/", "")
 
 
 @pytest.mark.real

@@ -20,6 +20,32 @@ def classic(*rows):
     return CLASSIC_HEAD + "\n".join(rows) + "\n"
 
 
+def total_of(count):
+    return classic(f"| TOTAL | {count} | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |")
+
+
+# A run's own table below Results, and the tables of other runs that were pasted below it.
+PASTED = f"""## Setup
+
+{total_of(10)}
+## Results
+{total_of(20)}
+
+* previous **run-07_94** (maxActive=100)
+
+{total_of(30)}
+
+* reference run **run-07_1** :
+
+{total_of(40)}
+## Logs
+
+|  | Count |
+| --- | --- |
+| TOTAL | 30 |
+"""
+
+
 def label_of(result, name):
     return next(label for label in result.labels if label.label == name)
 
@@ -148,10 +174,46 @@ def test_a_table_by_another_hand_is_read_by_its_heads():
     assert has_remark(result, "not numbers are left blank: odd")
 
 
-def test_two_tables_of_figures_are_refused():
+def test_without_a_heading_results_a_file_with_two_tables_needs_a_choice():
     row = "| TOTAL | 10 | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |"
-    with pytest.raises(UsageError, match=r"2 tables of metrics \(lines 1, 5\)"):
+    with pytest.raises(UsageError, match=r"which run is meant\?.*summary.md#1 \(line 1\), summary.md#2 \(line 5\)"):
         parse_report(f"{classic(row)}\n{classic(row)}", "summary.md")
+
+
+def test_the_first_table_below_results_is_the_runs_own_and_the_others_are_named():
+    result = parse_report(PASTED, "old/run-07_95")
+    assert (result.name, result.total.sample_count) == ("old/run-07_95", 20)
+    assert result.remarks[0] == (
+        "Read from line 8, below “Results”. The file has other tables, which can be named: "
+        "run-07_95.md#1 (line 3, below “Setup”), run-07_95.md#3 (line 15, below “previous run-07_94 (maxActive=100)”), "
+        "run-07_95.md#4 (line 22, below “reference run run-07_1”)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "sample_count"),
+    [("#1", 10), ("#2", 20), ("#3", 30), (":15", 30), (":17", 30), ("#Reference Run", 40), ("#setup", 10)],
+)
+def test_a_table_is_chosen_by_number_line_or_the_words_above_it(choice, sample_count):
+    result = parse_report(PASTED, "run-07_95.md", choice)
+    assert (result.name, result.total.sample_count) == (f"run-07_95.md{choice}", sample_count)
+    assert result.remarks[0].startswith("Read from line ")
+
+
+@pytest.mark.parametrize(
+    ("choice", "what"),
+    [
+        ("#0", "no table of metrics is #0"),
+        ("#5", "no table of metrics is #5; choose one: run-07_95.md#1"),
+        (":18", "no table of metrics is :18"),
+        (":x", "no table of metrics is :x"),
+        ("#results", "3 tables of metrics match #results"),
+        ("#nothing", "no table of metrics is #nothing"),
+    ],
+)
+def test_a_choice_that_is_no_single_table_lists_those_there_are(choice, what):
+    with pytest.raises(UsageError, match=what):
+        parse_report(PASTED, "run-07_95.md", choice)
 
 
 def test_a_whole_row_of_2015_without_heads_is_read():
