@@ -76,7 +76,7 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
         table = _chosen(metric_tables(text), name, choice)
         result = _Reader(table).result(f"{name}{choice}")
         return replace(result, remarks=(f"Read from {_place(table)}.", *result.remarks))
-    tables = [table for table in tables_of(lines) if _columns(table)]
+    every = tables = metric_tables(text)
     transactions = [table for table in tables if table.title.casefold() == _TRANSACTIONS_TITLE]
     if is_generated(text):
         loads = [table for table in tables if table.title.casefold() == _LOAD_TITLE]
@@ -90,10 +90,10 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
         if own is None:
             raise UsageError(
                 f"{name}: {len(tables)} tables of metrics, none below a heading Results: which run is meant?",
-                f"choose one: {_addresses(tables, name)}",
+                f"choose one: {_addresses(every, name)}",
             )
         result = _Reader(own).result(name)
-        others = _addresses(tables, name, but=own)
+        others = _addresses(every, name, but=own)
         remark = f"Read from {_place(own)}. The file has other tables, which can be named: {others}."
         return replace(result, remarks=(remark, *result.remarks))
     if tables:

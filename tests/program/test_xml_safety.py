@@ -13,6 +13,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.jtl.csv import Dropped
 from harness.jtl.xml import parse_xml
+from harness.plan.adopt.draft import Draft
 from harness.plan.jmx import fixed_secrets, plan_tree, read_properties
 from harness.plan.plan import load_plan
 from tests.support.imports import MODULES, imports_of, name_of
@@ -70,7 +71,9 @@ every_try = pytest.mark.parametrize(
 
 
 @every_try
-@pytest.mark.parametrize("read", [read_properties, plan_tree, fixed_secrets], ids=lambda read: read.__name__)
+@pytest.mark.parametrize(
+    "read", [read_properties, plan_tree, fixed_secrets, Draft.read], ids=lambda read: read.__name__
+)
 def test_a_plan_with_a_document_type_is_refused_by_all_that_read_it(tmp_path, asked, tries, read):
     paths, address = asked
     evil = declarations(tmp_path, address)[tries]
@@ -144,6 +147,10 @@ def test_nothing_else_parses_xml():
             found[name_of(path)] = {name.split(".")[0] for name in parsers}
     assert found == {
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml to build and write
+        "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
+        "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
+        "harness.plan.adopt.groups": {"xml"},
+        "harness.plan.adopt.requests": {"xml"},
         "harness.base.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.gallery": {"defusedxml"},  # the charts that we drew
         "harness.jtl.xml": {"xml"},
