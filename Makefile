@@ -14,10 +14,10 @@ TESTS ?= tests
 python := scripts/python
 # The variables of each target. Any other variable is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
-goal := P90 AVERAGE ERRORS
+goal := GOAL P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
-takes.run := $(length) MAX $(goal) USERS RATE SERIES S3 REMOTES KEYS SURE
+takes.run := $(length) MAX $(goal) STOP USERS RATE SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
@@ -68,6 +68,8 @@ about.HOST := HOST=10.0.0.7                name or address of this machine for o
 about.KEYS := KEYS=generator-keys          folder of the load generators' keys
 about.SERIES := SERIES=7                     series in the run's name: run-07_1 (default: the last series)
 about.NOTE := NOTE="why this run"          text for the notes in the report
+about.GOAL := GOAL="p95<1500, errors<1%"  goals instead of the plan's; also label: metric<limit, throughput>100/s
+about.STOP := STOP="errors>50% for 10s"   end the run early (default: the plan's; STOP=none ignores it)
 about.P90 := P90=2000                     goal: p90 of at most 2000 ms (default: the plan's)
 about.AVERAGE := AVERAGE=500                  goal: average of at most 500 ms
 about.ERRORS := ERRORS=1%                    goal: at most 1 % failed samples (default: the plan's)
@@ -217,9 +219,9 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
-	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,p90,$(P90)) \
-	  $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) $(call option,note,$(NOTE)) \
-	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
+	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
+	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
+	  $(call option,stop,$(STOP)) $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
 # Options of both sweep and capacity.
@@ -240,8 +242,8 @@ sweep: ## run a plan at several numbers of users, such as USERS=1,5,10,25, and w
 
 capacity: ## find the largest number of users within the goal
 	@$(call refused,REMOTES,a search for the capacity has no REMOTES: make sweep has,$(call refused,S3,$(no_push),$(python) \
-	  scripts/capacity $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
-	  $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
+	  scripts/capacity $(call option,goal,$(GOAL)) $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
+	  $(call option,errors,$(ERRORS)) $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))

@@ -89,6 +89,13 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, 
             raise UsageError(f"{where}: {key} = {value!r}", f"give a {' or '.join(kind.__name__ for kind in kinds)}")
 
 
+def within(value: float, least: float, most: float | None, where: str, key: str) -> None:
+    """Raise a UsageError unless least <= value <= most; without `most` there is no upper limit."""
+    if value < least or (most is not None and value > most) or value != value:
+        limits = f"from {least:g} to {most:.12g}" if most is not None else f"of at least {least:g}"
+        raise UsageError(f"{where}: {key} = {value:.12g}", f"give a number {limits}")
+
+
 def texts(values: Iterable[object], where: str) -> tuple[str, ...]:
     """Return the values as a tuple of texts. UsageError, starting with `where`, for any other type."""
     found = []

@@ -10,7 +10,9 @@ from harness.base.errors import UsageError
 from harness.compare.planning import RUNS_LEAST
 from harness.compare.result import MARKDOWN, RunResult
 from harness.metrics.ranks import least_p_value
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, MOSTLY_ERRORS_RATIO
+from harness.plan.goal import Goal
+from harness.report.goals import MOSTLY_ERRORS_RATIO
+from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import RunWarning, Severity, WarningCode
 from harness.run.record import FINISHED, RunRecord
 
@@ -72,8 +74,8 @@ def _invalid(result: RunResult) -> Iterator[str]:
         return
     whole = result.whole or result.total  # the plan's goal is checked over the whole run
     ratio = whole.error_ratio if whole else None
-    goal = result.run.goal.error_ratio if result.run else None
-    limit = MOSTLY_ERRORS_RATIO if goal is None else goal
+    goal = result.run.goal if result.run and not result.run.goal.has_default_errors else Goal()
+    limit = MOSTLY_ERRORS_RATIO if goal.error_ratio is None else goal.error_ratio
     if ratio is not None and ratio > limit:
         percent, most = units.percent_text(ratio), units.percent_text(limit)
         yield f"{result.name} has {percent} % errors, more than {most} %: errors make response times meaningless"

@@ -5,7 +5,7 @@ To add a metric, add an entry to METRICS and a line to docs/format.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -43,7 +43,7 @@ class Metric:
     `title` the head of its column (90 % ms) and `words` its name in a sentence (p90). `text` formats a value.
     `tables` are those that have a column of it. `threshold` is the least change that matters unless a plan says
     otherwise: a ratio, of a share a difference; None: runs are not compared by it. `samples_least` is how many samples
-    a comparison needs on each side. With `is_goal` a plan can set a limit.
+    a comparison needs on each side. With `is_goal` a limit of it has an option of its own; any metric can have a goal.
     """
 
     key: str
@@ -182,8 +182,13 @@ def compared_metrics() -> tuple[Metric, ...]:
     return tuple(metric for metric in METRICS if metric.threshold is not None)
 
 
+def all_metrics() -> tuple[Metric, ...]:
+    """Return the list of metrics: each can have a goal."""
+    return METRICS
+
+
 def goal_metrics() -> tuple[Metric, ...]:
-    """Return the metrics that a plan can set a limit for."""
+    """Return the metrics whose limits have an option of their own on the command line."""
     return tuple(metric for metric in METRICS if metric.is_goal)
 
 
@@ -195,9 +200,9 @@ def metric_of(text: str) -> Metric:
     raise KeyError(text)
 
 
-def parse_metric(text: str, where: str) -> Metric:
-    """Return the compared metric that a person named; UsageError lists those that there are."""
-    known = compared_metrics()
+def parse_metric(text: str, where: str, among: Sequence[Metric] | None = None) -> Metric:
+    """Return the metric that a person named, by default a compared one; UsageError lists those that there are."""
+    known = compared_metrics() if among is None else among
     found = next((one for one in known if text in (one.name, one.id, one.key, *one.aliases)), None)
     if found is None:
         names = [one.name for one in known]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import toolchain, units
@@ -17,8 +18,9 @@ from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, NightlyRunner
 from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
-from harness.plan.goal import option_metrics, resolve_goal
+from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.stop import parse_stop
 from harness.run.arguments import add_sure, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
@@ -97,7 +99,10 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         request = resolve_request(Names(run.plan, run.profile, given.get("target")), options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
-        resolve_goal({metric.name: given.get(metric.name) for metric in option_metrics()}, request.plan.goal)
+        goal = resolve_goal({name: given.get(name) for name in goal_names()}, request.plan.goal)
+        request = replace(request, plan=replace(request.plan, goal=goal))
+        if "stop" in given:
+            parse_stop(given["stop"])
         thresholds = request.plan.thresholds.with_table(run.thresholds, "thresholds")
     except HarnessError as error:
         raise UsageError(f"{where}: {error.what}", error.todo) from None

@@ -1,4 +1,4 @@
-"""Render a nightly run as JUnit XML: a test case for each run and for each check of the gate."""
+"""Render a nightly run as JUnit XML: a test case for each run, for each check of the gate, and for each goal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome
 from harness.nightly.render import check_text
+from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL
 
 # Characters that XML forbids even when escaped; labels may contain them.
@@ -30,6 +31,9 @@ def junit_xml(result: NightlyResult) -> str:
     document.add_testsuite(_suite("runs", [_run_case(outcome, result) for outcome in result.outcomes]))
     checks = [_check_case(load, check) for load in result.loads for check in load.checks]
     document.add_testsuite(_suite("gate", checks + [_missing_case(label) for label in result.missing_labels]))
+    goals = [_goal_case(outcome, goal, result) for outcome in result.outcomes for goal in outcome.goals]
+    if goals:
+        document.add_testsuite(_suite("goals", goals))
     if record.storage_problems:
         document.add_testsuite(_suite("storage", [_storage_case(record.storage_problems)]))
     stream = io.BytesIO()
@@ -57,6 +61,16 @@ def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
         case.result = [Error(why, outcome.state)]
     if outcome.run.run:
         case.system_out = _text(f"{outcome.load.plan}/{outcome.run.run}")
+    return case
+
+
+def _goal_case(outcome: Outcome, goal: GoalResult, result: NightlyResult) -> TestCase:
+    name = f"{result.record.title_of(outcome.run)}: {goal.goal_text}"
+    case = TestCase(_text(name), f"goals.{_text(outcome.load.plan)}", 0.0)
+    if goal.is_met:
+        case.system_out = _text(goal.measured_text)
+    else:
+        case.result = [Failure(_text(goal.text), GOAL_MISSED)]
     return case
 
 

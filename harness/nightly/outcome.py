@@ -16,6 +16,7 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, metric_of
 from harness.nightly.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
 from harness.nightly.record import ENDED, NOT_RUN, Load, LoadRun, NightlyRecord
+from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INVALID, VALID
 
 GOAL_MISSED, FAILED, NOT_MEASURED = "GOAL MISSED", "FAILED", "NOT RUN"
@@ -37,6 +38,11 @@ class Outcome:
     state: str
     reasons: tuple[str, ...]
     result: RunResult | None
+
+    @property
+    def goals(self) -> tuple[GoalResult, ...]:
+        """The goals of the run with what was measured; empty when the run was not judged."""
+        return self.result.verdict.goals if self.result and self.result.verdict else ()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from harness.nightly.gate import (
 from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
 from harness.nightly.record import RUNNING, NightlyRecord
 from harness.report.charts.gallery import Picture
+from harness.report.markdown import GOAL_HEADS, goal_rows
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -70,6 +71,7 @@ def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Pictur
             }
             for index, load in enumerate(result.loads)
         ],
+        goal_table=_goal_table(result),
         run_table=table(_RUN_HEADS, [_run_row(outcome) for outcome in result.outcomes], _TEXT_COLUMNS + 1),
         notes=notes,
         notes_begin=NOTES_BEGIN,
@@ -278,6 +280,16 @@ def _changes(result: NightlyResult) -> Iterator[str]:
         yield head + "".join(f"\n  - {subject}" for subject in subjects)
     if not found and not first and not commits:
         yield "no known change: same set-up and same commit as in the last nightly run"
+
+
+def _goal_table(result: NightlyResult) -> str:
+    """Return the table of the goals of all runs; empty without goals."""
+    rows = [
+        [_run_link(outcome), cell(outcome.load.title), str(outcome.run.turn), *row]
+        for outcome in result.outcomes
+        for row in goal_rows(outcome.goals)
+    ]
+    return table(("run", "load", "round", *GOAL_HEADS), rows, 3 + len(GOAL_HEADS)) if rows else ""
 
 
 def _run_row(outcome: Outcome) -> list[str]:

@@ -13,6 +13,7 @@ from harness.base.errors import UsageError
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.plan.goal import option_metrics
+from harness.plan.goal_input import GOAL_OPTION, goal_names
 from harness.plan.thresholds import Thresholds
 
 _NUMBER = (int, float)
@@ -40,7 +41,8 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_LENGTH, _TEXT),
     "target": str,
     "at_most": _TEXT,
-    "goal": dict,
+    "goal": (dict, str),
+    "stop": str,
     "thresholds": dict,
 }
 _REPEATS_MAX = 100
@@ -150,14 +152,18 @@ def _runs(
         raise UsageError(f"{where}: plan is missing", "plans/ lists the plans")
     where = f"{where} {table['plan']}"
     goal = table.get("goal", {})
-    check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
+    if isinstance(goal, str):
+        goal = {GOAL_OPTION: goal}
+    else:
+        check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
     if "users" in table and "rate" in table:
         raise UsageError(f"{where}: users and rate exclude each other", "give one")
     users = table.get("users")
     if users == []:
         raise UsageError(f"{where}: users = []", "use one number or several")
     options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
-    options |= {key: _text(goal[key]) for key in _GOAL if key in goal}
+    options |= {key: _text(goal[key]) for key in goal_names() if key in goal}
+    options |= {"stop": table["stop"]} if "stop" in table else {}
     loads = [{"users": str(_whole(number, f"{where}: users", None))} for number in _listed(users)]
     if not loads:
         loads = [{"rate": _text(table["rate"])} if "rate" in table else {}]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.finding import Finding, Rule
+from harness.plan.goal_labels import impossible_labels
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
 from harness.plan.load import ClosedLoad, OpenLoad
@@ -42,6 +43,7 @@ def refusals(
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.shape_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
     findings += _target(nodes, values, target)
+    findings += impossible_labels(plan.goal, nodes, values)
     if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):
         findings.append(_ignores("think_time_ms", "the think time"))
     if isinstance(load, ClosedLoad):

@@ -21,6 +21,7 @@ class Rule(Enum):
     UNREAD_PROPERTY = "unread-property", "the plan ignores what the run requests"
     NO_DEFAULT = "no-default", "without a value JMeter uses 1 or an empty text"
     TWO_DEFAULTS = "two-defaults", "without a value the same property has different values in different elements"
+    GOAL_LABEL = "goal-label", "a goal for a label that no sample has is always missed"
     MISSING_FILE = "missing-file", "JMeter cannot start the users that read it"
     SECRET = "secret", "everyone who can read the test plan knows the secret"
     # Requests would reach a system other than the target.

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.base import units
-from harness.base.config import check_keys, did_you_mean, load_toml, texts
+from harness.base.config import check_keys, did_you_mean, load_toml, texts, within
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name, secret_values
-from harness.metrics.metric import ERRORS
 from harness.plan.allowances import Allowances, parse_allowances
-from harness.plan.goal import Goal, goal_keys
+from harness.plan.goal import Goal
+from harness.plan.goal_input import read_goal
 from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
 from harness.plan.load import (
     AUTO_LEAST_S,
@@ -27,6 +27,7 @@ from harness.plan.load import (
     OpenLoad,
     PlanLoad,
 )
+from harness.plan.stop import StopRule, read_stop
 from harness.plan.thresholds import Thresholds
 
 # Every run sets these from the load, the target and the run's name; it would override a plan's value.
@@ -44,7 +45,6 @@ SET_BY_THE_RUN = {
     "generator": "REMOTES",
     "dump_dir": "the run directory",
 }
-_GOAL_MAX_MS = 1_000_000_000
 # After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
 DRAIN_S = 10
 
@@ -60,13 +60,14 @@ _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "think_time_s": _NUMBER,
     "think_time_per": str,
 }
-_KEYS: Mapping[str, type] = {
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "format_version": int,
     "title": str,
     "shape": str,
     "system": str,
     "load": dict,
-    "goal": dict,
+    "goal": (dict, list),
+    "stop": dict,
     "compare": dict,
     "properties": dict,
     "labels": dict,
@@ -92,7 +93,8 @@ class Plan:
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
     `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
-    stores. `allow` is what its JMX may do besides requests to the target.
+    stores. `allow` is what its JMX may do besides requests to the target. `stop` has the
+    conditions that end a run early.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Plan:
     secret_properties: tuple[str, ...]
     hidden: tuple[str, ...] = field(repr=False)
     allow: Allowances = field(default_factory=Allowances)
+    stop: tuple[StopRule, ...] = ()
 
 
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -152,7 +155,8 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         shape_path=shape_path,
         system=data.get("system", ""),
         load=_load(data["load"], f"{where} [load]"),
-        goal=_goal(data.get("goal", {}), f"{where} [goal]"),
+        goal=read_goal(data.get("goal", {}), where),
+        stop=read_stop(data.get("stop", {}), f"{where} [stop]"),
         thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
         properties=properties,
         once_labels=texts(labels.get("once", []), f"{where} [labels] once"),
@@ -202,12 +206,12 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
     check_keys(table, _LOAD_KEYS, where)
     if ("duration_s" in table) == ("loops" in table):
         raise UsageError(f"{where}: neither or both of duration_s and loops", "give the one that ends the load")
-    _within(table.get("users", 0), 1, USERS_MAX, where, "users")
+    within(table.get("users", 0), 1, USERS_MAX, where, "users")
     for key, most in (("duration_s", DURATION_MAX_S), ("loops", LOOPS_MAX), ("requests", REQUESTS_MAX)):
-        _within(table.get(key, 1), 1, most, where, key)
-    _within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
+        within(table.get(key, 1), 1, most, where, key)
+    within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
     for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
-        _within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
+        within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
     think_time_per = table.get("think_time_per", REQUEST)
     if think_time_per not in (REQUEST, TRANSACTION):
         raise UsageError(f'{where}: think_time_per = "{think_time_per}"', f'give "{REQUEST}" or "{TRANSACTION}"')
@@ -222,21 +226,6 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
         auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
         think_time_per=think_time_per,
     )
-
-
-def _goal(table: dict[str, Any], where: str) -> Goal:
-    times = [key for key in goal_keys() if key != ERRORS.key]
-    check_keys(table, {**dict.fromkeys(times, int), ERRORS.key: _NUMBER}, where)
-    for key in times:
-        _within(table.get(key, 1), 1, _GOAL_MAX_MS, where, key)
-    _within(table.get(ERRORS.key, 0), 0, 1, where, ERRORS.key)
-    return Goal(**{key: float(value) if key == ERRORS.key else value for key, value in table.items()})
-
-
-def _within(value: float, least: float, most: float | None, where: str, key: str) -> None:
-    if value < least or (most is not None and value > most) or value != value:
-        limits = f"from {least:g} to {most:.12g}" if most is not None else f"of at least {least:g}"
-        raise UsageError(f"{where}: {key} = {value:.12g}", f"give a number {limits}")
 
 
 def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, shape: str) -> dict[str, str]:

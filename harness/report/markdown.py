@@ -19,19 +19,21 @@ from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
+from harness.report.goals import GoalResult, is_beyond
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.selection import change_text
 from harness.report.setup import setup_lines
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
-from harness.report.verdict import headline, is_beyond
+from harness.report.verdict import headline
 from harness.report.warnings import Part
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
 from harness.system.heap import HeapUse
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
+GOAL_HEADS = ("goal", "measured", "result")
 _COLUMN_PARTS = {
     COUNT.key: Part.COUNT,
     "p50_ms": Part.MEDIAN,
@@ -58,6 +60,16 @@ def _is_tail(metric: Metric, load: Group) -> bool:
     if metric.percentile is None:
         return False
     return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
+
+
+def goal_rows(goals: Sequence[GoalResult]) -> list[list[str]]:
+    """Return the rows of a table of goals: each goal, what was measured, and whether it is met."""
+    return [[cell(one.goal_text), cell(one.measured_text), "met" if one.is_met else "**missed**"] for one in goals]
+
+
+def goal_table(goals: Sequence[GoalResult]) -> str:
+    """Return the table of goals; empty without goals."""
+    return table(GOAL_HEADS, goal_rows(goals), text_columns=len(GOAL_HEADS)) if goals else ""
 
 
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
@@ -232,6 +244,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         run=run,
         headline=cell(headline(summary.verdict)),
         verdict_mark=footnotes.mark(Part.VERDICT),
+        goal_table=goal_table(summary.verdict.goals),
         setup=_setup_lines(summary, footnotes),
         window_line=f"{describe(window)}{footnotes.mark(Part.WINDOW)}" if window.run_s else "",
         change_line=_change_line(summary),

@@ -87,7 +87,8 @@ def _alike(run: RunRecord) -> dict[str, str]:
     found = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
     load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
     found |= {f"{name} of the load": _text(value) for name, value in load.items()}
-    found |= {f"{name} of the goal": _text(value) for name, value in run.goal.to_json().items()}
+    goal = {**run.goal.to_json(), "rules": "; ".join(rule.text for rule in run.goal.rules) or _NONE}
+    found |= {f"{name} of the goal": _text(value) for name, value in goal.items()}
     found |= {f"version of {name}": version for name, version in run.versions.items()}
     found["commit of the harness"] = run.git_commit or _NONE
     return found | {f"property {name}": value for name, value in _settings(run).items()}
@@ -133,6 +134,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
             for process, code in (part.run.exit_codes or {}).items()
         },
         interrupted=any(run.interrupted for run in runs),
+        stopped_early="; ".join(f"{part.name}: {part.run.stopped_early}" for part in parts if part.run.stopped_early),
         stop_reasons=tuple(f"{part.name}: {reason}" for part in parts for reason in part.run.stop_reasons),
         dump_figures=tuple(
             (f"{label}, {part.name}", value) for part in parts for label, value in part.run.dump_figures

@@ -17,6 +17,7 @@ from harness.metrics.timeline import SecondSeries, Timeline
 from harness.metrics.window import Window, WindowSpec, find_window, parse_window
 from harness.plan.load import OPEN, TRANSACTION
 from harness.report.evidence import Evidence
+from harness.report.goals import RunGroups
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
 from harness.report.warnings import find_warnings
@@ -103,7 +104,7 @@ def summarise(
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, warnings, groups.load, groups.whole, errors, _peak_users(tally.second_series)),
+        verdict=judge(evidence, warnings, groups.judged, errors, _peak_users(tally.second_series)),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,
@@ -130,6 +131,13 @@ class _Groups:
     load: Group | None
     whole: Group | None
     shown: tuple[Group, ...]
+
+    @property
+    def judged(self) -> RunGroups | None:
+        """The groups that goals apply to; None without a sample of the load."""
+        if self.whole is None:
+            return None
+        return RunGroups(self.load, self.whole, tuple(group for group in self.shown if group.name != LOAD))
 
 
 def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:

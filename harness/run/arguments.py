@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.plan.goal import option_metrics
+from harness.plan.goal_input import GOAL_OPTION, goal_names
 from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 from harness.run.request import Names
 
@@ -37,6 +39,9 @@ def add_length(parser: argparse.ArgumentParser) -> None:
 
 def add_goal(parser: argparse.ArgumentParser) -> None:
     """Add the options of the goal, which replaces the plan's goal."""
+    example = "'p95<1500, errors<1%%, Check-Out: p99<3s, throughput>100/s'"
+    text = f"goals instead of the plan's: {example}; a label may be a regular expression of whole labels"
+    parser.add_argument(f"--{GOAL_OPTION}", help=text)
     for metric in option_metrics():
         if metric.is_share:
             text = "goal: at most this share of failed samples, such as 1%% (the plan's goal)"
@@ -46,8 +51,8 @@ def add_goal(parser: argparse.ArgumentParser) -> None:
 
 
 def goal_arguments(options: argparse.Namespace) -> Mapping[str, str | None]:
-    """Return the goal's limits from the options, by metric name."""
-    return {metric.name: getattr(options, metric.name) for metric in option_metrics()}
+    """Return the texts of the goal's options, by name."""
+    return {name: getattr(options, name) for name in goal_names()}
 
 
 def add_remotes(parser: argparse.ArgumentParser) -> None:
@@ -96,6 +101,9 @@ def names_of(options: argparse.Namespace) -> Names:
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:
-    """Return the make command with the variables that have a value, and the profile unless it is the default."""
-    variables = [f"{name.upper()}={value}" for name, value in values.items() if value]
+    """Return the make command with the variables that have a value, and the profile unless it is the default.
+
+    A value with blanks or signs of the shell is quoted.
+    """
+    variables = [f"{name.upper()}={shlex.quote(value)}" for name, value in values.items() if value]
     return " ".join(["make", verb, *(variable for variable in variables if variable != f"ENV={DEFAULT_PROFILE}")])

@@ -16,9 +16,10 @@ from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
 from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
-from harness.plan.goal import option_metrics, resolve_goal
+from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.spec import RunSpec
+from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.setup import load_text
@@ -55,10 +56,15 @@ examples:
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users per second)
   scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that already runs)
   scripts/run --env staging --target http://10.0.0.5:8080             (needs allowed_targets in env/staging.toml)
+  scripts/run --plan killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
+  scripts/run --plan killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
 
-exit codes: 0 success; 1 the run missed a goal; 2 wrong use, nothing was measured; 3 the run is INVALID, with --sure
-also DOUBTFUL, or could not be uploaded; 70 an error of the harness itself; 130 interrupted.
+Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or ERRORS=100%,
+lifts that.
+
+exit codes: 0 success; 1 the run missed a goal or was stopped early; 2 wrong use, nothing was measured; 3 the run is
+INVALID, with --sure also DOUBTFUL, or could not be uploaded; 70 an error of the harness itself; 130 interrupted.
 make returns 2 for every failure: call scripts/run where the exit code matters.
 """
 
@@ -74,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_length(parser)
     option("--max", help="with --duration auto: the longest duration (10m)")
     add_goal(parser)
+    option("--stop", help="end the run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]")
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)"
     option("--series", help=series)
     add_remotes(parser)
@@ -96,7 +103,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         most=options.max,
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, *(metric.name for metric in option_metrics()), "target", "remotes", "env")
+    names = ("plan", *length, *goal_names(), "stop", "target", "remotes", "env")
     load = resolve_load(parse_load(arguments), request.plan.load)
     check_users(load, request.remotes)
     return request.run_spec(
@@ -117,7 +124,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     refuse_empty(options)
     request = resolve_request(names_of(options), options.home, options.build)
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
-    request = replace(request, plan=replace(request.plan, goal=goal))
+    stop = parse_stop(options.stop) if options.stop else request.plan.stop
+    request = replace(request, plan=replace(request.plan, goal=goal, stop=stop))
     spec = resolve(options, request)
     check_request(request, spec.load)
     if isinstance(spec.load, ClosedLoad):

@@ -18,6 +18,7 @@ from harness.run.context import RunContext, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.dumps import read_figures
+from harness.run.early_stop import EarlyStop
 from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
@@ -63,6 +64,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         dump_figures=read_figures(directory.path, spec.plan.dumps),
         other_runs=tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
+        stopped_early=outcome.stopped_early,
     )
     directory.write_run(record.to_json())
     return record
@@ -72,7 +74,8 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
     """Run JMeter until it ends, record telemetry and show progress; return the outcome."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     request_count = spec.load.requests if isinstance(spec.load, ClosedLoad) else None
-    end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end)
+    early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
+    end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end, early_stop)
     with ExitStack() as stack:
         if generators:
             stack.enter_context(generators.keys_in(directory))
@@ -130,9 +133,10 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
     messages = dict.fromkeys(text for log in logs for text in plan_messages(path, log))
     if messages:
         return tuple(f"the plan says: {text}" for text in messages)
+    has_failed = outcome.exit_code != 0 and not outcome.stopped_early
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
     relevant = [
-        log for log in logs if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and outcome.exit_code)
+        log for log in logs if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and has_failed)
     ]
     with_console = signal_of(outcome.exit_code) is None
     reasons = ((log, reason_from_logs(path, log, with_console=with_console)) for log in relevant)

@@ -131,7 +131,7 @@ def _record(
         command=spec.command,
         state=RUNNING,
         load=load_record(spec.load, plan.load),
-        goal=plan.goal,
+        goal=plan.goal.with_default_errors(),
         once_labels=plan.once_labels,
         plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),
         note=masked(spec.note, spec.hidden),

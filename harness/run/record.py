@@ -68,6 +68,7 @@ class RunRecord:
     `exception_logs` are files in system/. `heap_unknown` contains, per process, why its heap is unknown.
     `allowances` describe the opt-ins of the plan, such as "run scripts and programs".
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
+    `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -110,6 +111,7 @@ class RunRecord:
     other_runs: tuple[str, ...] = ()
     auto_end: AutoEndRecord | None = None
     allowances: tuple[str, ...] = ()
+    stopped_early: str = ""
 
     @property
     def id(self) -> str:

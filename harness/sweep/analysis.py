@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
-from harness.plan.goal import Goal, goal_options
+from harness.plan.goal import Goal, GoalRule, goal_options
 from harness.sweep.goal_intervals import average_interval, percentile_interval
-from harness.sweep.levels import Figures, Level
+from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
 from harness.sweep.throughput_curve import (
     Cliff,
     Knee,
@@ -139,19 +139,56 @@ def outcome(level: Level, goal: Goal) -> Outcome:
     found = _of_runs(level, goal)
     if found.is_within is None or level.invalid:
         return found
+    if found.is_within is False and _is_most(level, [_is_stopped(run) for run in level.counted]):
+        return found  # such runs are DOUBTFUL, because they are shorter than requested
     if level.doubtful:
         reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubtful_reasons)
         runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
         is_are = "is" if len(level.doubtful) == 1 else "are"
         return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))
+    if found.is_within is False and _is_most(level, [bool(_missed_rules(run, goal)) for run in level.counted]):
+        return found
     return _as_sure(found, level, goal)
+
+
+def _is_most(level: Level, are: Sequence[bool]) -> bool:
+    """Return whether something is true of so many counted runs that the level cannot be within the goal."""
+    return 2 * sum(are) >= len(level.counted) > 0
+
+
+def _is_stopped(run: LevelRun) -> bool:
+    return run.record is not None and bool(run.record.stopped_early)
+
+
+def _rules_of(goal: Goal) -> tuple[GoalRule, ...]:
+    """Return the limits that only the verdict of a run judges: of labels, least values, and times without a figure."""
+    times = (GoalRule(metric.key, max=limit) for metric, limit in goal.of_metrics.items() if metric.key not in FIGURES)
+    return (*goal.rules, *times)
+
+
+def _missed_rules(run: LevelRun, goal: Goal) -> tuple[str, ...]:
+    """Return the rules of a goal that a run missed, as its own verdict says."""
+    judged, rules = run.verdict.goals if run.verdict else (), _rules_of(goal)
+    return tuple(one.text for one in judged if one.rule in rules and not one.is_met)
+
+
+def _of_run(run: LevelRun, goal: Goal) -> Outcome:
+    """Return the outcome of one run; a rule that its verdict does not judge is unknown."""
+    found = _of_figures(run.figures, goal)
+    missed = (*([f"stopped early: {run.record.stopped_early}"] if run.record and _is_stopped(run) else []),)
+    missed += _missed_rules(run, goal)
+    if missed or found.is_within is False:
+        return Outcome(False, (*(found.reasons if found.is_within is False else ()), *missed))
+    judged = [one.rule for one in run.verdict.goals] if run.verdict else []
+    unknown = tuple(f"{rule.text} is unknown" for rule in _rules_of(goal) if rule not in judged)
+    return Outcome(None, (*found.reasons, *unknown)) if unknown else found
 
 
 def _of_runs(level: Level, goal: Goal) -> Outcome:
     """Return the outcome by the values of the runs, without regard to their confidence intervals."""
     if not level.counted and not level.invalid:
         return Outcome(None, ("interrupted",))
-    found = [_of_figures(run.figures, goal) for run in level.counted]
+    found = [_of_run(run, goal) for run in level.counted]
     run_count = len(found) + len(level.invalid)
     if 2 * sum(run.is_within is True for run in found) > run_count:
         return Outcome(True)
@@ -159,6 +196,8 @@ def _of_runs(level: Level, goal: Goal) -> Outcome:
         return Outcome(False, (_invalid_text(len(level.invalid), run_count),))
     if any(run.is_within is None for run in found):
         return next(run for run in found if run.is_within is None)
+    if run_count == 1:
+        return found[0]
     of_medians = _of_figures(level.figures, goal)
     if of_medians.reasons:
         return of_medians
@@ -189,7 +228,7 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
     if len(runs) < len(level.counted):
         return
     for metric, limit in goal.of_metrics.items():
-        if not metric.is_time:
+        if not metric.is_time or metric.key not in FIGURES:
             continue
         found = percentile_interval(runs, metric) if metric.percentile is not None else average_interval(runs)
         value = level.figures.of(metric.key)
@@ -239,8 +278,12 @@ class GoalPart:
 
 
 def goal_parts(goal: Goal) -> list[GoalPart]:
-    """Return the parts of a goal: times, the slowest label's average, errors."""
-    parts = [GoalPart(metric.key, limit, metric.words, metric) for metric, limit in goal.of_metrics.items()]
+    """Return the parts of a goal that levels have figures of: times, the slowest label's average, errors."""
+    parts = [
+        GoalPart(metric.key, limit, metric.words, metric)
+        for metric, limit in goal.of_metrics.items()
+        if metric.key in FIGURES
+    ]
     if goal.each_average_ms is not None:
         index = sum(part.metric.is_time for part in parts)
         parts.insert(index, GoalPart("slowest_label_ms", goal.each_average_ms, "slowest label's average", AVERAGE))

@@ -9,7 +9,8 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
-from harness.plan.goal import Goal, option_metrics, resolve_goal
+from harness.plan.goal import Goal
+from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX
 from harness.run.arguments import add_goal, goal_arguments
 from harness.run.request import Request
@@ -31,7 +32,7 @@ from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
 _FIRST, _MOST = "1", "400"
 _WARM_UP_USERS = 10
-_SETTINGS = (*(metric.name for metric in option_metrics()), "from", "most", *SETTINGS)
+_SETTINGS = (*goal_names(), "from", "most", *SETTINGS)
 _EPILOG = """\
 examples:
   scripts/capacity --plan killbill-stripe                            (the plan's own goal)
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
         command = sweep_command(CAPACITY, options, ("plan", *_SETTINGS, "env"))
         record = new_record(options, request, CAPACITY, command)
-        record = replace(record, goal=goal, first_users=first, most_users=most)
+        record = replace(record, goal=goal.with_default_errors(), first_users=first, most_users=most)
         for users in (first, most):
             level_load(request, record, users)
         return record

@@ -55,7 +55,9 @@ def goal_text(goal: Goal) -> str:
     if goal.each_average_ms is not None:
         parts.append(f"each label's average up to {units.ms_text(goal.each_average_ms)} ms")
     if goal.error_ratio is not None:
-        parts.append(f"errors up to {units.percent_text(goal.error_ratio)} %")
+        default = " (the default)" if goal.has_default_errors else ""
+        parts.append(f"errors up to {units.percent_text(goal.error_ratio)} %{default}")
+    parts += [rule.text for rule in goal.rules]
     return ", ".join(parts)
 
 

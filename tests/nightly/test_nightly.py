@@ -15,6 +15,7 @@ from harness.nightly.outcome import NightlyResult, nightly_result
 from harness.nightly.record import NOT_RUN, RUNNING, UNDER_WAY, LoadRun, NightlyRecord, order_of
 from harness.nightly.render import headline, nightly_report
 from harness.nightly.step_summary import LIMIT_BYTES, step_summary
+from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord
 from tests.support.factories import closed_load
@@ -171,6 +172,23 @@ def test_junit_has_a_case_for_each_run_and_each_check(tmp_path):
     (check,) = gate
     assert (check.classname, check.name) == ("gate.tiny", "tiny, 2 users, local: TOTAL average ms")
     assert "\x1b" not in text
+
+
+def test_each_goal_of_a_run_has_a_row_on_the_page_and_a_case_in_junit():
+    goals = (
+        GoalResult(None, "p90_ms", 1000, None, 900, None, 0, 0, True, "p90 900 ms, goal 1000 ms"),
+        GoalResult("Pay|x", "error_ratio", 0.01, None, 0.3, "Pay", 1, 1, False, "Pay|x: errors 30.00 %, goal 1.00 %"),
+    )
+    verdict = Verdict(VALID, (), (goals[0].text,), (goals[1].text,), goals)
+    result = result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict))
+    text = page_of(result)
+    assert "| [run-261121_1](tiny/run-261121_1.md) | tiny, 2 users | 1 | p90 ≤ 1000 ms | 900 ms | met |\n" in text
+    assert "| 1 | Pay\\|x: errors ≤ 1 % | 30.00 % | **missed** |\n" in text
+    assert text.index("## Goals") < text.index("## Runs")
+    met, missed = list(JUnitXml.fromstring(junit_xml(result).encode()))[2]
+    assert (met.name, met.classname, met.system_out) == ("tiny, 2 users: p90 ≤ 1000 ms", "goals.tiny", "900 ms")
+    assert [failure.message for failure in missed.result] == ["Pay|x: errors 30.00 %, goal 1.00 %"]
+    assert "## Goals" not in page_of(result_of(night(ended()), *entries(*STEADY)))
 
 
 def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_the_reason():

@@ -1,5 +1,6 @@
 """scripts/run as a user calls it, with a fake JMeter at the edge of the process."""
 
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import pytest
 
 from tests.support.paths import ROOT
 from tests.support.processes import output_until, processes_of, wait_for
-from tests.support.tiny import report, run_json, samples_under_way
+from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 
 
 def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, tmp_path):
@@ -130,6 +131,58 @@ def test_a_doubtful_run_ends_with_0_and_with_sure_with_3(run, target, sure, code
     assert done.returncode == code, done.stderr
     assert ": DOUBTFUL: " in done.stdout
     assert "not steady" in done.stdout
+
+
+@pytest.mark.real
+def test_a_stop_condition_ends_a_run_with_1_and_the_report_and_the_result_file_say_why(run, target, tmp_path):
+    result = tmp_path / "result.json"
+    arguments = ("--duration", "60", "--stop", "errors>50% for 1s", "--result", str(result))
+    done = run("--target", target, *arguments, mode="all-failed")
+    assert done.returncode == 1, done.stdout + done.stderr
+    why = "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second"
+    assert f"{why.replace('stopped', 'stopping')}: JMeter finishes its running samples" in done.stdout
+    facts = run_json(tmp_path / "reports")
+    assert (f"stopped early: {facts['stopped_early']}", facts["exit_codes"]) == (why, {"jmeter": 0})
+    assert facts["command"] == f"make run PLAN=tiny DURATION=60 STOP='errors>50% for 1s' TARGET={target}"
+    assert facts["took_s"] < 30
+    ended = json.loads(result.read_text())
+    assert (ended["exit_code"], ended["verdict"], ended["reasons"][0]) == (1, "DOUBTFUL", why)
+    assert why in report(tmp_path / "reports")
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--goal", "Pya: p95<1s"),
+            "plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya; did you mean Pay? there",
+        ),
+        (("--goal", "p96<1s"), "GOAL=p96<1s: p96: no such metric; did you mean p99? there are: average, p50, "),
+        (("--goal", "p90<1s", "--p90", "5"), "GOAL=p90<1s and P90 both limit p90; give one of them"),
+        (("--stop", "errors>5%"), "STOP=errors>5%: errors>5% is no condition; write errors>50% for 10s, "),
+    ],
+)
+def test_a_wrong_goal_or_stop_condition_is_one_line_and_nothing_is_started(refused, home, tmp_path, arguments, message):
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
+    text = refused(*arguments)
+    assert message in text
+    assert len(text.splitlines()) == 1
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.real
+def test_a_run_without_a_goal_for_errors_misses_the_default_goal(run, home, target, tmp_path):
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().partition("[goal]")[0])
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)  # its sampler is Pay
+    done = run("--target", target, "--duration", "1", "--goal", "Pay: p95<1ms, throughput>1/s")
+    assert done.returncode == 1, done.stdout + done.stderr
+    text = report(tmp_path / "reports")
+    assert "| errors ≤ 1 % (the default) | 0.00 % | met |" in text
+    assert "| Pay: p95 ≤ 1 ms | 20 ms | **missed** |" in text
+    assert "| throughput ≥ 1 req/s |" in text
+    assert f"command: make run PLAN=tiny DURATION=1 GOAL='Pay: p95<1ms, throughput>1/s' TARGET={target} -->" in text
 
 
 @pytest.mark.real

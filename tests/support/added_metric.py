@@ -120,10 +120,9 @@ def _of_nights(folder: Path) -> dict[str, str]:
 
 
 def _of_goals() -> dict[str, str]:
-    from harness.plan.goal import resolve_goal
-    from harness.plan.plan import _goal
+    from harness.plan.goal_input import read_goal, resolve_goal
 
-    plans = _goal({ADDED.key: 700}, "plans/tiny.toml [goal]")
+    plans = read_goal({ADDED.key: 700}, "plans/tiny.toml")
     given = resolve_goal({ADDED.name: "800"}, plans)
     return {"goal of a plan": str(plans.to_json()), "goal of a run": str(given.to_json())}
 

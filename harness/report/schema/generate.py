@@ -17,8 +17,8 @@ from typing import Any
 
 from harness.base.records import plain_types
 from harness.cloudwatch.sources import SOURCES
-from harness.metrics.metric import goal_metrics
-from harness.plan.goal import Goal, goal_keys
+from harness.metrics.metric import all_metrics
+from harness.plan.goal import Goal, GoalRule, limit_keys
 from harness.plan.load import TRANSACTION
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
@@ -96,14 +96,16 @@ class _Schema:
     def _goal(self) -> dict[str, Any]:
         """Return the schema of a goal, which has a key for each metric that can have a limit."""
         about = dict(self._fields["Goal"])
-        times = [metric for metric in goal_metrics() if metric.is_time]
+        times = [metric for metric in all_metrics() if metric.is_time]
+        schemas = {key: self.of(float | None) for key in limit_keys()}
+        schemas |= {"rules": self.of(tuple[GoalRule, ...]), "has_default_errors": self.of(bool)}
         known = {metric.key: f"The most that the {metric.words} may be, ms" for metric in times} | about
         return {
             "description": about["about"],
             "type": "object",
             "additionalProperties": False,
-            "required": list(goal_keys()),
-            "properties": {key: {**_about(known[key]), **self.of(float | None)} for key in goal_keys()},
+            "required": list(schemas),
+            "properties": {key: {**_about(known[key]), **schema} for key, schema in schemas.items()},
         }
 
     def _object(self, kind: Any, without: Sequence[str]) -> dict[str, Any]:
