@@ -288,7 +288,7 @@ site: ## write all reports as a static HTML site; open build/site/index.html
 
 ##@ Nightly
 
-nightly: ## run the loads of SUITE and compare them with earlier nights: REPORTS/nightly/<date>.md
+nightly: ## run the loads of SUITE and compare them with earlier nightly runs: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
 	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(sure) \
 	  $(call option,reports,$(REPORTS)/nightly)

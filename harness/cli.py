@@ -56,7 +56,7 @@ SCRIPTS = {
     "scripts/run": Command("harness.run.command", "run one load test and write its report"),
     "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),
-    "scripts/nightly": Command("harness.nightly.command", "run a suite of loads and compare them with earlier nights"),
+    "scripts/nightly": Command("harness.nightly.command", "run a suite and compare it with earlier nightly runs"),
     "scripts/system": Command("harness.system.command", "start a plan's system and keep it running"),
     "scripts/generator": Command("harness.run.remote.command", "start a load generator for other machines"),
     "scripts/generator-keys": Command("harness.run.remote.keys_command", "create the keys of the load generators"),
@@ -75,8 +75,8 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
   ./aggregate.py history --plan killbill-stripe --metric p90    p90 of every run of a plan
-  ./aggregate.py nightly 2026-11-21                             the report of that night again
-  ./aggregate.py accept --since 2026-11-20 --plan … --reason …  the change since that night is intended
+  ./aggregate.py nightly 2026-11-21                             the report of that nightly run again
+  ./aggregate.py accept --since 2026-11-20 --plan … --reason …  the change since that nightly run is intended
   ./aggregate.py push run-01_1 s3://bucket/prefix               uploads a run to S3
   ./aggregate.py site                                           writes build/site; open build/site/index.html
 

@@ -108,7 +108,7 @@ def _choice(kind: type[enum.Enum]) -> _Builder:
             return kind(value)
         except ValueError:
             there = ", ".join(str(one.value) for one in kind)
-            raise ValueError(f"{where} = {repr(value)[:_SHOWN_MOST]} is none of {there}") from None
+            raise ValueError(f"{where} = {repr(value)[:_SHOWN_MOST]} is not one of {there}") from None
 
     return build_choice
 

@@ -33,17 +33,17 @@ class Location:
 def parse_location(text: str) -> Location:
     """Return what s3://bucket/prefix names; UsageError when it is no such address, and no credentials repeated."""
     if not text.startswith(SCHEME):
-        raise UsageError(f"{text}: not an address in S3", _TODO)
+        raise UsageError(f"{text}: not an S3 address", _TODO)
     bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
     if "@" in bucket or ":" in bucket:
         raise UsageError(
-            "an address in S3 has no credentials and no port in it",
+            "an S3 address must not contain credentials or a port",
             "give s3://bucket/prefix; credentials come from the environment or ~/.aws, a server from --endpoint-url",
         )
     if not _BUCKET.fullmatch(bucket):
-        raise UsageError(f"{text}: {bucket or 'nothing'} is no name of a bucket", _TODO)
+        raise UsageError(f"{text}: {bucket!r} is not a bucket name", _TODO)
     if re.search(r"[?#\x00-\x1f]", prefix):
-        raise UsageError(f"{text}: a prefix without ?, # and control characters is needed", _TODO)
+        raise UsageError(f"{text}: the prefix contains ?, # or a control character", _TODO)
     return Location(bucket, prefix.strip("/"))
 
 
@@ -57,7 +57,7 @@ def parse_endpoint_url(text: str) -> str:
         raise UsageError(f"--endpoint-url: {error}", todo) from None
     if parts.username or parts.password:
         raise UsageError(
-            "--endpoint-url has no credentials in it", "they come from the environment or ~/.aws: docs/storage.md"
+            "--endpoint-url must not contain credentials", "they come from the environment or ~/.aws: docs/storage.md"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"--endpoint-url {text}: not an http or https address", todo)

@@ -51,7 +51,7 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _check_depth(data: Any) -> None:

@@ -24,7 +24,7 @@ def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
     """Raise UsageError when a side is empty or a run is given twice."""
     for side, name in ((base, "baseline"), (new, "contender")):
         if not side:
-            raise UsageError(f"no run as the {name}", "name one run or more on each side")
+            raise UsageError(f"the {name} has no runs", "name one run or more on each side")
     seen: set[tuple[str, str]] = set()
     for result in (*base, *new):
         if result.run:
@@ -43,7 +43,9 @@ def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]
         for name in dict.fromkeys(name for side in sides for load in side for name in load):
             before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in sides)
             if before != after or len(before) > 1:
-                found.append(f"{name} {' and '.join(before)} against {' and '.join(after)}")
+                found.append(
+                    f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender"
+                )
     found += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
     found += [
         f"{result.name} was interrupted"

@@ -22,7 +22,7 @@ LABEL_LEAST_SAMPLES = 1_000
 _ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 # Times are whole milliseconds.
 CLOCK_STEP_MS = 1.0
-_OF_ZERO = "a value of 0 has no ratio"
+_OF_ZERO = "a value is 0, so its relative change is undefined"
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ def _finding(
         or (is_known and is_enough and (label == TOTAL or least_count >= LABEL_LEAST_SAMPLES)),
     )
     if not is_known:
-        return replace(found, reason="not known on both sides")
+        return replace(found, reason="unknown on at least one side")
     if mixed:
-        return replace(found, reason="a Markdown report against samples")
+        return replace(found, reason="one side is a Markdown report, the other samples")
     if not metric.is_share and min(*before, *after) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
         return replace(found, reason=_OF_ZERO, decides=found.decides and metric.percentile is None)

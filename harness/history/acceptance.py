@@ -70,7 +70,7 @@ def _parsed(rows: Iterator[list[str]], where: str) -> Iterator[Acceptance]:
             continue
         here = f"{where}:{line}:"
         if len(row) != len(_COLUMNS) or not row[1] or (row[2] and not row[2].isdecimal()):
-            raise UsageError(f"{here} not a row of {','.join(_COLUMNS)}", "correct it, or ./aggregate.py accept --help")
+            raise UsageError(f"{here} not a valid row of {','.join(_COLUMNS)}", "see ./aggregate.py accept --help")
         since, plan, users, profile, label, metric, reason = row
         yield Acceptance(
             since=parse_date(since, here),

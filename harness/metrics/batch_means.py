@@ -63,11 +63,11 @@ def estimate(figures: Scattered, metric: Metric) -> Estimate | str:
     """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason."""
     batches = figures.batches
     if batches is None and figures.histogram is None:
-        return "a report has its figures alone, not how they scatter"
+        return "a report has only totals, not the variation within the run"
     if batches is None:
-        return "it has no batches: its window is too short, holds too few samples, or is the whole run"
+        return "the run has no batches: its window is too short, contains too few samples, or is the whole run"
     if sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
-        return f"samples ended in fewer than {BATCHES_LEAST} of its batches"
+        return f"fewer than {BATCHES_LEAST} of its batches contain samples"
     if metric == AVERAGE:
         return average(batches)
     if metric == THROUGHPUT:
@@ -122,11 +122,11 @@ def _errors(batches: Batches) -> Estimate:
 def _percentile(batches: Batches, histogram: Histogram | None, metric: Metric) -> Estimate | str:
     slower = batches.slower_count.get(metric.id)
     if slower is None or histogram is None:
-        return "its batches do not say how many samples are slower"
+        return "its batches do not count the slower samples"
     if not any(slower):
-        return "no sample is slower than it"
+        return "no sample is slower than this percentile"
     if sum(slower) ** 2 / sum(count**2 for count in slower) < SLOW_BATCHES_LEAST:
-        return "a few slow moments of the run make it"
+        return "a few slow moments of the run determine it"
     share = _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
     ratio = metric.ratio
     low_ms, value_ms, high_ms = histogram.quantiles_ms(

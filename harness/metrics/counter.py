@@ -50,7 +50,7 @@ _SUM_COUNT = 8
 # Least and greatest end without rows: the initial values in Tally.java.
 _NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
 # Exit codes of the program.
-_ENDS = {3: "so many different labels and times need more memory than it has", 4: "the file has changed"}
+_ENDS = {3: "it has too little memory for so many labels and response times", 4: "the file has changed"}
 
 
 class CounterError(Exception):

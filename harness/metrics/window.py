@@ -184,7 +184,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
     if len(means) < BATCHES_NEEDED:
         reason = _too_short(length_s)
     elif known_count < BATCHES_NEEDED:
-        reason = f"samples end in only {known_count} of {len(means)} batches of {BATCH_S} s, too few to tell"
+        reason = f"only {known_count} of {len(means)} batches of {BATCH_S} s contain samples; it takes {BATCHES_NEEDED}"
     else:
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
@@ -215,7 +215,7 @@ def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
 
 
 def _too_short(length_s: int) -> str:
-    return f"{max(0, length_s)} s between ramp and tail are too few to tell, it takes {BATCHES_NEEDED * BATCH_S} s"
+    return f"{max(0, length_s)} s between ramp-up and tail are too short; it takes {BATCHES_NEEDED * BATCH_S} s"
 
 
 def _average_ms(batch: Sequence[SecondFigures]) -> float | None:

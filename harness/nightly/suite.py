@@ -126,7 +126,7 @@ def load_suite(path: Path) -> Suite:
     runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where)]
     for index, run in enumerate(runs):
         if any((run.plan, run.profile, run.options) == (one.plan, one.profile, one.options) for one in runs[:index]):
-            raise UsageError(f"{where}: {run.title} is there twice", "use repeats = 2 to measure it twice")
+            raise UsageError(f"{where}: {run.title} is listed twice", "use repeats = 2 to measure it twice")
     budget_s = units.parse_duration_s(str(data["budget"]), f"{where}: budget")
     if not 0 < budget_s <= _BUDGET_MAX_S:
         raise UsageError(f"{where}: budget = {data['budget']}", "use a duration up to 24h")

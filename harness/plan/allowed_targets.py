@@ -16,7 +16,7 @@ from harness.base.errors import UsageError
 from harness.plan.spec import Profile, Target, plain_host
 
 _SUBDOMAINS = "*."
-_TODO = 'write such as "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
+_TODO = 'write, for example, "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
 # Such as co.uk: domains below it belong to different owners.
 _SHARED = re.compile(r"(ac|co|com|edu|go|gob|gouv|gov|id|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}")
 _NAME = re.compile(r"(?i)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
@@ -64,7 +64,7 @@ def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
     for text in hosts:
         host = parse_allowed(text, plan_where, "hosts")
         if host.host.startswith(_SUBDOMAINS):
-            raise UsageError(f"{plan_where} has {text!r}: not one host", 'write such as "api.example.org:443"')
+            raise UsageError(f"{plan_where} has {text!r}: not one host", 'write, for example, "api.example.org:443"')
         if not is_loopback(host.host) and not any(entry.covers(host) for entry in allowed):
             raise UsageError(
                 f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it",

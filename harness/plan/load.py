@@ -78,7 +78,7 @@ class OpenLoad:
 
 @dataclass(frozen=True)
 class LoadRecord:
-    """The load that was asked for; fields that the model does not have are None.
+    """The requested load; fields that the model does not have are None.
 
     With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
     `think_time_per` is `transaction` when users pause once per transaction; None for a pause per request.
@@ -148,7 +148,7 @@ def _whole_number(text: str | None, name: str, most: int) -> int | None:
 
 
 def resolve_load(request: LoadRequest, default: PlanLoad) -> ClosedLoad | OpenLoad:
-    """Return the load to drive: what was asked for, else the plan's defaults; UsageError on nonsense.
+    """Return the load to drive: the request, else the plan's defaults; UsageError on nonsense.
 
     A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
     duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
@@ -184,7 +184,7 @@ def _refuse_both(one: str, other: str, todo: str) -> NoReturn:
 
 
 def _duration_text(request: LoadRequest) -> str:
-    """Return the DURATION that was asked for, as messages name it; empty without one."""
+    """Return the requested DURATION, as messages name it; empty without one."""
     return AUTO if request.is_auto else "" if request.duration_s is None else units.number_text(request.duration_s)
 
 
@@ -198,12 +198,12 @@ def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
     most_s, told = request.most_s, f"MAX={units.number_text(request.most_s or 0.0)}"
     if not request.is_auto and not is_default:
         if most_s is not None:
-            raise UsageError(f"{told}: only DURATION=auto has one", "leave it out, or give DURATION=auto")
+            raise UsageError(f"{told}: needs DURATION=auto", "leave it out, or give DURATION=auto")
         return None
     if most_s is None:
         return default.auto_most_s or AUTO_MOST_S
     if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
-        least = f"it takes {AUTO_LEAST_S:.0f} s and more to see that a load is steady; at most 7 days"
+        least = f"give {AUTO_LEAST_S:.0f} s to 7 days: detecting a steady load takes {AUTO_LEAST_S:.0f} s or more"
         raise UsageError(f"{told}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for DURATION=auto", least)
     return most_s
 
@@ -223,8 +223,8 @@ def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
         raise UsageError(f"{rate}: the plan has loops and no duration", "give a DURATION, too")
     for name, value in (("USERS", request.users), ("LOOPS", request.loops), ("REQUESTS", request.requests)):
         if value:
-            todo = "with RATE the number of users follows from the response time, and that of requests from the "
-            _refuse_both(rate, f"{name}={value}", f"{todo}duration; leave {name} out")
+            todo = "with RATE, response time and duration determine the numbers of users and requests"
+            _refuse_both(rate, f"{name}={value}", f"leave {name} out: {todo}")
     ramp_s = request.ramp_s or 0.0
     _check_ramp(request, ramp_s, duration_s)
     return OpenLoad(request.rate_per_s, ramp_s, duration_s)

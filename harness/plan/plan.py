@@ -127,7 +127,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     if (plans_dir / f"{bare}.jmx").is_file() and not (plans_dir / f"{bare}.toml").is_file():
         where = f"{plans_dir.name}/{bare}"
         raise UsageError(
-            f"PLAN={name}: {where}.toml is missing, {where}.jmx is there",
+            f"PLAN={name}: {where}.jmx exists, but {where}.toml is missing",
             f"make init PLAN={bare} FIX=1 writes it",
         )
     data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
@@ -137,14 +137,14 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         data = _changed(data, changes)
     for key in ("title", "shape", "load"):
         if key not in data:
-            raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a whole plan")
+            raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a complete plan")
     labels, embedded = data.get("labels", {}), data.get("embedded", {})
     check_keys(labels, {"once": list}, f"{where} [labels]")
     check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
     secrets = texts(data.get("secrets", []), f"{where} secrets")
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
     if "\0" in data["shape"]:
-        raise UsageError(f"{where}: shape has a NUL character in it", "name a .jmx file beside the plan")
+        raise UsageError(f"{where}: shape contains a NUL character", "name a .jmx file beside the plan")
     shape_path = plans_dir / data["shape"]
     known = read_properties(shape_path)
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
@@ -205,7 +205,7 @@ def schedule(load: OpenLoad) -> str:
 def _load(table: dict[str, Any], where: str) -> PlanLoad:
     check_keys(table, _LOAD_KEYS, where)
     if ("duration_s" in table) == ("loops" in table):
-        raise UsageError(f"{where}: neither or both of duration_s and loops", "give the one that ends the load")
+        raise UsageError(f"{where}: needs either duration_s or loops", "give the one that ends the load")
     within(table.get("users", 0), 1, USERS_MAX, where, "users")
     for key, most in (("duration_s", DURATION_MAX_S), ("loops", LOOPS_MAX), ("requests", REQUESTS_MAX)):
         within(table.get(key, 1), 1, most, where, key)

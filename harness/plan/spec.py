@@ -98,7 +98,7 @@ def parse_target(text: str) -> Target:
     except ValueError:
         raise UsageError(f"{told}: not an address", todo) from None
     if port == 0:
-        raise UsageError(f"{told}: there is no port 0", "give a port from 1 to 65535, or none for the scheme's own")
+        raise UsageError(f"{told}: there is no port 0", "give a port from 1 to 65535, or none for the default")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{told}: not an http or https address", todo)
     if parts.username or parts.password or parts.query or parts.fragment:

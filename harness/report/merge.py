@@ -42,7 +42,7 @@ def check_parts(parts: Sequence[Part]) -> None:
             values = expected.get(name, _NONE), found.get(name, _NONE)
             if values[0] != values[1]:
                 raise UsageError(
-                    f"{first.name} and {part.name} are not parts of one load: {name} {values[0]} against {values[1]}",
+                    f"{first.name} and {part.name} are not parts of one load: {name} is {values[0]} and {values[1]}",
                     "merge runs of the same plan, load, target and versions",
                 )
     last_start = max(parts, key=lambda part: part.run.started_at)
@@ -64,7 +64,7 @@ def _check_part(part: Part) -> None:
         )
     if part.run.is_embedded:
         raise UsageError(
-            f"{part.name}: this run started its own system, so that it drove a different one than the others",
+            f"{part.name}: this run started and drove its own system, not that of the others",
             "let all generators drive one system: TARGET=http://host:port",
         )
 

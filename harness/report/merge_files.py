@@ -36,10 +36,10 @@ def merge(given: Sequence[str], reports: Path, into: Path | None) -> tuple[RunDi
     """
     named = _named(given, reports)
     if len(named) < 2:
-        raise UsageError("one run cannot be merged", "name two or more runs, each of one generator")
+        raise UsageError("--merge needs at least two runs", "name several runs, each of one generator")
     are_runs = {path.is_dir() for _, path in named}
     if len(are_runs) > 1:
-        raise UsageError("runs and bare JTLs cannot be one run", "name only folders of runs, or only JTLs")
+        raise UsageError("run folders and JTL files cannot be merged together", "name only folders, or only JTLs")
     return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into)
 
 
@@ -75,7 +75,7 @@ def _merged_runs(
 
 def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[RunDirectory, RunSummary]:
     if into is None:
-        raise UsageError("bare JTLs have no plan", "name the new run: --into reports/<plan>/run-01_1")
+        raise UsageError("JTL files have no plan", "name the new run: --into reports/<plan>/run-01_1")
     if len({name for name, _ in named}) < len(named):
         raise UsageError("two generators have the same name", "name them: gen1=a.jtl gen2=b.jtl")
     with _new_directory(into.parent, "", into) as directory:

@@ -91,11 +91,11 @@ def judge(
 
 def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:
     """Return why the load was not the requested one: the peak number of users differs from the request."""
-    asked = run.load.users if run and run.load.model != OPEN else None
-    if not asked or peak_users is None or peak_users == asked:
+    requested = run.load.users if run and run.load.model != OPEN else None
+    if not requested or peak_users is None or peak_users == requested:
         return []
-    what = f"{units.plural(peak_users, 'user')} at the peak, {asked} {'was' if asked == 1 else 'were'} asked for"
-    if peak_users > asked:
+    what = f"{units.plural(peak_users, 'user')} at the peak, not the requested {requested}"
+    if peak_users > requested:
         return [f"{what}: the plan starts threads that USERS does not set"]
     return [f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early"]
 
@@ -103,7 +103,7 @@ def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:
 def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:
     reasons = []
     if load is None:
-        reasons.append("no sample of the load was taken")
+        reasons.append("the load has no samples")
         reasons += [f"{error.label} failed: {error.code} {error.cause}" for error in errors[:1]]
     elif load.error_ratio > MOSTLY_ERRORS_RATIO and not (run and run.stopped_early):
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"

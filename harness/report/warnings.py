@@ -234,7 +234,7 @@ class WarningCode(StrEnum):
         code="absent-generator",
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.GENERATORS),
-        brief="a load generator was not there all the time",
+        brief="a load generator was absent for part of the load",
         text="Generators {when}, while the load lasted from {first} s to {last} s: without them it was not the "
         "requested load. Look into their logs, and run again.",
         found_in=of_generators.absent_generators,

@@ -62,7 +62,7 @@ class EndOfLoad:
             return f"{sample_count} of {self.request_count} samples done"
         if self.auto_end:
             self.auto_end.add(now_s, samples, row_count)
-            return "steady state, and the mean is precise enough" if self.auto_end.is_enough(now_s) else ""
+            return "steady state reached, and the mean is precise enough" if self.auto_end.is_enough(now_s) else ""
         return ""
 
     def stop_reason(self, now_s: float, samples: Sequence[Sample], row_count: int, users: int) -> str:
@@ -91,7 +91,7 @@ def drive(
         if first_sample_s is not None:
             progress.show(figures, now_s - first_sample_s, end.duration_s)
         if interrupts.count:
-            progress.log("stopping: JMeter finishes its running samples (once more to stop at once)")
+            progress.log("stopping: JMeter finishes its running samples; interrupt again to stop at once")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
         enough = end.enough(now_s, samples, row_count, figures.sample_count)
         found = () if enough else tuple(failures())

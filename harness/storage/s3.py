@@ -302,7 +302,7 @@ def _fetch(directory: RunDirectory, storage: Storage, key: RunKey, figures_only:
         _discard(stage)
         raise
     except FileExistsError:
-        what = f"{directory.path}: another run has taken that name in the meantime"
+        what = f"{directory.path}: another run took this name during the pull"
         raise UsageError(what, "pull it into another folder: --reports other") from None
     except OSError as error:
         raise UsageError(

@@ -54,7 +54,7 @@ def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Ca
             sent_bytes = _send_parts(client, target, metadata, itertools.chain((first, second), parts))
     after = source.stat()
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or after.st_size != file.size_bytes:
-        raise UsageError(f"{source.name}: was written to while it was pushed", "repeat the command after the run")
+        raise UsageError(f"{source.name}: changed while it was pushed", "repeat the command after the run")
     return sent_bytes
 
 
@@ -155,7 +155,7 @@ def _part(number: int, etag: str, data: bytes) -> dict[str, Any]:
 
 def _check(answer: Mapping[str, Any], data: bytes, target: Target) -> None:
     if not _matches(answer, data):
-        raise _damaged(target, "other contents than were sent")
+        raise _damaged(target, "different contents from those sent")
 
 
 def _matches(answer: Mapping[str, Any], data: bytes) -> bool:

@@ -73,7 +73,7 @@ def _answer(analysis: SweepAnalysis) -> str:
             missed = f" {units.plural(found.missed_users, 'user').capitalize()} miss it." if found.missed_users else ""
             unknown = f"{CANNOT_TELL} how many users are within the goal ({goal})"
             return f"{_best(analysis)} {unknown}: at {users} {why}.{missed}{again}"
-        return f"No level is within the goal ({goal}) with all below it: already at {users} {why}.{again}"
+        return f"The lowest level already misses the goal ({goal}): at {users} {why}.{again}"
     unsure = f" {CANNOT_TELL} at {users_text(found.unsure)}, below that." if found.unsure else ""
     if found.is_least:
         every = "no level misses it" if found.unsure else "every level is"

@@ -25,7 +25,7 @@ def dump_recordings(
     java_bin = java_context().get("java_bin")
     jcmd = Path(java_bin) / "jcmd" if java_bin else None
     if jcmd is None or not jcmd.is_file():
-        why = "not known: this Java has no jcmd to have a recording written while the system stays up"
+        why = "not known: this Java has no jcmd, which writes the recording of a running JVM"
         return tuple((process, why) for process in recordings)
     said = {process: _dump(jcmd, pids[process], path, environment) for process, path in recordings.items()}
     return tuple((process, f"not known: {why}") for process, why in said.items() if why)
@@ -50,6 +50,6 @@ def _dump(jcmd: Path, pid: int, path: Path, environment: Mapping[str, str]) -> s
     finally:
         printed.unlink(missing_ok=True)
     if code is None:
-        return f"jcmd had not written {path.name} after {_DEADLINE_S:g} s"
+        return f"jcmd did not write {path.name} within {_DEADLINE_S:g} s"
     # jcmd exits with 0 even when the JVM refuses.
     return "" if path.is_file() else f"the JVM did not write {path.name} (jcmd ended with code {code})"

@@ -56,17 +56,17 @@ def _read(
     """Return the points of a recording, and what is wrong with it ("" for nothing); `printed` is a temporary file."""
     try:
         if recording.stat().st_size == 0:
-            return [], f"{recording.name} is empty, as of a JVM that was killed before it could write it"
+            return [], f"{recording.name} is empty: its JVM was probably killed before writing it"
     except OSError:
-        return [], f"there is no recording {recording.name}"
+        return [], f"the recording {recording.name} is missing"
     java_bin = java_context().get("java_bin")
     jfr = Path(java_bin) / "jfr" if java_bin else None
     if jfr is None or not jfr.is_file():
-        return [], f"this Java has no jfr to read {recording.name} with"
+        return [], f"this Java has no jfr, which reads {recording.name}"
     try:
         return _printed(jfr, recording, environment, deadline_s, printed)
     except OSError as error:
-        return [], f"what jfr prints cannot be written ({error.strerror})"
+        return [], f"the output of jfr cannot be written ({error.strerror})"
     except UsageError as error:
         return [], error.what
     finally:
@@ -87,11 +87,11 @@ def _printed(
     with printed.open(encoding="utf-8", errors="replace") as lines:
         points = list(printed_points(lines))
     if code is None:
-        return points, f"jfr print had not read {recording.name} after {deadline_s:g} s"
+        return points, f"jfr print did not read {recording.name} within {deadline_s:g} s"
     if code:
         return points, _complaint(printed, recording) or f"jfr print ended with code {code}"
     if not points:
-        return [], f"{recording.name} holds no {EVENT}: no garbage was collected, or it is not recorded"
+        return [], f"{recording.name} contains no {EVENT}: no garbage was collected, or the event is not recorded"
     return points, ""
 
 

@@ -56,7 +56,10 @@ def test_nested_data_become_dataclasses_tuples_and_enums():
         ({"name": "a", "is_fast": 1}, "is_fast is a whole number, not true or false"),
         ({"name": "a", "wheels": {}}, "wheels is an object, not a list"),
         ({"name": "a", "wheels": [{"size": 1}, {"size": True}]}, "wheels[1].size is true or false, not a number"),
-        ({"name": "a", "wheels": [{"size": 1, "colour": "green"}]}, "wheels[0].colour = 'green' is none of red, blue"),
+        (
+            {"name": "a", "wheels": [{"size": 1, "colour": "green"}]},
+            "wheels[0].colour = 'green' is not one of red, blue",
+        ),
         ({"name": "a", "pairs": [["x"]]}, "pairs[0] is a list, not a list of 2"),
         ({"name": "a", "sizes": {"y": [1.5]}}, "sizes.y[0] is a number, not a whole number or null"),
     ],

@@ -284,10 +284,10 @@ def test_a_run_without_batches_cannot_be_told_from_another():
     found = compare([run_result("A", total=short)], [run_result("B", total=total(500.0))], LIMITS)
     one = average(found)
     assert (found.verdict, one.unit, one.p_value, one.delta_ratio) == (CANNOT_TELL, "", None, 4.0)
-    assert one.reason.startswith("baseline: it has no batches")
+    assert one.reason.startswith("baseline: the run has no batches")
     assert found.further_runs == 4  # five a side can tell
     found = compare([run_result("A", total=total())], [run_result("B", total=total(500.0))], LIMITS)
-    assert average(found).reason == "baseline: a report has its figures alone, not how they scatter"
+    assert average(found).reason == "baseline: a report has only totals, not the variation within the run"
 
 
 def test_an_interval_of_errors_ends_where_shares_end():
@@ -352,12 +352,16 @@ def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"plan": "other"}, "plan tiny against other"),
-        ({"load": closed_load(users=4)}, "users 2 against 4"),
-        ({"load": closed_load(duration_s=200.0)}, "duration_s 100 against 200"),
-        ({"load": closed_load(duration_s=None, loops=9)}, "duration_s 100 against none; loops none against 9"),
-        ({"load": closed_load(ramp_s=9.0)}, "ramp_s 1 against 9"),
-        ({"load": closed_load(think_time_s=0.5)}, "think_time_s 0 against 0.5"),
+        ({"plan": "other"}, "plan is tiny in the baseline, other in the contender"),
+        ({"load": closed_load(users=4)}, "users is 2 in the baseline, 4 in the contender"),
+        ({"load": closed_load(duration_s=200.0)}, "duration_s is 100 in the baseline, 200 in the contender"),
+        (
+            {"load": closed_load(duration_s=None, loops=9)},
+            "duration_s is 100 in the baseline, none in the contender; "
+            "loops is none in the baseline, 9 in the contender",
+        ),
+        ({"load": closed_load(ramp_s=9.0)}, "ramp_s is 1 in the baseline, 9 in the contender"),
+        ({"load": closed_load(think_time_s=0.5)}, "think_time_s is 0 in the baseline, 0.5 in the contender"),
         ({"state": RUNNING}, "tiny/B is still running, or was killed"),
     ],
 )
@@ -383,7 +387,7 @@ def test_a_run_is_not_compared_with_itself_nor_counted_twice():
         compare([one], [one], LIMITS)
     with pytest.raises(UsageError, match="tiny/A is named twice"):
         compare([one, one], [other], LIMITS)
-    with pytest.raises(UsageError, match="no run as the contender"):
+    with pytest.raises(UsageError, match="the contender has no runs"):
         compare([one], [], LIMITS)
 
 

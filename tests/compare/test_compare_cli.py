@@ -193,12 +193,14 @@ def test_the_plan_says_which_change_matters_and_the_option_comes_before_it(compa
 
 def test_runs_of_other_users_are_refused_and_compared_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", users=5)
-    with pytest.raises(UsageError, match=r"not comparable: users 2 against 5; .* --anyway"):
+    with pytest.raises(
+        UsageError, match=r"not comparable: users is 2 in the baseline, 5 in the contender; .* --anyway"
+    ):
         compare("run-07_1", "run-08_1")
     assert compare("run-07_1", "run-08_1", "--anyway") == 0
     text = capsys.readouterr().out
     assert "| load: users | 2 | 5 |" in text
-    assert "users 2 against 5" in text.split("## Warnings")[1]
+    assert "users is 2 in the baseline, 5 in the contender" in text.split("## Warnings")[1]
 
 
 def test_labels_of_one_side_are_listed(compare, reports, capsys):

@@ -168,7 +168,7 @@ def test_users_that_are_never_all_there_leave_the_whole_run_and_a_reason():
     climb = [users for users in range(1, 20) for _ in range(2)]
     window = find_window(STEADY, with_users(climb + climb[::-1]), target_users=20)
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (0, 76, (0, 0, 0), False)
-    assert window.reason == "2 s between ramp and tail are too few to tell, it takes 50 s"
+    assert window.reason == "2 s between ramp-up and tail are too short; it takes 50 s"
 
 
 def test_a_system_that_stalls_before_the_end_is_counted_and_no_tail():
@@ -350,14 +350,14 @@ def test_a_single_pause_is_part_of_the_steady_state():
 def test_a_run_that_is_too_short_to_tell_is_counted_without_ramp_and_tail():
     window = find_window(STEADY, with_users([1, 5] + [10] * 40 + [3]), target_users=10)
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (3, 41, (3, 0, 2), False)
-    assert window.reason == "38 s between ramp and tail are too few to tell, it takes 50 s"
+    assert window.reason == "38 s between ramp-up and tail are too short; it takes 50 s"
 
 
 def test_a_run_with_few_samples_is_not_reported_as_steady():
     users = [10 if second % 20 == 1 else None for second in range(122)]
     window = find_window(STEADY, with_users(users), target_users=10)
     # Seconds 2 to 120 are 23 batches; samples end in seconds 21, 41, 61, 81 and 101.
-    assert window.reason == "samples end in only 5 of 23 batches of 5 s, too few to tell"
+    assert window.reason == "only 5 of 23 batches of 5 s contain samples; it takes 10"
 
 
 def test_half_of_the_seconds_may_be_empty():

@@ -89,7 +89,7 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
         (f"{RUN}goal = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny goal: unknown key p95; did you mean p90?"),
         (f"{RUN}thresholds = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny thresholds: p95=5: not a number"),
         (f'{RUN}at_most = "soon"', "env/nights.toml [[run]] tiny: at_most=soon: not a duration"),
-        (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users is there twice; use repeats = 2"),
+        (f"{RUN}users = 5\n{RUN}users = 5", "env/nights.toml: tiny, 5 users is listed twice; use repeats = 2"),
         (f'[gate]\nmetrics = ["p89"]\n{RUN}', "env/nights.toml [gate] metrics: p89: no such metric; did you mean"),
         (f"[gate]\nmetrics = []\n{RUN}", "env/nights.toml [gate] metrics = []: nothing would be judged; use some of"),
         (f"[gate]\nlabels = [5]\n{RUN}", "env/nights.toml [gate] labels: 5; give texts"),

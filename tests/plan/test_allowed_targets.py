@@ -67,7 +67,7 @@ def test_an_entry_allows_the_host_it_names_and_the_scheme_and_port_where_it_give
     ],
 )  # fmt: skip
 def test_an_invalid_entry_is_refused_for_any_target(entry):
-    with pytest.raises(UsageError, match=r"^env/local\.toml: allowed_targets has .*; write such as"):
+    with pytest.raises(UsageError, match=r"^env/local\.toml: allowed_targets has .*; write, for example, "):
         check_allowed(parse_target("http://127.0.0.1"), replace(LOCAL, allowed_targets=(entry,)))
 
 

@@ -97,7 +97,7 @@ def test_the_error_for_a_jmx_without_its_toml_names_the_command_that_writes_it(p
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
     assert str(error.value) == (
-        f"PLAN={name}: plans/mine.toml is missing, plans/mine.jmx is there; make init PLAN=mine FIX=1 writes it"
+        f"PLAN={name}: plans/mine.jmx exists, but plans/mine.toml is missing; make init PLAN=mine FIX=1 writes it"
     )
 
 

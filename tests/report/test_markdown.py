@@ -34,7 +34,7 @@ def test_codes_and_causes_are_text_and_stand_to_the_left():
 
 def test_a_report_of_a_run_without_samples_is_still_a_report():
     text = report(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))), "")
-    assert "**INVALID: no sample of the load was taken; jmeter.log: no such plugin.**" in text
+    assert "**INVALID: the load has no samples; jmeter.log: no such plugin.**" in text
     assert "No sample of the load." in text
 
 

@@ -164,7 +164,7 @@ def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_
 
 def test_bare_jtls_with_names_become_a_report_of_their_own(tmp_path, two_runs):
     given = [f"left={two_runs[0]}/samples.jtl", f"right={two_runs[1]}/samples.jtl"]
-    with pytest.raises(UsageError, match="bare JTLs have no plan"):
+    with pytest.raises(UsageError, match="JTL files have no plan"):
         merge(given, tmp_path / "reports", None)
     directory, summary = merge(given, tmp_path / "reports", tmp_path / "reports" / "shop" / "run-03_1")
     assert [one.name for one in summary.generators] == ["left", "right"]
@@ -186,14 +186,14 @@ def test_generators_that_hardly_overlapped_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"plan": "other"}, "plan tiny against other"),
-        ({"target": "http://shop:81"}, "target http://shop:80 against http://shop:81"),
+        ({"plan": "other"}, "plan is tiny and other"),
+        ({"target": "http://shop:81"}, "target is http://shop:80 and http://shop:81"),
         ({"target": None}, "started its own system"),
-        ({"load": closed_load(users=3, ramp_s=9.0)}, "ramp_s of the load 8 against 9"),
-        ({"goal": Goal(p90_ms=500, error_ratio=0.01)}, "p90_ms of the goal 1000 against 500"),
-        ({"versions": {"java": "17.0.15", "jmeter": "5.5"}}, "version of jmeter 5.6.3 against 5.5"),
-        ({"git_commit": "f" * 16}, "commit of the harness 0123456789abcdef against ffffffffffffffff"),
-        ({"properties": {"users": "3", "items": "8"}}, "property items 7 against 8"),
+        ({"load": closed_load(users=3, ramp_s=9.0)}, "ramp_s of the load is 8 and 9"),
+        ({"goal": Goal(p90_ms=500, error_ratio=0.01)}, "p90_ms of the goal is 1000 and 500"),
+        ({"versions": {"java": "17.0.15", "jmeter": "5.5"}}, "version of jmeter is 5.6.3 and 5.5"),
+        ({"git_commit": "f" * 16}, "commit of the harness is 0123456789abcdef and ffffffffffffffff"),
+        ({"properties": {"users": "3", "items": "8"}}, "property items is 7 and 8"),
         ({"properties": {"run_id": "run-01_1-2", "items": "7"}}, "gen1 and gen2 are the same run"),
         ({"state": RUNNING}, "not finished, or was killed"),
         ({"started_at": "2026-01-01T00:01:46Z", "ended_at": "2026-01-01T00:03:32Z"}, "they never ran at the same time"),
@@ -221,10 +221,10 @@ def test_what_ended_a_part_stands_in_the_whole_with_its_generator():
 def test_a_refused_merge_leaves_nothing_behind_and_ends_with_2(tmp_path, two_runs):
     jtl = f"{two_runs[0]}/samples.jtl"
     for arguments, said in (
-        ([two_runs[0]], "one run cannot be merged"),
+        ([two_runs[0]], "--merge needs at least two runs"),
         ([*two_runs, "gone"], "gone: not found"),
         ([two_runs[0], two_runs[0]], "the same run"),
-        ([two_runs[0], jtl], "runs and bare JTLs cannot be one run"),
+        ([two_runs[0], jtl], "run folders and JTL files cannot be merged together"),
         ([*two_runs, "--into", str(tmp_path / "x")], "not the name of a run"),
     ):
         done = subprocess.run(

@@ -76,7 +76,7 @@ def full_record():
         plan_notes=("A stand-in takes the bank's place.",),
         dump_figures=(("live threads", "63"),),
         exception_logs=("shop.log", "gone.log"),
-        heap_unknown=(("till", "there is no recording till.jfr"),),
+        heap_unknown=(("till", "the recording till.jfr is missing"),),
         note="first try",
         took_s=106.0,  # setUp begins 5 s before the load
         ended_at="2026-01-01T00:01:46Z",
@@ -164,7 +164,7 @@ def test_charts_over_time_share_one_axis_and_shade_the_window(directory):
 def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is_not_taken_for_no_exceptions(text):
     # Points at 20, 30 … 90 s, two each: from 100 to 300 MB and back, 200 MB on average over time.
     assert "| shop | 200 | 100-300 | 512 | 512-512 | 1024 | 1024-1024 | 16 |" in text
-    assert "- till: there is no recording till.jfr" in text
+    assert "- till: the recording till.jfr is missing" in text
     assert (
         "| shop.log | java.lang.IllegalStateException | java.net.SocketTimeoutException | no card 4711 | 1 | 2 |"
         in text

@@ -64,7 +64,7 @@ def test_a_run_is_invalid_once_most_of_its_samples_failed(failures, is_invalid):
 def test_a_run_without_a_sample_of_the_load_is_invalid_and_shows_what_failed_before_it():
     samples = [failed("Tenant", code="401", failure="expected 200 or 404", thread_name="setUp 1-1")]
     verdict = summary_of(samples, record()).verdict
-    assert verdict.reasons == ("no sample of the load was taken", "Tenant failed: 401 expected 200 or 404")
+    assert verdict.reasons == ("the load has no samples", "Tenant failed: 401 expected 200 or 404")
 
 
 def test_what_went_wrong_with_the_process_makes_a_run_invalid():
@@ -91,9 +91,10 @@ def test_a_warning_makes_a_run_doubtful_and_leaves_the_goal_and_the_exit_code():
 
 
 @pytest.mark.parametrize(
-    ("users", "what"), [(1, "2 users at the peak, 1 was asked for"), (5, "2 users at the peak, 5")]
+    ("users", "what"),
+    [(1, "2 users at the peak, not the requested 1"), (5, "2 users at the peak, not the requested 5")],
 )
-def test_a_run_with_other_users_than_asked_for_is_invalid(users, what):
+def test_a_run_with_other_users_than_requested_is_invalid(users, what):
     verdict = summary_of(two_users(), record(load=closed_load(users=users))).verdict
     assert verdict.state == "INVALID"
     assert verdict.reasons[0].startswith(what)

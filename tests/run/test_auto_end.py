@@ -121,8 +121,8 @@ def test_duration_auto_is_a_budget_of_ten_minutes_unless_max_says_otherwise():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"most": "5m"}, "MAX=300: only DURATION=auto has one"),
-        ({"most": "5m", "duration": "60"}, "MAX=300: only DURATION=auto has one"),
+        ({"most": "5m"}, "MAX=300: needs DURATION=auto"),
+        ({"most": "5m", "duration": "60"}, "MAX=300: needs DURATION=auto"),
         ({"duration": "auto", "most": "1m"}, "MAX=60: too short for DURATION=auto"),
         ({"duration": "auto", "rate": "5"}, "RATE=5 and DURATION=auto exclude each other"),
         ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto exclude each other"),
@@ -176,7 +176,7 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
     process = start_run("--target", target, "--users", "2", "--duration", "auto", "--max", "5m")
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
-    assert "steady state, and the mean is precise enough: JMeter finishes its running samples" in out
+    assert "steady state reached, and the mean is precise enough: JMeter finishes its running samples" in out
     facts = run_json(tmp_path / "reports")
     assert facts["load"]["is_auto"] is True
     assert facts["auto_end"]["is_met"] is True

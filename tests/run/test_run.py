@@ -111,7 +111,7 @@ def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run,
     ("mode", "reason"),
     [
         ("dies", "CannotResolveClass kg.apc.Gone"),
-        pytest.param("silent", "no sample of the load was taken", marks=pytest.mark.real),
+        pytest.param("silent", "the load has no samples", marks=pytest.mark.real),
         pytest.param("all-failed", "response times of errors are not meaningful", marks=pytest.mark.real),
         pytest.param("torn", "JMeter was killed by signal 9 (SIGKILL)", marks=pytest.mark.real),
     ],

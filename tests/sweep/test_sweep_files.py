@@ -164,7 +164,7 @@ def test_a_recording_that_no_jvm_can_write_is_said_to_be_missing(tmp_path, monke
     recordings = {"shop": tmp_path / "shop.jfr"}
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert dump_recordings({"shop": 1}, recordings, {}) == (
-        ("shop", "not known: this Java has no jcmd to have a recording written while the system stays up"),
+        ("shop", "not known: this Java has no jcmd, which writes the recording of a running JVM"),
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -146,8 +146,8 @@ def test_a_missing_or_empty_recording_is_reported(tmp_path: Path) -> None:
     (tmp_path / "killed.jfr").touch()
     recordings = {"shop": tmp_path / "gone.jfr", "till": tmp_path / "killed.jfr"}
     shop, till = write_heap(tmp_path / "heap.csv", recordings, {})
-    assert shop == ("shop", "not known: there is no recording gone.jfr")
-    assert till[1] == "not known: killed.jfr is empty, as of a JVM that was killed before it could write it"
+    assert shop == ("shop", "not known: the recording gone.jfr is missing")
+    assert till[1] == "not known: killed.jfr is empty: its JVM was probably killed before writing it"
     assert not (tmp_path / "heap.csv").exists()
 
 
@@ -159,7 +159,7 @@ def test_a_java_without_jfr_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", os.environ["PATH"])
     (tmp_path / "shop.jfr").write_bytes(b"FLR")
     assert write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}) == (
-        ("shop", "not known: this Java has no jfr to read shop.jfr with"),
+        ("shop", "not known: this Java has no jfr, which reads shop.jfr"),
     )
 
 
@@ -174,7 +174,7 @@ def test_a_run_whose_system_left_no_recording_says_so_and_is_as_good(
     done = run("--duration", "1")
     assert done.returncode == 0, done.stderr
     facts = json.loads((tmp_path / "reports" / "tiny" / "run-01_1" / "run.json").read_text())
-    assert facts["heap_unknown"] == [["web", "not known: there is no recording web.jfr"]]
+    assert facts["heap_unknown"] == [["web", "not known: the recording web.jfr is missing"]]
     assert facts["exception_logs"] == ["web.log"]
     assert not (tmp_path / "reports" / "tiny" / "run-01_1" / "heap.csv").exists()
 
@@ -220,7 +220,10 @@ def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, 
 def test_a_recording_without_the_heap_is_reported(tmp_path: Path) -> None:
     recording = record_garbage(tmp_path, "Serial", "false")
     assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == (
-        ("shop", "not known: shop.jfr holds no jdk.GCHeapSummary: no garbage was collected, or it is not recorded"),
+        (
+            "shop",
+            "not known: shop.jfr contains no jdk.GCHeapSummary: no garbage was collected, or the event is not recorded",
+        ),
     )
 
 
@@ -231,7 +234,7 @@ def test_a_jvm_that_was_killed_leaves_an_empty_recording(tmp_path: Path) -> None
         wait_for(recording.exists)
         jvm.kill()
     ((_, reason),) = write_heap(tmp_path / "heap.csv", {"shop": recording}, {})
-    assert reason == "not known: shop.jfr is empty, as of a JVM that was killed before it could write it"
+    assert reason == "not known: shop.jfr is empty: its JVM was probably killed before writing it"
 
 
 def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
