@@ -29,18 +29,18 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
 
     `properties` are the plan's own; those of target and load override them.
     """
-    _refuse(f"{plan.shape_path.parent.name}/{plan.shape_path.name}", refusals(plan, target, load, properties))
+    _refuse(f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refusals(plan, target, load, properties))
 
 
 def refusals(
     plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]
 ) -> tuple[Finding, ...]:
     """Return why the plan does not do what the run requests, as `check_plan` does; empty if it does."""
-    tree = plan_tree(plan.shape_path)
+    tree = plan_tree(plan.jmx_path)
     nodes = enabled_nodes(tree)
     run = {**properties, **target_properties(target), **load_properties(load)}
     # JMeter removes a property with an empty value: then the plan's default applies.
-    values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.shape_path.parent)
+    values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
     findings += _target(nodes, values, target)
     findings += impossible_labels(plan.goal, nodes, values)
@@ -49,7 +49,7 @@ def refusals(
     if isinstance(load, ClosedLoad):
         findings += _load(nodes, values, load)
     else:
-        effective_jmx(plan.shape_path, load)  # refuses a plan without exactly one group to replace
+        effective_jmx(plan.jmx_path, load)  # refuses a plan without exactly one group to replace
     return tuple(dict.fromkeys(findings))
 
 

@@ -99,7 +99,7 @@ class Plan:
 
     name: str
     title: str
-    shape_path: Path
+    jmx_path: Path
     system: str
     load: PlanLoad
     goal: Goal
@@ -145,14 +145,14 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
     if "\0" in data["shape"]:
         raise UsageError(f"{where}: shape contains a NUL character", "name a .jmx file beside the plan")
-    shape_path = plans_dir / data["shape"]
-    known = read_properties(shape_path)
+    jmx_path = plans_dir / data["shape"]
+    known = read_properties(jmx_path)
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
     private = {name: value for name, value in properties.items() if value != known[name]}
     return Plan(
         name=name,
         title=data["title"],
-        shape_path=shape_path,
+        jmx_path=jmx_path,
         system=data.get("system", ""),
         load=_load(data["load"], f"{where} [load]"),
         goal=read_goal(data.get("goal", {}), where),
@@ -169,7 +169,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         secrets=secrets,
         embedded_secrets=embedded.get("secrets", {}),
         secret_properties=tuple(name for name in private if is_secret_name(name)),
-        hidden=secret_values(private.items()) + fixed_secrets(shape_path),
+        hidden=secret_values(private.items()) + fixed_secrets(jmx_path),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
     )
 
@@ -183,11 +183,11 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {**data, "load": load, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
 
 
-def effective_jmx(shape_path: Path, load: ClosedLoad | OpenLoad) -> bytes:
+def effective_jmx(jmx_path: Path, load: ClosedLoad | OpenLoad) -> bytes:
     """Return the JMX to run: the file itself for a closed load, with an Open Model Thread Group for an open one."""
     if not isinstance(load, OpenLoad):
-        return shape_path.read_bytes()
-    return with_open_model(shape_path, schedule(load))
+        return jmx_path.read_bytes()
+    return with_open_model(jmx_path, schedule(load))
 
 
 def schedule(load: OpenLoad) -> str:
@@ -228,7 +228,7 @@ def _load(table: dict[str, Any], where: str) -> PlanLoad:
     )
 
 
-def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, shape: str) -> dict[str, str]:
+def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, jmx_name: str) -> dict[str, str]:
     """Return -J properties as texts. UsageError for one that the JMX does not read: JMeter would ignore it silently."""
     for name in table:
         if name in SET_BY_THE_RUN:
@@ -236,7 +236,7 @@ def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: s
         if name not in known:
             meant = did_you_mean(name, known)
             there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"
-            raise UsageError(f"{where}: {shape} does not read the property {name}", f"{meant}it reads: {there}")
+            raise UsageError(f"{where}: {jmx_name} does not read the property {name}", f"{meant}it reads: {there}")
     check_keys(table, dict.fromkeys(table, (str, int, float)), where)
     return {name: value if isinstance(value, str) else units.number_text(value) for name, value in table.items()}
 

@@ -66,19 +66,19 @@ class RunDirectory:
 
         return self.path / PLAN_NAME
 
-    def add_plan(self, jmx: bytes, shape_path: Path) -> None:
+    def add_plan(self, jmx: bytes, jmx_path: Path) -> None:
         """Write the JMX that JMeter runs, and copy its data files beside it."""
         self.effective_plan.write_bytes(jmx)
-        where = f"{shape_path.parent.name}/{shape_path.name}: its data file"
+        where = f"{jmx_path.parent.name}/{jmx_path.name}: its data file"
         from harness.plan.jmx import data_files  # deferred: a table needs no plan
 
-        for name in data_files(shape_path):
+        for name in data_files(jmx_path):
             if ".." in Path(name).parts:
                 raise UsageError(f"{where} {name} is outside of the plan's folder", "move it into the plan's folder")
             copy = self.path / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             try:
-                shutil.copyfile(shape_path.parent / name, copy)
+                shutil.copyfile(jmx_path.parent / name, copy)
             except OSError as error:
                 raise UsageError(f"{where} {name}: {error.strerror}", "store it in the plan's folder") from None
 

@@ -27,12 +27,12 @@ def check_request(request: Request, load: ClosedLoad | OpenLoad) -> None:
 
 def log_warnings(request: Request, log: Log) -> None:
     """Print the lint warnings of the plan."""
-    shape = request.plan.shape_path
-    warnings = lint(shape)
+    jmx = request.plan.jmx_path
+    warnings = lint(jmx)
     for warning in warnings[:_WARNINGS_SHOWN]:
-        log(f"warning: {warning.text_in(f'{shape.parent.name}/{shape.name}')}; {warning.todo}")
+        log(f"warning: {warning.text_in(f'{jmx.parent.name}/{jmx.name}')}; {warning.todo}")
     if len(warnings) > _WARNINGS_SHOWN:
-        log(f"warning: {shape.parent.name}/{shape.name}: {len(warnings) - _WARNINGS_SHOWN} more of this kind")
+        log(f"warning: {jmx.parent.name}/{jmx.name}: {len(warnings) - _WARNINGS_SHOWN} more of this kind")
 
 
 def _future_target(request: Request) -> Target:

@@ -55,12 +55,12 @@ def prepare(
     """
     target = spec.target or specs.parse_target(system.target_url if system else "")
     properties = _properties(spec, target, directory.name, is_embedded=system is not None)
-    shape, load, generators = spec.plan.shape_path, spec.load, context.generators
+    jmx_path, load, generators = spec.plan.jmx_path, spec.load, context.generators
     load_here = load_of_each(load, len(generators.remotes)) if generators else load
-    directory.add_plan(effective_jmx(shape, load_here), shape)
+    directory.add_plan(effective_jmx(jmx_path, load_here), jmx_path)
     if generators:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
-        generators.begin(directory, shape, properties, load, tuple(spec.secrets), allowed)
+        generators.begin(directory, jmx_path, properties, load, tuple(spec.secrets), allowed)
     command = _command(spec, target, properties, context)
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
@@ -90,7 +90,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
     if generators:
-        more = generators.controller_options(properties, spec.plan.shape_path)
+        more = generators.controller_options(properties, spec.plan.jmx_path)
         arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
     else:
         arguments = jmeter_arguments(context.jmeter.path, settings, properties, port)

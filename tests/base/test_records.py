@@ -70,10 +70,10 @@ def test_the_first_wrong_key_is_named(data, message):
     assert str(raised.value) == message
 
 
-def test_a_file_that_is_something_else_is_named_with_the_reason():
+def test_an_unreadable_file_is_named_with_the_reason():
     with pytest.raises(UsageError, match=r"car\.json: not a car \(name is missing\)"):
         read(Car, {}, "car.json", "a car")
 
 
-def test_other_keys_are_left_out_only_where_a_part_is_read():
+def test_other_keys_are_ignored_only_when_part_of_a_file_is_read():
     assert build(Name, {"name": "a", "wheels": 5}) == Name("a")

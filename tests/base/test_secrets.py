@@ -29,7 +29,7 @@ def test_a_secret_that_could_not_be_masked_is_refused(tmp_path):
         find_secrets(("PIN",), {"PIN": "123"}, tmp_path)
 
 
-def test_secrets_are_masked_everywhere_also_as_part_of_an_address(tmp_path):
+def test_secrets_are_masked_everywhere_also_inside_an_address(tmp_path):
     (tmp_path / "system").mkdir()
     (tmp_path / "samples.jtl").write_bytes(b"1,2,GET /?key=a%2Fb%20c,200\n1,2,a/b c,200\n\xff\n")
     (tmp_path / "system" / "app.log").write_text("user a/b c logged in\n")

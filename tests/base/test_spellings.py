@@ -51,14 +51,14 @@ def test_a_secret_of_digits_is_not_masked_within_a_longer_number():
     assert masked("pin=4711, 14711 0.4711 4711.5 4711. 47110", ["4711"]) == "pin=•••, 14711 0.4711 4711.5 •••. 47110"
 
 
-def test_a_jtl_keeps_its_numbers_and_its_head_where_a_secret_is_one_of_them(tmp_path):
+def test_a_jtl_keeps_its_numbers_and_header_when_a_secret_equals_one_of_them(tmp_path):
     jtl = tmp_path / "samples.jtl"
     jtl.write_text("timeStamp,elapsed,label,success\n1700000000000,4711,label 4711,true\n")
     assert mask_secrets(tmp_path, ["4711", "label", "elapsed"]) == ("samples.jtl",)
     assert jtl.read_text() == "timeStamp,elapsed,label,success\n1700000000000,4711,••• •••,true\n"
 
 
-def test_xml_names_are_not_masked_and_masked_json_numbers_become_texts(tmp_path):
+def test_xml_names_are_not_masked_and_masked_json_numbers_become_strings(tmp_path):
     (tmp_path / "plan.jmx").write_text(
         '<?xml version="1.0"?>\n<!-- quot --><quot at="quot">a &quot; <b>quot</b></quot>\n'
     )

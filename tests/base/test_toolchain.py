@@ -33,7 +33,7 @@ def test_jmeter_runs_on_a_java_from_17_to_25(monkeypatch, tmp_path, version):
     assert toolchain.jmeter_java_version() == version
 
 
-def test_a_java_that_jmeter_fails_on_is_refused_with_the_reason_and_a_way_out(monkeypatch, tmp_path):
+def test_an_unsupported_java_is_refused_with_reason_and_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, "26")))
     with pytest.raises(UsageError) as refused:
         toolchain.jmeter_java_version()
@@ -49,7 +49,7 @@ def test_a_java_that_is_too_old_is_refused_for_jmeter_and_for_systems(monkeypatc
             version()
 
 
-def test_java_home_for_jmeter_runs_jmeter_alone(monkeypatch, tmp_path):
+def test_java_home_for_jmeter_applies_only_to_jmeter(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "26", "26")))
     monkeypatch.setenv("JAVA_HOME_FOR_JMETER", str(fake_jdk(tmp_path / "21", "21.0.8")))
     assert toolchain.jmeter_java_version() == "21.0.8"
@@ -71,7 +71,7 @@ def test_make_run_refuses_java_26_before_anything_is_measured(refused, target, t
 
 
 @pytest.mark.real
-def test_the_java_named_for_jmeter_is_the_one_that_jmeter_gets(run, target, tmp_path):
+def test_jmeter_runs_on_the_java_that_is_set_for_it(run, target, tmp_path):
     jdk = fake_jdk(tmp_path / "jdk", "21.0.8")
     jmeter = tmp_path / "jmeter" / "bin" / "jmeter"
     jmeter.parent.mkdir(parents=True)

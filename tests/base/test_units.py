@@ -33,7 +33,7 @@ def test_the_seeds_error_fraction_becomes_a_true_percentage():
     assert units.percent_text(0.19357) == "19.36"
 
 
-def test_a_missing_figure_is_an_empty_cell_and_never_zero():
+def test_a_missing_metric_is_an_empty_cell_and_never_zero():
     assert [units.ms_text(None), units.rate_text(None), units.kb_text(None), units.percent_text(None)] == [""] * 4
 
 
@@ -42,7 +42,7 @@ def test_bytes_per_second_are_printed_as_kb_of_1024():
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(7, "0:07"), (100, "1:40"), (3723, "1:02:03")])
-def test_the_stopwatch_reads_as_people_write_it(seconds, text):
+def test_elapsed_time_is_printed_as_a_clock(seconds, text):
     assert units.clock_text(seconds) == text
 
 

@@ -43,16 +43,16 @@ def rows_of(content: bytes) -> list[dict[str, str]]:
 
 
 class TestTheGeneratedFile:
-    def test_is_the_same_for_the_same_seed_and_another_for_another(self, made):
+    def test_it_depends_only_on_the_seed(self, made):
         assert generated(1, 5000)[0] == made[0]
         assert generated(2, 5000)[0] != made[0]
 
     @pytest.mark.real
-    def test_has_the_rows_asked_for_also_across_blocks(self):
+    def test_it_has_the_requested_rows_also_across_blocks(self):
         content, truth = generated(seed=1, row_count=100_001)
         assert len(rows_of(content)) == truth.total("TOTAL").sample_count == 100_001
 
-    def test_holds_what_the_csv_module_finds_in_it(self, made):
+    def test_it_contains_what_the_csv_module_reads(self, made):
         content, truth = made
         rows = rows_of(content)
         assert sorted({row["label"] for row in rows}) == sorted(label.label for label in truth.labels)
@@ -66,7 +66,7 @@ class TestTheGeneratedFile:
             assert min(int(row["timeStamp"]) for row in own) == label.first_ms
             assert max(int(row["timeStamp"]) + int(row["elapsed"]) for row in own) == label.last_ms
 
-    def test_is_as_hard_to_read_as_a_real_one(self, made):
+    def test_it_is_as_hard_to_read_as_a_real_one(self, made):
         rows = rows_of(made[0])
         failed = [row for row in rows if row["success"] == "false"]
         assert 0.005 < len(failed) / len(rows) < 0.02
@@ -82,7 +82,7 @@ class TestTheGeneratedFile:
         assert 1 <= users[0] < users[-1]
         assert 125 < len(made[0]) / len(rows) < 145
 
-    def test_is_kept_and_written_again_when_it_is_not_whole(self, tmp_path):
+    def test_it_is_reused_unless_incomplete(self, tmp_path):
         first = bench_file.ensure(tmp_path, 1, 300, print)
         written = first.path.stat().st_mtime_ns
         again = bench_file.ensure(tmp_path, 1, 300, print)
@@ -122,7 +122,7 @@ def counts(*rows: tuple[str, object, int]) -> str:
 
 
 class TestFiguresAreChecked:
-    def test_right_ones_pass(self):
+    def test_correct_output_passes(self):
         assert counts_differ(counts(("a", 10, 2), ("b", "100", 1), ("a", 40, 1)), TRUTH) == []
         assert table_differs(RIGHT_TABLE, TRUTH) == []
         assert dashboard_differs(json.dumps(RIGHT_DASHBOARD), TRUTH) == []
@@ -134,21 +134,21 @@ class TestFiguresAreChecked:
         dashboard = {**RIGHT_DASHBOARD, "a": {**RIGHT_DASHBOARD["a"], "errorCount": 2}}
         assert dashboard_differs(json.dumps(dashboard), TRUTH) == ["a: errorCount 2, not 1 (+1)"]
 
-    def test_a_wrong_time_is_seen_where_the_count_is_right(self):
+    def test_a_wrong_time_is_detected_although_the_count_is_right(self):
         output = counts(("a", 10, 2), ("a", 41, 1), ("b", 100, 1))
         assert counts_differ(output, TRUTH) == ["a: right count, wrong elapsed times"]
         assert table_differs(RIGHT_TABLE.replace("| 10 | 40 | 10", "| 10 | 41 | 10"), TRUTH) == [
             "a: 90 % ms 41, not 40"
         ]
 
-    def test_missing_and_made_up_labels_are_seen(self):
+    def test_missing_and_extra_labels_are_detected(self):
         output = counts(("a", 10, 2), ("a", 40, 1), ("c", 100, 1))
         assert counts_differ(output, TRUTH) == ["b: missing", "c: no such label"]
 
     def test_output_without_a_table_is_wrong(self):
         assert table_differs("no samples\n", TRUTH)[0].startswith("no table with the columns label, count")
 
-    def test_the_first_difference_stands_for_all(self):
+    def test_only_the_first_difference_is_reported(self):
         assert wrong([]) == ""
         assert wrong(["a: missing", "b: missing", "c: missing"]) == "WRONG: a: missing; 2 more"
 
@@ -159,15 +159,15 @@ def result(name: str, rows: int, *walls_s: float, peak_mb: int = 100, problem: s
 
 
 class TestRatios:
-    def test_are_of_the_medians(self):
+    def test_ratios_use_medians(self):
         assert ratio(result("ours", 9, 3.0, 9.0, 2.0), result("polars", 9, 2.0, 2.0, 50.0)) == 1.5
 
-    def test_there_is_none_with_a_reader_that_is_wrong_or_was_not_run(self):
+    def test_there_is_no_ratio_to_a_reader_that_is_wrong_or_was_not_run(self):
         ours = result("ours", 9, 1.0)
         assert ratio(ours, result("polars", 9, 1.0, problem="WRONG: a: missing")) is None
         assert ratio(ours, find([ours], "polars", 9)) is None
 
-    def test_stand_in_the_table_beside_the_figures(self):
+    def test_ratios_are_in_the_table(self):
         text = results_table([result("ours", 1000, 1.0), result("polars", 1000, 2.0)])
         assert "| aggregate.py table | 1.00 | 1.00 | 0.50 | 1,000 | 1.00 | 100 | right |" in text
         assert "| streaming polars | 2.00 | 2.00 | 1.00 | 500 | 2.00 | 100 | right |" in text
@@ -177,7 +177,7 @@ class TestAims:
     def met(self, *results: Result) -> dict[str, bool]:
         return {aim.what: aim.is_met for aim in aims(results)}
 
-    def test_are_met_up_to_their_limits(self):
+    def test_aims_are_met_up_to_their_limits(self):
         found = self.met(
             result("ours", 10_000, 0.39),
             result("ours", 1_000_000, 1.0),
@@ -188,7 +188,7 @@ class TestAims:
         assert len(found) == 9
         assert all(found.values())
 
-    def test_are_missed_beyond_them(self):
+    def test_aims_are_missed_beyond_their_limits(self):
         found = self.met(
             result("ours", 10_000, 0.40),
             result("ours", 1_000_000, 1.0),
@@ -203,7 +203,7 @@ class TestAims:
             "10,000,000 rows: peak memory, MB",
         ]
 
-    def test_wrong_figures_of_ours_are_a_missed_aim(self):
+    def test_wrong_results_of_our_reader_miss_the_aim(self):
         found = self.met(result("ours", 20_000, 0.1, problem="WRONG: a: count 2, not 3 (-1)"))
         assert found["20,000 rows: figures"] is False
 
@@ -212,7 +212,7 @@ class TestAims:
         assert self.met(ours, polars)["10,000,000 rows: time ÷ that of polars"] is False
         assert "not known | ≤ 1.5 | NOT met" in aims_table(aims([ours, polars]))
 
-    def test_what_was_left_out_has_none(self):
+    def test_a_reader_that_was_left_out_has_no_aim(self):
         assert list(self.met(result("ours", 20_000, 1.0))) == ["20,000 rows: figures", "20,000 rows: peak memory, MB"]
 
 
@@ -281,10 +281,10 @@ class TestSideBySide:
         assert found.wall_s is None
         assert "| WRONG: Search: sampleCount" in results_table([found])
 
-    def test_a_reader_that_fails_is_reported_with_its_last_words(self, outcome):
+    def test_a_reader_that_fails_is_reported_with_its_last_output(self, outcome):
         assert outcome("echo first >&2; echo no heap >&2; exit 3").problem == "FAILED with code 3: no heap"
 
-    def test_a_reader_that_leaves_no_figures_is_reported(self, outcome):
+    def test_a_reader_without_output_is_reported(self, outcome):
         assert outcome("exit 0").problem.startswith("FAILED: its output cannot be read")
 
 

@@ -12,11 +12,11 @@ def answers(values):
     return [Answer(change.index, change.before, change.after) for change in change_points(values)]
 
 
-def test_our_own_change_points_are_the_same():
+def test_our_change_points_equal_those_of_otava():
     assert verdict(STEPS, answers(STEPS)) == SAME
 
 
-def test_the_slip_is_told_from_other_differences():
+def test_the_known_difference_is_distinguished_from_others():
     ours = answers(STEPS)
     assert [change.index for change in ours] == [20, 40, 61]
     assert verdict(STEPS, [ours[0], Answer(40, ours[1].before, 114.507140), ours[2]]) == SLIP

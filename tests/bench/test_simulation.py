@@ -51,7 +51,7 @@ def test_requests_as_observations_call_a_queue_different_from_itself(utilisation
 
 @pytest.mark.real
 @pytest.mark.parametrize("utilisation", [0.5, 0.8, 0.9])
-def test_batches_of_single_runs_rarely_do(utilisation):
+def test_batches_of_single_runs_rarely_call_a_queue_different_from_itself(utilisation):
     rates = queue_rates(np.random.default_rng(4), utilisation, 0.0, 1, 300)
     # 0.052 is what the average of a queue at 90 % has; nothing else comes near.
     assert all(rates.below_alpha[metric] <= above_by_chance(0.052, 300) for metric in compared_metrics())

@@ -13,7 +13,7 @@ def test_mean_value_analysis_of_one_server_is_that_worked_out_by_hand():
     assert Queue(0.05, 0.95).rates_per_s(2) == pytest.approx([1.0, 2 / 1.0025])
 
 
-def test_servers_for_all_users_make_nobody_wait():
+def test_with_a_server_per_user_nobody_waits():
     assert Queue(0.2, 0.3, 8).rates_per_s(8) == pytest.approx([users / 0.5 for users in range(1, 9)])
 
 
@@ -37,7 +37,7 @@ def test_the_p_value_of_two_values_is_half_of_the_chi_squares():
 
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
-def test_of_a_queue_whose_throughput_never_falls_neither_peak_nor_cliff_is_reported(queue, users):
+def test_a_queue_whose_throughput_never_falls_has_no_reported_peak_or_cliff(queue, users):
     found = of_queue(queue, users, 0.03, 10, seed=1)
     assert (found.peak, found.cliff) == (0, 0)
     assert found.knee >= 0.9
@@ -47,7 +47,7 @@ def test_of_a_queue_whose_throughput_never_falls_neither_peak_nor_cliff_is_repor
 @pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
-def test_in_at_most_1_of_100_sweeps_over_a_queue_a_peak_or_cliff_is_reported(queue, users):
+def test_at_most_1_of_100_sweeps_over_a_queue_reports_a_peak_or_cliff(queue, users):
     found = of_queue(queue, users, 0.03, 200, seed=2)
     assert max(found.peak, found.cliff) <= 0.01
     assert found.knee_held >= 0.9
@@ -55,7 +55,7 @@ def test_in_at_most_1_of_100_sweeps_over_a_queue_a_peak_or_cliff_is_reported(que
 
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_a_peak_that_is_there_is_found_and_its_interval_holds_it(law, users):
+def test_an_existing_peak_is_found_and_its_interval_contains_it(law, users):
     found = of_law(law, users, 0.03, 20, seed=1)
     assert found.peak >= 0.9
     assert found.peak_held >= 0.9

@@ -145,7 +145,7 @@ def page(identity, points, status="Complete", **more):
     return {"MetricDataResults": [result], **more}
 
 
-def test_pages_become_rows_in_our_units_and_what_is_missing_is_empty():
+def test_pages_become_rows_in_our_units_and_missing_values_are_empty():
     answers = Answers()
     answers.add(page("q0", {120: 45.3}, "PartialData", Messages=[{"Code": "Slow", "Value": "The answer is not whole"}]))
     answers.add(page("q0", {240: 150.0}))
@@ -219,7 +219,7 @@ def test_missing_values_are_none_and_those_at_the_end_are_counted():
     assert (memory.point_count, memory.missing_last_count, memory.mean, memory.maximum) == (0, 4, None, None)
 
 
-def test_an_answer_that_cloudwatch_did_not_finish_is_named():
+def test_an_incomplete_answer_of_cloudwatch_is_reported():
     lines = [HEAD, *rows("average", ("0.4",)), *rows("maximum", ("0.4",), "PartialData")]
     found = read_cloudwatch(lines, 6000, window(0, 60, 60))
     assert cloud_warnings(found, "x") == ["CloudWatch did not report a complete answer for ECS perf/okapi."]
@@ -256,7 +256,7 @@ def metrics(*found):
     return CloudMetrics(60, 60, 300, "within", found)
 
 
-def test_a_table_has_average_and_range_and_na_for_what_is_not_there():
+def test_a_table_has_average_and_range_and_na_for_missing_values():
     found = metrics(
         metric(),
         metric(name="memory_ratio", figures=(1.28, 1.03, 1.4), points=3),
@@ -281,7 +281,7 @@ def test_a_table_has_average_and_range_and_na_for_what_is_not_there():
     ]
 
 
-def test_of_a_machine_without_agent_the_memory_is_named_as_not_known_and_not_the_machine():
+def test_without_an_agent_the_memory_of_a_machine_is_reported_as_unknown():
     found = metrics(metric(MACHINE), metric(MACHINE, "memory_ratio", **NOTHING))
     assert cloud_warnings(found, "tiny/run-01_1") == [
         "n/a: CloudWatch had no values (EC2 i-0123456789abcdef0 memory %)."

@@ -163,7 +163,7 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
     ]
 
 
-def test_stored_figures_remain_when_cloudwatch_has_none_any_more(tmp_path, moto, capsys):
+def test_stored_metrics_remain_when_cloudwatch_has_deleted_them(tmp_path, moto, capsys):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto, region="eu-west-1"))
     metrics(directory.path)
     assert directory.cloudwatch.read_text().count(",,Complete") == 84
@@ -303,7 +303,7 @@ def watch(home: Path, url: str) -> None:
             publish(client, "RDS", "CPUUtilization", at, 9.0)
 
 
-def test_a_sweep_fetches_at_its_end_and_has_its_loads_beside_each_other(home, tmp_path, moto):
+def test_a_sweep_fetches_at_its_end_and_lists_its_loads_side_by_side(home, tmp_path, moto):
     watch(home, moto)
     arguments = ["--plan", "tiny", "--home", home, "--reports", tmp_path / "reports", "--build", tmp_path / "build"]
     command = [ROOT / "scripts" / "sweep", *arguments, "--users", "1,2", "--duration", "2", "--warmup", "0"]

@@ -89,6 +89,6 @@ def test_a_profile_has_one_source(tmp_path):
         profile(tmp_path, '[cloudwatch]\nrds = ["x"]', '[fake]\nhosts = ["a"]')
 
 
-def test_a_kind_that_no_source_has_is_one_line():
+def test_an_unknown_kind_of_resource_is_a_one_line_error():
     with pytest.raises(UsageError, match="moon x: no source has this kind"):
         sources.source_of(Resource("moon", "x"))

@@ -67,7 +67,7 @@ def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
     assert found.reasons[0].startswith("TOTAL: average +20.00 %, median +20.00 %")
 
 
-def test_five_runs_that_scatter_less_than_the_threshold_are_ok():
+def test_five_runs_that_vary_less_than_the_threshold_are_ok():
     found = compare(runs("A", QUIET), runs("B", QUIET), LIMITS)
     assert (found.verdict, found.reasons, found.further_runs) == (OK, (), None)
     assert average(found).p_value == 1.0
@@ -79,7 +79,7 @@ def test_five_faster_runs_are_ok_and_called_improved():
     assert found.reasons[0].startswith("TOTAL: average -20.00 %")
 
 
-def test_a_change_that_is_certain_but_perhaps_below_the_threshold_cannot_be_told():
+def test_a_certain_change_that_may_be_below_the_threshold_is_undecided():
     one = average(compare(runs("A", QUIET), runs("B", [ms * 1.05 for ms in QUIET]), LIMITS))
     assert one.adjusted_p_value is not None and one.adjusted_p_value < 0.05
     assert (one.verdict, one.reason) == (
@@ -90,7 +90,7 @@ def test_a_change_that_is_certain_but_perhaps_below_the_threshold_cannot_be_told
     assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but possibly by less than the threshold")
 
 
-def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
+def test_an_undecided_metric_says_how_many_more_runs_are_needed():
     noisy = (90.0, 95.0, 100.0, 105.0, 110.0)
     found = compare(runs("A", noisy), runs("B", noisy), LIMITS)
     one = average(found)
@@ -101,7 +101,7 @@ def test_what_cannot_be_told_says_how_many_more_runs_are_needed():
     assert one.least_ratio == pytest.approx(0.178, abs=0.001)
 
 
-def test_a_change_that_only_a_multiple_would_show_is_not_named():
+def test_an_unreachable_number_of_runs_is_not_suggested():
     wild = (10.0, 40.0, 100.0, 300.0, 900.0)
     found = compare(runs("A", wild), runs("B", [ms * 2.19 for ms in wild]), LIMITS)
     one = average(found)
@@ -115,7 +115,7 @@ def test_a_change_that_only_a_multiple_would_show_is_not_named():
     assert one.reason == "runs differ too much from each other: even 100 runs a side could not tell"
 
 
-def test_three_runs_against_three_can_show_nothing():
+def test_three_runs_a_side_can_detect_nothing():
     found = compare(runs("A", QUIET[:3]), runs("B", [200.0, 201.0, 202.0]), LIMITS)
     one = average(found)
     assert (found.verdict, one.verdict, one.p_value, one.low_ratio) == (
@@ -136,7 +136,7 @@ def test_less_throughput_is_worse():
     assert (found.verdict, found.reason) == (OK, IMPROVED)
 
 
-def test_errors_are_held_against_a_difference_and_not_a_ratio():
+def test_errors_are_judged_by_difference_and_not_by_ratio():
     def with_errors(prefix, ratios):
         return [
             run_result(
@@ -199,7 +199,7 @@ def test_p_values_are_adjusted_over_the_labels_and_not_over_total():
     assert (by_name["Pay"].verdict, by_name["Void"].verdict) == (REGRESSED, OK)
 
 
-def test_more_labels_than_five_runs_can_stand_for_ask_for_a_sixth():
+def test_more_labels_than_five_runs_can_support_need_a_sixth():
     def side(prefix, factor):
         return [
             run_result(
@@ -217,14 +217,14 @@ def test_more_labels_than_five_runs_can_stand_for_ask_for_a_sixth():
     assert (metric(pay, AVERAGE).verdict, metric(pay, AVERAGE).further_runs) == (CANNOT_TELL, 1)
 
 
-def test_labels_of_one_side_are_listed():
+def test_labels_that_exist_on_one_side_only_are_listed():
     base = [run_result("A", label_result("Pay"), label_result("Old"), total=total())]
     new = [run_result("B", label_result("New"), label_result("Pay"), total=total())]
     found = compare(base, new, LIMITS)
     assert (found.only_base, found.only_new, [label.label for label in found.labels]) == (("Old",), ("New",), ["Pay"])
 
 
-def test_a_label_with_few_samples_does_not_keep_the_whole_from_being_ok():
+def test_a_label_with_few_samples_does_not_prevent_ok():
     def side(prefix, count):
         return [
             run_result(
@@ -247,7 +247,7 @@ def test_percentiles_of_too_few_samples_are_shown_and_not_judged():
     assert (one.delta_ratio, one.decides) == (pytest.approx(1.0), False)
 
 
-def test_percentiles_are_whole_milliseconds_and_a_step_of_the_clock_is_no_change():
+def test_percentiles_are_whole_milliseconds_and_one_clock_step_is_not_a_change():
     base = [run_result(f"A_{i}", total=total(10.4, percentiles_ms={"50": 3})) for i in range(5)]
     new = [run_result(f"B_{i}", total=total(10.4, percentiles_ms={"50": 4})) for i in range(5)]
     found = compare(base, new, LIMITS)
@@ -263,7 +263,7 @@ def test_percentiles_are_whole_milliseconds_and_a_step_of_the_clock_is_no_change
     assert metric(compare(base, far, LIMITS).total, metric_of("p50")).verdict == REGRESSED
 
 
-def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_not_see():
+def test_single_runs_are_judged_by_batches_and_the_report_states_the_limits_of_that():
     quick = batched([[90] * 50 + [110] * 50, [92] * 50 + [112] * 50] * 10)
     slow = batched([[135] * 50 + [165] * 50, [138] * 50 + [168] * 50] * 10)
     found = compare([run_result("A", total=quick)], [run_result("B", total=slow)], LIMITS)
@@ -279,7 +279,7 @@ def test_one_run_against_one_is_judged_by_its_batches_and_says_what_that_does_no
     assert (average(found).verdict, average(found).p_value) == (OK, 1.0)
 
 
-def test_a_run_without_batches_cannot_be_told_from_another():
+def test_runs_without_batches_are_undecided():
     short = total(histogram=Histogram.of([100]))
     found = compare([run_result("A", total=short)], [run_result("B", total=total(500.0))], LIMITS)
     one = average(found)
@@ -290,7 +290,7 @@ def test_a_run_without_batches_cannot_be_told_from_another():
     assert average(found).reason == "baseline: a report has only totals, not the variation within the run"
 
 
-def test_an_interval_of_errors_ends_where_shares_end():
+def test_an_interval_of_errors_stays_within_0_and_100_percent():
     # All errors of each side stand in half of its batches, which resemble their neighbours: 50 % of 100, or none.
     rising = batched([[10] * 10] * 20, errors=[0] * 10 + [10] * 10)
     found = compare([run_result("A", total=rising)], [run_result("B", total=rising)], LIMITS)
@@ -298,14 +298,14 @@ def test_an_interval_of_errors_ends_where_shares_end():
     assert (one.low_ratio, one.high_ratio, one.least_ratio) == (-1.0, 1.0, None)
 
 
-def test_a_time_does_not_fall_by_more_than_all_of_it():
+def test_a_time_falls_by_at_most_100_percent():
     base = [run_result(f"A_{i}", total=total(percentiles_ms={"50": 3})) for i in range(5)]
     new = [run_result(f"B_{i}", total=total(percentiles_ms={"50": 0.1})) for i in range(5)]
     # -97 %, and a third of it for the step of the clock.
     assert metric(compare(base, new, LIMITS).total, metric_of("p50")).low_ratio == -1.0
 
 
-def test_labels_of_one_side_change_what_total_is_made_of():
+def test_labels_on_one_side_only_change_the_mix_in_total():
     pay, read = label_result("Pay", sample_count=60), label_result("Read", sample_count=40)
     both = [run_result("A", pay, read, total=total(sample_count=100))]
     found = compare(both, [run_result("B", pay, total=total(sample_count=60))], LIMITS)
@@ -342,7 +342,7 @@ def test_a_markdown_report_against_runs_is_shown_and_not_judged():
     assert compare(reports, others, LIMITS).verdict == OK
 
 
-def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
+def test_jtls_without_a_record_are_compared_and_unknown_settings_are_reported():
     jtls = [replace(one, run=None, kind=JTL) for one in runs("A", QUIET)]
     found = compare(jtls, runs("B", QUIET), LIMITS)
     assert found.verdict == OK
@@ -365,7 +365,7 @@ def test_bare_jtls_are_compared_and_what_is_not_known_is_said():
         ({"state": RUNNING}, "tiny/B is still running, or was killed"),
     ],
 )
-def test_runs_that_are_not_alike_are_refused_and_compared_all_the_same_on_request(changes, says):
+def test_different_runs_are_refused_and_compared_on_request(changes, says):
     base = [run_result("A", total=total())]
     new = [run_result("B", total=total(), run=record(name="B", **changes))]
     with pytest.raises(UsageError, match=says):
@@ -373,7 +373,7 @@ def test_runs_that_are_not_alike_are_refused_and_compared_all_the_same_on_reques
     assert f"Compared anyway, although they differ: {says}." in compare(base, new, LIMITS, anyway=True).caveats
 
 
-def test_interrupted_runs_and_other_windows_are_refused():
+def test_interrupted_runs_and_different_windows_are_refused():
     base = [run_result("A", total=total(), window=Window(STEADY, 5, 60, 55, 60))]
     with pytest.raises(UsageError, match="window: all and steady"):
         compare(base, [run_result("B", total=total(), window=Window(ALL, 0, 60, 60, 60))], LIMITS)
@@ -381,7 +381,7 @@ def test_interrupted_runs_and_other_windows_are_refused():
         compare(base, [run_result("B", total=total(), verdict=Verdict(INTERRUPTED, ("stopped",), (), ()))], LIMITS)
 
 
-def test_a_run_is_not_compared_with_itself_nor_counted_twice():
+def test_a_run_may_be_given_only_once():
     one, other = run_result("A", total=total()), run_result("B", total=total())
     with pytest.raises(UsageError, match="tiny/A is named twice"):
         compare([one], [one], LIMITS)
@@ -391,7 +391,7 @@ def test_a_run_is_not_compared_with_itself_nor_counted_twice():
         compare([one], [], LIMITS)
 
 
-def test_warnings_about_single_runs_and_about_their_order_are_passed_on():
+def test_there_are_warnings_about_single_runs_and_their_order():
     base = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("A", QUIET))]
     new = [replace(one, origin_s=200 + place) for place, one in enumerate(runs("B", QUIET))]
     new[0] = replace(
@@ -408,7 +408,7 @@ def test_warnings_about_single_runs_and_about_their_order_are_passed_on():
     assert compare(base, in_turn, LIMITS).caveats == ()
 
 
-def test_what_the_plan_says_of_its_figures_is_passed_on_once():
+def test_warnings_of_the_plan_are_listed_once():
     note = "A stand-in takes the place of FOLIO: times say nothing about FOLIO."
     base, new = (
         [replace(one, warnings=(RunWarning(WarningCode.PLAN, note),)) for one in runs(name, QUIET)] for name in "AB"
@@ -419,7 +419,7 @@ def test_what_the_plan_says_of_its_figures_is_passed_on_once():
 @pytest.mark.parametrize(
     "code", [WarningCode.ABSENT_GENERATOR, WarningCode.SLOW_GENERATOR, WarningCode.FAILING_GENERATOR]
 )
-def test_a_generator_that_was_unlike_the_others_is_a_warning_about_a_comparison(code):
+def test_an_outlying_generator_is_a_warning_of_the_comparison(code):
     base, new = ([run_result(name, total=total(), warnings=(RunWarning(code, "one was unlike"),))] for name in "AB")
     assert compare(base, new, LIMITS).caveats[1:] == ("A, B: one was unlike",)
 
@@ -434,7 +434,7 @@ def test_without_a_total_the_labels_decide():
     assert (found.verdict, found.reasons) == (CANNOT_TELL, ("nothing could be judged",))
 
 
-def test_whatever_the_figures_are_there_is_a_finite_answer_and_a_reason():
+def test_any_metrics_give_a_finite_result_and_a_reason():
     random = Random(1)
     for number in range(40):
         sides = []
@@ -467,7 +467,7 @@ def doubtful(run: RunResult, *warnings: RunWarning) -> RunResult:
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5])
-def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_figures_are_shown(factor):
+def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_metrics_are_shown(factor):
     base, new = runs("A", QUIET), runs("B", [ms * factor for ms in QUIET])
     new[3] = doubtful(new[3], STEADY_NOT)
     found = compare(base, new, LIMITS)
@@ -490,7 +490,7 @@ def test_with_anyway_doubtful_runs_are_judged_and_a_warning_says_so():
     assert "A_0, B_3: Not steady: it rises by 30 %." in found.caveats
 
 
-def test_an_invalid_run_counts_for_more_than_a_doubtful_one():
+def test_an_invalid_run_outranks_a_doubtful_one():
     broken = run_result("B", total=total(), verdict=Verdict("INVALID", ("JMeter ended with code 1",), (), ()))
     found = compare([doubtful(run_result("A", total=total()), STEADY_NOT)], [broken], LIMITS, anyway=False)
     assert found.verdict == INVALID

@@ -70,14 +70,14 @@ def compare(reports, home):
     return run
 
 
-def test_a_run_against_its_like_is_ok(compare, capsys):
+def test_two_equal_runs_are_ok(compare, capsys):
     assert compare("run-07_1", "run-07_2") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK: TOTAL: average 0.00 %.**"]
     assert "None recorded." in lines
 
 
-def test_a_run_of_twice_the_time_regressed_and_the_exit_code_says_so(compare, capsys):
+def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
     assert compare("run-07_1", "run-07_3", "--anyway") == 1
     text = capsys.readouterr().out
     assert "\n**REGRESSED: TOTAL: average +99.94 %, median +100.00 %" in text
@@ -85,7 +85,7 @@ def test_a_run_of_twice_the_time_regressed_and_the_exit_code_says_so(compare, ca
     assert "### Pay" in text
 
 
-def test_the_command_in_the_report_makes_it_again(compare, capsys):
+def test_the_command_in_the_report_reproduces_it(compare, capsys):
     compare("run-07_1", "--threshold", "p95=20%", "run-07_3", "--label", "P.y", "--alpha", "0.01")
     first = capsys.readouterr().out
     words = first.splitlines()[0].split("aggregate.py ")[1].split(";")[0]
@@ -99,7 +99,7 @@ def test_groups_are_named_by_patterns(compare, capsys):
     assert "# tiny/run-07_1 and 1 more → tiny/run-07_3" in capsys.readouterr().out
 
 
-def test_nothing_to_tell_is_0_and_with_sure_1(compare, reports, capsys):
+def test_an_undecided_comparison_exits_with_0_and_with_sure_1(compare, reports, capsys):
     for name, average in (("a", 6741), ("b", 7128)):
         (reports.parent / f"{name}.md").write_text(CLASSIC.format(average=average))
     assert compare("a.md", "b.md") == 0
@@ -110,7 +110,7 @@ def test_nothing_to_tell_is_0_and_with_sure_1(compare, reports, capsys):
     assert compare("a.md", "b.md", "--sure") == 1
 
 
-def test_a_doubtful_run_cannot_be_told_from_another_unless_anyway(compare, reports, capsys):
+def test_a_doubtful_run_is_judged_only_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", least_ms=150, is_doubtful=True)
     assert compare("run-07_1", "run-08_1") == 0
     text = capsys.readouterr().out
@@ -124,12 +124,12 @@ def test_a_doubtful_run_cannot_be_told_from_another_unless_anyway(compare, repor
     assert f"- Judged anyway, although tiny/run-08_1 is DOUBTFUL: {LAW}." in text
 
 
-def test_an_invalid_run_is_3(compare, reports):
+def test_an_invalid_run_exits_with_3(compare, reports):
     make_run(reports, "tiny/run-08_1", is_success=False)
     assert compare("run-07_1", "run-08_1") == 3
 
 
-def test_saved_it_stands_with_the_plan_and_links_to_both_reports(compare, reports, capsys):
+def test_a_saved_comparison_is_in_the_plans_folder_and_links_to_both_reports(compare, reports, capsys):
     assert compare("run-07_1", "run-07_2", "--save") == 0
     saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
     assert capsys.readouterr().out.splitlines() == [
@@ -153,7 +153,7 @@ def test_saved_it_stands_with_the_plan_and_links_to_both_reports(compare, report
     assert "](compare-run-07_1-run-07_2.svg)" in saved.read_text(encoding="utf-8")
 
 
-def test_saved_again_the_notes_are_kept_and_the_bytes_are_the_same(compare, reports):
+def test_saving_again_keeps_the_notes_and_writes_the_same_bytes(compare, reports):
     compare("run-07_1", "run-07_2", "--save")
     saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
     noted = saved.read_text(encoding="utf-8").replace("-->\n\n<!-- notes:end", "-->\nnew pool\n<!-- notes:end")
@@ -163,7 +163,7 @@ def test_saved_again_the_notes_are_kept_and_the_bytes_are_the_same(compare, repo
     assert saved.read_text(encoding="utf-8") == noted
 
 
-def test_words_beside_the_notes_of_a_saved_comparison_are_moved_into_them(compare, reports):
+def test_text_outside_the_notes_of_a_saved_comparison_moves_into_them(compare, reports):
     compare("run-07_1", "run-07_2", "--save")
     saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
     saved.write_text(saved.read_text(encoding="utf-8") + "\nthe pool was full\n", encoding="utf-8")
@@ -171,7 +171,7 @@ def test_words_beside_the_notes_of_a_saved_comparison_are_moved_into_them(compar
     assert notes_of(saved.read_text(encoding="utf-8")) == "the pool was full"
 
 
-def test_groups_are_saved_under_their_numbers(compare, reports):
+def test_groups_are_saved_under_their_series(compare, reports):
     compare("--base", "run-07_1", "run-07_2", "--new", "run-07_3", "--save")
     assert (reports / "tiny" / "compare-run-07_1+2-run-07_3.md").is_file()
 
@@ -183,7 +183,7 @@ def test_json_is_printed_for_programs(compare, capsys):
     assert data["total"]["metrics"][0]["metric"] == "average"
 
 
-def test_the_plan_says_which_change_matters_and_the_option_comes_before_it(compare, home, capsys):
+def test_the_plan_sets_thresholds_and_the_option_overrides_them(compare, home, capsys):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text() + "[compare]\naverage = 0.9\np99 = 0.9\n")
     compare("run-07_1", "run-07_3", "--threshold", "p99=50%", "--format", "json")
@@ -191,7 +191,7 @@ def test_the_plan_says_which_change_matters_and_the_option_comes_before_it(compa
     assert (thresholds["average"], thresholds["p99"], thresholds["p95"]) == (0.9, 0.5, 0.1)
 
 
-def test_runs_of_other_users_are_refused_and_compared_anyway(compare, reports, capsys):
+def test_runs_with_other_users_are_refused_and_compared_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", users=5)
     with pytest.raises(
         UsageError, match=r"not comparable: users is 2 in the baseline, 5 in the contender; .* --anyway"
@@ -203,7 +203,7 @@ def test_runs_of_other_users_are_refused_and_compared_anyway(compare, reports, c
     assert "users is 2 in the baseline, 5 in the contender" in text.split("## Warnings")[1]
 
 
-def test_labels_of_one_side_are_listed(compare, reports, capsys):
+def test_labels_that_exist_on_one_side_only_are_listed(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", label="Refund")
     compare("run-07_1", "run-08_1")
     assert "- baseline: Pay\n- contender: Refund\n" in capsys.readouterr().out
@@ -253,7 +253,7 @@ def test_one_table_of_a_report_is_compared_with_a_run(compare, tmp_path, capsys)
 
 
 @pytest.mark.real
-def test_from_the_command_line_the_exit_code_arrives(reports):
+def test_the_command_line_returns_the_exit_code(reports):
     command = [sys.executable, str(ROOT / "aggregate.py"), "compare", "run-07_1", "run-07_3"]
     done = subprocess.run([*command, "--reports", str(reports)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
@@ -316,7 +316,7 @@ def test_sweeps_without_a_common_level_are_refused(compare, reports):
         compare("tiny/sweep-11", "tiny/sweep-12")
 
 
-def test_the_command_of_two_sweeps_says_how_they_were_judged(compare, reports, capsys):
+def test_the_command_of_two_sweeps_contains_the_options_of_the_judgement(compare, reports, capsys):
     make_sweep(reports, "11", {1: 50})
     make_sweep(reports, "12", {1: 50})
     compare("tiny/sweep-11", "tiny/sweep-12", "--threshold", "p95=20%", "--anyway")

@@ -78,7 +78,7 @@ def test_the_verdict_and_its_reasons_come_first_and_the_runs_are_linked():
     ]
 
 
-def test_what_differs_in_the_set_up_stands_before_all_figures():
+def test_set_up_differences_come_before_all_metrics():
     found = replace(compared(label("TOTAL", metric())), settings=(Difference("pools | threads", "60", "80"),))
     text = report(found, "")
     assert "| setting | baseline | contender |" in section(text, "Set-up differences")
@@ -97,7 +97,7 @@ def test_every_metric_of_the_total_has_its_change_interval_p_n_and_threshold():
     ]
 
 
-def test_errors_differ_in_percentage_points_and_have_no_change_from_none():
+def test_errors_differ_in_percentage_points_and_have_no_relative_change():
     text = section(report(compared(label("TOTAL", errors())), ""), "Main load")
     assert "| errors % | 0.00 | 0.40 |  | +0.10 to +0.70 points | " in text
     assert "| 0.50 points | ~ [^1] |" in text
@@ -110,12 +110,12 @@ def test_a_metric_that_was_not_judged_has_neither_interval_nor_p():
     assert text.endswith("\n[^1]: fewer than 5,000 samples.\n")
 
 
-def test_an_interval_that_knows_no_end_is_cut_off():
+def test_an_unbounded_interval_is_cut_off():
     wide = metric(verdict=CANNOT_TELL, low_ratio=-0.5, high_ratio=6e8)
     assert "| -50.00 to >+1000 |" in report(compared(label("TOTAL", wide)), "")
 
 
-def test_where_nothing_can_be_said_a_footnote_says_why_and_what_it_would_take():
+def test_an_undecided_metric_has_a_footnote_with_reason_and_remedy():
     unsure = metric(verdict=CANNOT_TELL, reason="the interval extends beyond 5 %", least_ratio=0.083, further_runs=4)
     text = report(compared(label("TOTAL", unsure, replace(unsure, metric=metric_of("p50")))), "")
     assert text.count("~ [^1]") == 2
@@ -125,7 +125,7 @@ def test_where_nothing_can_be_said_a_footnote_says_why_and_what_it_would_take():
     )
 
 
-def test_labels_stand_in_one_table_and_those_that_regressed_in_full():
+def test_labels_are_in_one_table_and_regressed_ones_in_detail():
     text = report(
         compared(
             label("TOTAL", metric()),
@@ -152,18 +152,18 @@ def test_labels_of_one_side_only_are_listed():
     assert "- baseline: Old\n- contender: New, Newer\n" in section(text, "Labels on one side only")
 
 
-def test_a_metric_that_neither_side_knows_has_no_row():
+def test_a_metric_unknown_on_both_sides_has_no_row():
     unknown = replace(metric("90"), base=None, new=None, delta_ratio=None)
     assert len(rows(section(report(compared(label("TOTAL", unknown, metric())), ""), "Main load"))) == 2
 
 
-def test_notes_and_warnings_stand_in_the_report():
+def test_the_report_contains_notes_and_warnings():
     text = report(compared(caveats=("Run-to-run noise is unseen.",)), "why: *pool*")
     assert "why: *pool*" in section(text, "Notes")
     assert "- Run-to-run noise is unseen." in section(text, "Warnings")
 
 
-def test_a_group_of_runs_is_titled_by_its_first():
+def test_the_title_of_a_group_is_its_first_run():
     text = report(compared(base=("tiny/run-07_1", "tiny/run-07_2", "tiny/run-07_3")), "")
     assert "# tiny/run-07_1 and 2 more → tiny/run-07_2\n" in text
 
@@ -189,7 +189,7 @@ def test_a_terminal_shows_the_change_of_every_metric_and_of_the_labels_that_chan
     assert lines[-1] == "and 25 more labels: see the report"
 
 
-def test_a_narrow_terminal_cuts_the_names_of_labels_and_no_figure():
+def test_a_narrow_terminal_cuts_label_names_and_never_numbers():
     long = label("x" * 200, metric())
     for width in (60, 80, 120):
         row = terminal_text(compared(label("TOTAL", metric()), [long]).comparison, width).splitlines()[-1]
@@ -211,7 +211,7 @@ def test_changes_have_a_sign_and_two_decimals(ratio, text):
     assert signed_percent(ratio) == text
 
 
-def test_the_json_holds_the_same_in_full_precision():
+def test_the_json_has_the_same_values_in_full_precision():
     data = to_json(compared(label("TOTAL", metric())))
     assert (data["format_version"], data["verdict"]) == (1, "REGRESSED")
     assert data["total"]["metrics"][0]["delta_ratio"] == 0.1
@@ -219,7 +219,7 @@ def test_the_json_holds_the_same_in_full_precision():
     assert data["thresholds"]["p99"] == 0.1
 
 
-def test_two_distributions_stand_over_each_other_as_shares_of_their_own_samples():
+def test_two_distributions_overlap_as_shares_of_their_own_samples():
     chart = overlaid_chart("Times", ("baseline: a", {250: 500, 1000: 500}), ("contender: b", {450: 10}))
     assert "a: 1,000 samples from 250 to 1,000 ms; contender: b: 10 samples from 450 to 450 ms." in chart
     # Of the 164 px between the axes the baseline's two bars take half each, all of the contender's samples the whole.
@@ -227,14 +227,14 @@ def test_two_distributions_stand_over_each_other_as_shares_of_their_own_samples(
     assert 'class="line c1" d="M412.3 242l0-164 36.5 0 0 164"' in chart
 
 
-def test_bars_that_do_not_touch_are_outlined_down_to_0_between():
+def test_separate_bars_are_outlined_down_to_0_between_them():
     chart = overlaid_chart("Times", ("a", {0: 1}), ("b", {0: 5, 1000: 5}))
     (steps,) = re.findall(r'class="line c1" d="M84 242l0-82 ([^"]+)"', chart)
     # Half of the samples: 82 px up, along and down, along the axis, and the same again.
     assert steps == "63.8 0 0 82 638.3 0 0-81.9 63.9 0 0 81.9"
 
 
-def test_the_chart_stands_in_the_report():
+def test_the_report_shows_the_chart():
     chart = overlaid_chart("t", ("a", {1: 2}), ("b", {2: 3}))
     text = report(compared(label("TOTAL", metric())), "", Picture("compare.svg", chart))
     assert "\n![t: a: 2 samples from 1 to 1 ms; b: 3 samples from 2 to 2 ms.](compare.svg)\n" in text

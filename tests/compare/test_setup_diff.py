@@ -12,7 +12,7 @@ def run(name: str, **changes):
     return run_result(name, run=record(name=name, **changes))
 
 
-def test_runs_that_were_set_up_alike_have_no_differences():
+def test_runs_with_equal_set_ups_have_no_differences():
     first = run("A", properties={"users": "2", "run_id": "A-1", "dump_dir": "/a", "port": "1234", "amount": "10"})
     second = run(
         "B",
@@ -24,7 +24,7 @@ def test_runs_that_were_set_up_alike_have_no_differences():
     assert setup_differences([first], [second]) == ()
 
 
-def test_everything_that_decides_a_run_is_compared():
+def test_every_setting_of_a_run_is_compared():
     first = run("A", properties={"amount": "10"}, system_settings={"heap_mb": 512, "cpus": 0, "options": []})
     second = run(
         "B",
@@ -50,7 +50,7 @@ def test_everything_that_decides_a_run_is_compared():
     )
 
 
-def test_the_generators_that_drove_are_part_of_the_set_up():
+def test_load_generators_are_part_of_the_set_up():
     near, other, far = (
         tuple(GeneratorRecord(name, 1, None, "5.6.3", "17", 0, False) for name in names)
         for names in (("127.0.0.1:1099", "127.0.0.1:1101"), ("127.0.0.1:4000", "127.0.0.1:4002"), ("10.0.0.7:1099",))
@@ -63,7 +63,7 @@ def test_the_generators_that_drove_are_part_of_the_set_up():
     assert setup_differences([first], [run("B")]) == (Difference("generators", "127.0.0.1 127.0.0.1", "none"),)
 
 
-def test_a_machine_that_was_started_again_is_the_same_and_one_with_more_memory_is_another():
+def test_a_restarted_machine_is_the_same_and_one_with_more_memory_differs():
     host = record().host
     first, later, more = (
         run(name, host=replace(host, memory_bytes=round(gb * 1024**3)))
@@ -73,13 +73,13 @@ def test_a_machine_that_was_started_again_is_the_same_and_one_with_more_memory_i
     assert setup_differences([first], [more]) == (Difference("memory GB", "8", "16"),)
 
 
-def test_the_values_of_a_group_stand_together():
+def test_the_values_of_a_group_are_listed_together():
     base = [run("A", versions={"java": "17"}), run("B", versions={"java": "21"}), run("C", versions={"java": "17"})]
     new = [run("D", versions={"java": "21"})]
     assert setup_differences(base, new) == (Difference("version of java", "17, 21", "21"),)
 
 
-def test_ports_of_this_machine_and_passwords_are_no_differences():
+def test_local_ports_and_passwords_are_not_differences():
     first = run("A", target="http://127.0.0.1:8080", properties={"plugin": "url=http://127.0.0.1:41001/v1"})
     second = run("B", target="http://127.0.0.1:9090", properties={"plugin": "url=http://127.0.0.1:41002/v1"})
     assert setup_differences([first], [second]) == ()
@@ -89,7 +89,7 @@ def test_ports_of_this_machine_and_passwords_are_no_differences():
     assert difference == Difference("target", "http://a:80", "http://b:80")
 
 
-def test_of_a_run_without_a_record_nothing_is_known():
+def test_the_set_up_of_a_run_without_a_record_is_unknown():
     one, other, bare = run("A"), run("B", versions={"java": "21", "jmeter": "5.6.3"}), run_result("C", run=None)
     assert setup_differences([one], [bare]) == (Difference("run.json", "there", "none of C"),)
     assert setup_differences([bare], [bare]) == (Difference("run.json", "none of C", "none of C"),)

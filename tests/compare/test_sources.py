@@ -82,7 +82,7 @@ def test_names_are_found_from_another_folder_too(reports, tmp_path, monkeypatch)
     assert found == [reports / "tiny" / "run-07_1"] * 2
 
 
-def test_a_name_that_two_plans_have_is_refused_with_both(reports):
+def test_a_name_in_two_plans_is_refused_with_both(reports):
     save(reports, "tiny", "run-07_1")
     save(reports, "large", "run-07_1")
     with pytest.raises(UsageError, match="2 plans have it; choose one: large/run-07_1, tiny/run-07_1"):
@@ -99,7 +99,7 @@ def test_a_pattern_names_each_run_once_by_rising_number(reports, pattern):
     assert [path.name for path in find_paths([pattern], reports)] == ["run-07_1", "run-07_2", "run-07_10"]
 
 
-def test_a_pattern_finds_runs_of_which_json_alone_is_there(reports):
+def test_a_pattern_finds_runs_of_which_only_the_json_exists(reports):
     for name in ("run-07_1", "run-07_2", "run-07_3"):
         save(reports, "tiny", name)
     assert [path.name for path in find_paths(["run-07_[12]"], reports)] == ["run-07_1", "run-07_2"]
@@ -138,14 +138,14 @@ def test_the_json_of_a_run_comes_before_its_markdown(reports):
     assert find_results(["reports/tiny/run-07_1.md"], reports)[0].kind == "run"
 
 
-def test_a_run_of_which_markdown_alone_is_left_is_read_from_that(reports):
+def test_a_run_of_which_only_markdown_exists_is_read_from_it(reports):
     (reports / "tiny").mkdir(parents=True)
     (reports / "tiny" / "run-07_1.md").write_text(CLASSIC)
     [result] = find_results(["run-07_1"], reports)
     assert (result.name, result.kind, result.total.average_ms) == ("tiny/run-07_1", "Markdown", 6708)
 
 
-def test_any_markdown_file_is_a_result_when_it_has_a_table(reports, tmp_path):
+def test_any_markdown_file_with_a_table_is_a_result(reports, tmp_path):
     (tmp_path / "theirs.md").write_text(CLASSIC)
     (tmp_path / "empty.md").write_text("# nothing\n")
     assert find_results(["theirs.md"], reports)[0].total.sample_count == 107255
@@ -159,7 +159,7 @@ def test_a_run_without_json_is_counted_from_its_samples(reports):
     assert (result.kind, result.total.average_ms) == ("run", 100)
 
 
-def test_a_run_that_is_still_going_on_is_refused(reports):
+def test_a_run_in_progress_is_refused(reports):
     started(reports)
     with pytest.raises(UsageError, match="tiny/run-01_1: this run is still in progress"):
         find_results(["run-01_1"], reports)
@@ -187,7 +187,7 @@ def test_json_of_format_2_is_read_without_batches(reports):
     assert (result.total.average_ms, result.total.batches) == (1000, None)
 
 
-def test_json_of_format_2_with_samples_beside_it_is_counted_anew(reports):
+def test_json_of_format_2_with_samples_is_counted_again(reports):
     folder = started(reports, "finished")
     old = without_batches(summary("run-01_1").to_json())
     folder.with_name("run-01_1.json").write_text(json.dumps(old))
@@ -203,14 +203,14 @@ def test_json_of_a_newer_format_is_refused(reports):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format_version": 1}', '{"format_version": 2}', "\xff"])
-def test_what_is_not_the_json_of_a_run_is_refused(reports, text):
+def test_json_of_something_else_is_refused(reports, text):
     (reports / "tiny").mkdir(parents=True)
     (reports / "tiny" / "run-07_1.json").write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match="not the JSON of a run"):
         find_results(["run-07_1"], reports)
 
 
-def test_a_short_name_is_of_the_plan_that_is_named(tmp_path, monkeypatch):
+def test_a_short_name_belongs_to_the_named_plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     reports = tmp_path / "reports"
     made = {plan: save(reports, plan, "run-01_1") for plan in ("killbill", "thruzero")}

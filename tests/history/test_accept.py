@@ -45,7 +45,7 @@ def test_rows_are_sorted_and_read_back_as_they_were_given(accept, tmp_path, caps
     assert capsys.readouterr().out.splitlines() == lines(tmp_path)
 
 
-def test_the_same_change_is_accepted_once_and_taken_back_once(accept, tmp_path):
+def test_a_change_is_accepted_once_and_removed_once(accept, tmp_path):
     what = ("--since", "2026-11-20", "--plan", "lb-nginx")
     accept(*what, "--reason", "meant")
     with pytest.raises(UsageError, match="lb-nginx since 2026-11-20 is accepted already"):
@@ -72,7 +72,7 @@ def test_the_same_change_is_accepted_once_and_taken_back_once(accept, tmp_path):
         (("--since", "2026-11-20", "--plan", "tiny", "--env", "loca", "--reason", "x"), "did you mean local?"),
     ],
 )
-def test_what_there_is_not_is_refused_with_what_there_is(accept, tmp_path, arguments, message):
+def test_unknown_names_are_refused_with_the_known_ones(accept, tmp_path, arguments, message):
     add_run(tmp_path / "nightly", "tiny/run-261120_1")
     with pytest.raises(UsageError) as error:
         accept(*arguments)
@@ -80,7 +80,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(accept, tmp_path, argum
     assert not (tmp_path / "accepted.csv").exists()
 
 
-def test_the_night_from_which_the_history_begins_anew_is_told(accept, tmp_path, capsys):
+def test_the_nightly_run_that_restarts_the_history_is_reported(accept, tmp_path, capsys):
     add_run(tmp_path / "nightly", "tiny/run-261121_1")
     assert accept("--since", "2026-11-20", "--plan", "tiny", "--label", "TOTAL", "--reason", "x") == 0
     assert "restarts with the nightly run of 2026-11-21" in capsys.readouterr().out

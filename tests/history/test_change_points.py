@@ -28,7 +28,7 @@ def test_several_changes_are_found_first_to_last():
     assert [change.index for change in change_points(series(1, 1, 1.2, 1.2, 0.9, 0.9))] == [20, 40]
 
 
-def test_a_change_of_less_than_the_least_ratio_is_none():
+def test_a_change_below_the_least_ratio_is_not_reported():
     values = series(1, 1, 1.04, 1.04)
     assert change_points(values) == ()
     assert [change.index for change in change_points(values, least_ratio=0.03)] == [20]
@@ -112,13 +112,13 @@ def test_otava_finds_the_same():
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0.5, 2.0), max_size=80))
-def test_the_unit_of_the_values_does_not_matter(values):
+def test_changes_do_not_depend_on_the_unit(values):
     plain = [change.index for change in change_points(values)]
     # A power of two scales without rounding, so that ties stay ties.
     assert [change.index for change in change_points([value * 8 for value in values])] == plain
 
 
-def test_changes_are_further_apart_than_any_that_were_taken_out():
+def test_changes_are_farther_apart_than_the_removed_ones():
     values = series(1, 1.2, 1.2, 0.9)
     for change in change_points(values):
         assert change.p_value < 0.001

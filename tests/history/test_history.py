@@ -39,7 +39,7 @@ def history_of(reports, label="TOTAL", metric="average", last=None):
     return history(runs_of(read_catalogue(reports).entries, "tiny"), "tiny", label, metric_of(metric), last)
 
 
-def test_the_change_is_that_against_the_median_of_the_runs_before(tmp_path):
+def test_the_change_is_against_the_median_of_the_runs_before(tmp_path):
     days(tmp_path, 99, 199, 109, 164)  # averages 100, 200, 110 and 165 ms
     (line,) = history_of(tmp_path).lines
     assert [point.value for point in line.points] == [100, 200, 110, 165]
@@ -48,7 +48,7 @@ def test_the_change_is_that_against_the_median_of_the_runs_before(tmp_path):
     assert [point.change_ratio for point in line.points] == [None, *map(pytest.approx, (1.0, -4 / 15, 0.5))]
 
 
-def test_an_invalid_run_is_listed_and_takes_no_part(tmp_path):
+def test_an_invalid_run_is_listed_but_not_counted(tmp_path):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", elapsed_ms=5, failures=120, started_at="2026-01-03T00:00:00Z")
     add_run(tmp_path, "tiny/run-07_4", elapsed_ms=149, started_at="2026-01-04T00:00:00Z")
@@ -57,7 +57,7 @@ def test_an_invalid_run_is_listed_and_takes_no_part(tmp_path):
     assert [point.run for point in line.valid] == ["run-07_1", "run-07_2", "run-07_4"]
 
 
-def test_a_doubtful_run_is_listed_with_its_figures_and_takes_no_part(tmp_path):
+def test_a_doubtful_run_is_listed_with_its_metrics_but_not_counted(tmp_path):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", elapsed_ms=899, samples=99, started_at="2026-01-03T00:00:00Z")
     add_run(tmp_path, "tiny/run-07_4", elapsed_ms=99, started_at="2026-01-04T00:00:00Z")
@@ -73,7 +73,7 @@ def test_a_doubtful_run_is_listed_with_its_figures_and_takes_no_part(tmp_path):
     assert "VALID, including DOUBTFUL ones, are listed with verdict and metrics. They have no change" in text
 
 
-def test_runs_of_other_users_profile_machine_or_target_stand_apart(tmp_path):
+def test_runs_of_other_users_profile_machine_or_target_are_separate(tmp_path):
     days(tmp_path, 99)
     other_host = HostRecord("Other CPU", 2, 8 * 1024**3, "Linux 6", "3.11.7")
     for place, changes in enumerate(
@@ -98,14 +98,14 @@ def test_last_keeps_the_newest_and_their_medians_of_all_before(tmp_path):
     assert [(point.run, point.median_before) for point in line.points] == [("run-07_3", 150)]
 
 
-def test_errors_change_by_points_since_a_ratio_to_no_errors_says_nothing(tmp_path):
+def test_errors_change_by_percentage_points(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", started_at="2026-01-01T00:00:00Z")
     add_run(tmp_path, "tiny/run-07_2", failures=2, started_at="2026-01-02T00:00:00Z")
     (line,) = history_of(tmp_path, metric="errors").lines
     assert line.points[1].change_ratio == pytest.approx(1 / 118)  # the first error is left out with the first second
 
 
-def test_runs_without_figures_or_without_the_label_are_named(tmp_path):
+def test_runs_without_metrics_or_without_the_label_are_named(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", label="Pay")
     add_run(tmp_path, "tiny/run-07_2", label="Refund")
     run_folder(tmp_path, "tiny/run-07_3")
@@ -146,7 +146,7 @@ def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
     assert "3 runs: least 100, most 200, run-07_3 110." in svg.findtext(f"{space}desc")
 
 
-def test_a_chart_of_a_hundred_runs_names_few_of_them_and_the_last(tmp_path):
+def test_a_chart_of_a_hundred_runs_labels_few_of_them_and_the_last(tmp_path):
     days(tmp_path, 99)
     (line,) = history_of(tmp_path).lines
     points = tuple(replace(line.points[0], run=f"run-07_{place}") for place in range(1, 101))
@@ -165,7 +165,7 @@ def test_csv_has_full_precision_and_quotes_what_it_must(tmp_path):
     assert lines[2].endswith(",average,200.0,100.0,1.0,,")
 
 
-def test_the_front_door_writes_markdown_with_its_chart_and_removes_charts_of_before(tmp_path):
+def test_the_command_writes_markdown_with_its_chart_and_removes_old_charts(tmp_path):
     days(tmp_path, 99, 199)
     page = tmp_path / "tiny" / "history-TOTAL-p90.md"
     stale = tmp_path / "tiny" / "history-TOTAL-p90-2.svg"
@@ -199,7 +199,7 @@ def test_json_on_standard_output_says_what_was_left_out(tmp_path, capsys):
         (["--plan", "tiny", "--output", "/no/where.md"], "/no/where.md: its folder does not exist"),
     ],
 )
-def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, message):
+def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path, arguments, message):
     days(tmp_path, 99)
     with pytest.raises(UsageError) as error:
         main(["history", str(tmp_path), *arguments])
@@ -207,7 +207,7 @@ def test_what_there_is_not_is_said_with_what_there_is(tmp_path, arguments, messa
 
 
 @pytest.mark.real
-def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
+def test_lasting_changes_are_in_table_chart_and_data(tmp_path):
     days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
     accepted = Acceptance("2026-01-09", "tiny", None, None, None, None, "checked twice")
     found = history(
@@ -229,7 +229,7 @@ def test_what_changed_for_good_stands_in_table_chart_and_data(tmp_path):
     assert ",run-07_9," in marked[0]
 
 
-def test_an_accepted_change_begins_with_its_night_though_runs_of_the_night_before_started_after_midnight(tmp_path):
+def test_an_accepted_change_begins_with_its_nightly_run_although_earlier_runs_started_after_midnight(tmp_path):
     for name, started_at in (
         ("run-260108_1", "2026-01-08T23:58:00Z"),
         ("run-260108_2", "2026-01-09T00:01:00Z"),
@@ -252,7 +252,7 @@ def test_the_newest_runs_keep_the_changes_among_them(tmp_path):
 
 
 @pytest.mark.parametrize("count", [2, 6, 7, 20, 31, 59, 60, 68])
-def test_names_below_the_axis_never_touch_though_the_last_one_is_moved_into_the_picture(count):
+def test_axis_labels_never_touch_although_the_last_one_is_shifted(count):
     names = [f"run-2611{number:02}_4" for number in range(count)]
     plot = Plot(name_axis(names), Axis(0, 1, ((0, "0"),)), 0, 100)
     svg = ElementTree.fromstring(f"<g>{''.join(plot.axes(''))}</g>")
@@ -262,7 +262,7 @@ def test_names_below_the_axis_never_touch_though_the_last_one_is_moved_into_the_
     assert all(right - left > 2 * half + 8 for left, right in pairwise(places))
 
 
-def test_otava_gets_a_column_of_numbers_for_each_figure(tmp_path, capsys):
+def test_otava_gets_a_column_of_numbers_for_each_metric(tmp_path, capsys):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", users=5, started_at="2026-01-01T00:00:00Z")
     assert main(["history", str(tmp_path), "--plan", "tiny", "--format", "otava"]) == 0

@@ -56,7 +56,7 @@ def test_files_and_standard_input_keep_their_order(tmp_path):
     )
 
 
-def test_a_pattern_that_the_shell_left_is_matched_and_sorted(tmp_path):
+def test_a_pattern_not_expanded_by_the_shell_is_matched_and_sorted(tmp_path):
     paths = [write(tmp_path / name) for name in ("gen2.jtl", "gen1.jtl", "other.csv")]
     assert names(tmp_path / "gen*.jtl") == [str(paths[1]), str(paths[0])]
     with pytest.raises(UsageError, match="matches no file"):
@@ -70,14 +70,14 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["samples.jtl", "samples.jtl.gz", "samples.jtl.zst"])
-def test_the_folder_of_a_run_is_its_samples(tmp_path, name):
+def test_the_folder_of_a_run_means_its_samples(tmp_path, name):
     write(tmp_path / name)
     write(tmp_path / "zz-extra.jtl")
     write(tmp_path / "telemetry.csv")
     assert names(tmp_path) == [str(tmp_path / name)]
 
 
-def test_any_other_folder_is_its_jtls(tmp_path):
+def test_any_other_folder_means_its_jtls(tmp_path):
     for name in ("b.jtl.gz", "a.jtl", "c.jtl.zst", "telemetry.csv", "jmeter.log"):
         write(tmp_path / name)
     assert names(tmp_path) == [str(tmp_path / name) for name in ("a.jtl", "b.jtl.gz", "c.jtl.zst")]
@@ -96,7 +96,7 @@ def test_a_folder_without_samples_says_what_to_name(tmp_path):
         names(tmp_path)
 
 
-def test_the_same_file_twice_would_count_twice(tmp_path):
+def test_the_same_file_twice_is_refused(tmp_path):
     path = write(tmp_path / "a.jtl")
     (tmp_path / "link.jtl").symlink_to(path)
     with pytest.raises(UsageError, match=r"a\.jtl: given twice; its samples would count twice"):
@@ -107,7 +107,7 @@ def test_the_same_file_twice_would_count_twice(tmp_path):
         names("-", "-")
 
 
-def test_a_name_that_is_nearly_right_is_offered(tmp_path):
+def test_a_similar_name_is_suggested(tmp_path):
     write(tmp_path / "samples.jtl")
     with pytest.raises(UsageError, match=r"sample\.jtl: not found; did you mean samples\.jtl\?"):
         names(tmp_path / "sample.jtl")
@@ -144,7 +144,7 @@ def test_a_file_without_permission_is_named(tmp_path):
     ],
     ids=["plain", "gzip", "gzip of two members", "zstd", "zstd of two frames", "pzstd"],
 )
-def test_the_bytes_come_out_whatever_the_file_is_called(tmp_path, packed, data):
+def test_compression_is_detected_by_content_and_not_by_name(tmp_path, packed, data):
     path = write(tmp_path / "a.jtl", packed(data))
     with opened(Input("a.jtl", path)) as jtl:
         assert jtl.kind == ("xml" if data is XML else "csv")
@@ -170,7 +170,7 @@ def test_utf_16_of_a_windows_shell_is_read(tmp_path, encoding):
     assert read(write(tmp_path / "b.jtl", gzip.compress(UTF_16))) == (CSV, None)
 
 
-def test_a_cut_off_gzip_file_gives_what_it_holds_and_says_so(tmp_path):
+def test_a_truncated_gzip_file_yields_its_content_and_a_warning(tmp_path):
     packed = gzip.compress(CSV)
     data, truncated = read(write(tmp_path / "a.gz", packed[:-30]))
     assert truncated == "the gzip data is cut off"
@@ -179,7 +179,7 @@ def test_a_cut_off_gzip_file_gives_what_it_holds_and_says_so(tmp_path):
     assert read(write(tmp_path / "b.gz", packed[:-4])) == (CSV, "the gzip data is cut off")
 
 
-def test_a_cut_off_zstd_file_gives_the_blocks_that_are_whole(tmp_path):
+def test_a_truncated_zstd_file_yields_its_complete_blocks(tmp_path):
     data = bytes(range(97, 123)) * 40_000
     packed = zstandard.compress(CSV) + zstandard.compress(data)
     got, truncated = read(write(tmp_path / "a.zst", packed[:-3]))
@@ -225,7 +225,7 @@ def test_a_highly_compressed_file_needs_little_memory(tmp_path):
         assert peak_kib < 130 * 1024, name
 
 
-def test_a_pipe_is_read_in_whatever_pieces_it_comes(tmp_path):
+def test_a_pipe_is_read_in_pieces_of_any_size(tmp_path):
     path = tmp_path / "fifo"
     os.mkfifo(path)
     code = (
@@ -326,14 +326,14 @@ def test_another_kind_of_file_is_named_in_one_line(tmp_path, data, words):
     ],
     ids=["hole", "hole first", "hole, no header", "bytes", "mark", "control character", "no header"],
 )
-def test_a_damaged_or_unknown_table_is_left_to_the_reader(tmp_path, data):
+def test_a_damaged_or_unknown_table_is_passed_to_the_reader(tmp_path, data):
     path = write(tmp_path / "a.jtl", data)
     with opened(Input("a.jtl", path)) as jtl:
         assert jtl.kind == "csv"
         assert jtl.stream.read() == data
 
 
-def test_xml_is_recognised_without_a_declaration_after_a_mark_and_before_its_first_tag(tmp_path):
+def test_xml_is_recognised_without_a_declaration_and_after_a_byte_order_mark(tmp_path):
     for data in (
         XML.split(b"\n", 1)[1],
         b"\xef\xbb\xbf\n" + XML,

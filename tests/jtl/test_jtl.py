@@ -39,7 +39,7 @@ def test_a_row_becomes_a_sample_with_its_units():
     assert dropped.count == 0
 
 
-def test_a_quoted_message_may_hold_commas_quotes_and_newlines():
+def test_a_quoted_message_may_contain_commas_quotes_and_newlines():
     samples, dropped = read(
         f"{HEADER}\n{row(failure=chr(34) + 'expected 201, got:' + chr(10) + '402, no' + chr(34))}\n{row()}\n"
     )
@@ -70,7 +70,7 @@ def test_a_quote_torn_in_the_middle_loses_one_record_and_not_the_rest():
     assert (len(samples), dropped.count) == (4, 1)
 
 
-def test_a_second_header_is_no_sample_and_redeclares_the_columns():
+def test_a_second_header_is_not_a_sample_and_redefines_the_columns():
     short = "timeStamp,elapsed,label,responseCode,threadName,success"
     samples, dropped = read(f"{HEADER}\n{row()}\n{short}\n2000,7,Pay,200,Users 1-1,true\n")
     assert [sample.elapsed_ms for sample in samples] == [12, 7]
@@ -84,7 +84,7 @@ def test_a_row_with_a_bad_number_is_dropped_with_the_reason():
 
 
 @pytest.mark.parametrize("delimiter", [",", "|", ";", "\t"])
-def test_every_delimiter_of_jmeter_is_found_out(delimiter):
+def test_every_delimiter_of_jmeter_is_detected(delimiter):
     samples, dropped = read(f"{HEADER}\n{row()}\n".replace(",", delimiter))
     assert (len(samples), dropped.count) == (1, 0)
 
@@ -109,19 +109,19 @@ def test_the_thirteen_fields_of_2015_are_read_without_a_header():
     )
 
 
-def test_headers_of_files_put_together_may_differ_in_order_and_begin_with_a_byte_order_mark():
+def test_headers_of_concatenated_files_may_differ_in_order_and_begin_with_a_byte_order_mark():
     other = "\ufeffelapsed,timeStamp,label,success,responseCode"
     samples, dropped = read(f"{HEADER}\n{row()}\n{other}\n9,3000,Pay,true,200\n")
     assert [(sample.start_ms, sample.elapsed_ms) for sample in samples] == [(1000, 12), (3000, 9)]
     assert dropped.count == 0
 
 
-def test_a_file_with_the_least_columns_is_read():
+def test_a_file_with_the_minimum_columns_is_read():
     samples, dropped = read("timeStamp,elapsed,label,success\n1,2,Pay,false\n")
     assert (samples[0].success, samples[0].code, samples[0].thread_name, dropped.count) == (False, "", "", 0)
 
 
-def test_a_block_of_nul_bytes_is_counted_and_the_row_behind_it_kept():
+def test_a_block_of_nul_bytes_is_counted_and_the_row_after_it_kept():
     samples, dropped = read(
         f"{HEADER}\n{row()}\n1001,13,Pa".encode() + b"\0" * 4096 + f"{row(elapsed='14')}\n".encode()
     )
@@ -130,7 +130,7 @@ def test_a_block_of_nul_bytes_is_counted_and_the_row_behind_it_kept():
 
 
 @pytest.mark.parametrize("elapsed", ["-5", "1700000000000"])
-def test_an_elapsed_time_that_cannot_be_is_dropped_and_counted(elapsed):
+def test_an_impossible_elapsed_time_is_dropped_and_counted(elapsed):
     samples, dropped = read(f"{HEADER}\n{row(elapsed=elapsed)}\n{row()}\n")
     assert [sample.elapsed_ms for sample in samples] == [12]
     assert dropped.first == [(2, f"elapsed {elapsed} ms is impossible")]
@@ -156,7 +156,7 @@ field = st.text(alphabet=st.sampled_from('ab,"\n\r |é'), max_size=8)
 
 
 @given(st.lists(st.tuples(field, field), min_size=1, max_size=20))
-def test_what_the_csv_module_writes_is_read_back_whole(pairs):
+def test_everything_the_csv_module_writes_is_read_back(pairs):
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
@@ -171,7 +171,7 @@ def test_what_the_csv_module_writes_is_read_back_whole(pairs):
     assert dropped.count == 0
 
 
-def test_a_torn_quote_that_a_later_message_closes_takes_no_good_row_with_it():
+def test_a_torn_quote_closed_by_a_later_message_loses_no_good_row():
     torn = row(failure='"tor').split("tor")[0] + "tor"
     begins_with_a_newline = row(failure='"\nexpected 201"', success="false")
     samples, dropped = read(f"{HEADER}\n{row()}\n{torn}\n{row()}\n{row()}\n{begins_with_a_newline}\n")
@@ -190,7 +190,7 @@ def test_a_torn_quote_that_a_later_message_closes_takes_no_good_row_with_it():
         (f"1000,{'x' * 5000},a,true,1,0", f"elapsed '{'x' * 40}…' is not a whole number"),
     ],
 )
-def test_numbers_that_cannot_be_are_dropped_and_named_in_short(values, reason):
+def test_impossible_numbers_are_dropped_and_quoted_in_short(values, reason):
     samples, dropped = read(f"timeStamp,elapsed,label,success,SampleCount,ErrorCount\n{values}\n")
     assert samples == []
     assert dropped.first == [(2, reason)]
@@ -230,7 +230,7 @@ def test_a_generator_is_detected_by_the_address_before_the_thread_group(thread_n
         "gen:\uff11\uff10-Users 1-1",
     ],
 )
-def test_a_thread_group_that_looks_like_an_address_is_no_generator(thread_name):
+def test_a_thread_group_that_looks_like_an_address_is_not_a_generator(thread_name):
     assert generator_of(thread_name) == ""
 
 
@@ -239,7 +239,7 @@ NUMBERS = ("timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency"
 
 @pytest.mark.parametrize("text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣"])
 @pytest.mark.parametrize("column", NUMBERS)
-def test_only_numbers_as_jmeter_writes_them_are_numbers(column, text):
+def test_only_numbers_in_jmeters_notation_are_accepted(column, text):
     fields = row().split(",")
     fields[HEADER.split(",").index(column)] = text
     samples, dropped = read(f"{HEADER}\n{row()}\n{','.join(fields)}\n")
@@ -263,6 +263,6 @@ def test_labels_that_differ_only_in_bytes_that_are_not_utf8_stay_distinct():
     assert ([sample.label for sample in samples], dropped.count) == (["Gr\\xf6e", "Gr\\xe4e"], 0)
 
 
-def test_a_date_with_other_digits_than_those_of_ascii_is_no_time():
+def test_a_date_with_non_ascii_digits_is_refused():
     samples, dropped = read(f"{HEADER}\n{row(start='２026/01/01 00:00:00')}\n")
     assert (samples, dropped.count) == ([], 1)

@@ -31,7 +31,7 @@ def lines(total_bytes, *steps):
     return out.getvalue().splitlines()
 
 
-def test_two_seconds_are_silent_and_then_comes_a_line_every_two_seconds():
+def test_progress_is_printed_every_two_seconds_after_two_silent_ones():
     steps = [(second / 2, second * 10 * MB, second * 70_000) for second in range(13)]
     assert lines(240 * MB, *steps) == [
         "reading samples.jtl: 40 of 240 MB, 280,000 rows, about 10 s left",
@@ -102,7 +102,7 @@ def in_terminal(*arguments: str) -> str:
 SHOW_CURSOR, HIDE_CURSOR, ERASE_LINE = "\x1b[?25h", "\x1b[?25l", "\x1b[2K"
 
 
-def test_in_a_terminal_a_bar_is_shown_and_gone_at_the_end():
+def test_a_terminal_shows_a_bar_and_removes_it_at_the_end():
     shown = in_terminal()
     assert "reading samples.jtl" in shown
     assert "300 of 400 MB, 3,000 rows, about 2 s left" in shown
@@ -117,7 +117,7 @@ def test_an_interruption_leaves_the_terminal_clean():
     assert shown.index("KeyboardInterrupt") > shown.rindex(ERASE_LINE) > shown.rindex("rows")
 
 
-def test_rich_is_imported_for_a_bar_alone():
+def test_rich_is_imported_only_for_a_bar():
     code = (
         "import sys; from harness.jtl.progress import ReadingProgress\n"
         "with ReadingProgress(None, 'a', clock_s=iter(range(0, 90, 3)).__next__) as progress: progress.update(1, 1)\n"

@@ -60,7 +60,7 @@ def test_a_missing_attribute_is_none_and_not_zero():
     assert sample == Sample(1000, 12, "Pay", "", "", "", True, "", None, None, None, None, None)
 
 
-def test_sample_and_error_count_mean_what_they_mean_in_csv():
+def test_sample_and_error_count_have_the_same_meaning_as_in_csv():
     one = element(sc="1", ec="0", s="false")  # JMeter wrote the error count before it knew of the failure
     many = element(sc="10", ec="3", s="false")
     (first, second), _ = read(HEAD + one + many + END)
@@ -73,13 +73,13 @@ def test_the_failure_is_the_message_of_the_first_assertion_that_failed():
     assert sample.failure == 'got <402> & "no"'
 
 
-def test_an_assertion_in_error_is_a_failure_and_one_inside_a_sub_sample_is_not_the_outer_ones():
+def test_an_assertion_in_error_is_a_failure_of_its_own_sample_only():
     sub = indented(element("Pay-0", inside=assertion("of the hop"), s="false"))
     (sample,), _ = read(HEAD + element(s="false", inside=sub + assertion("outer", "false", "true") + sub) + END)
     assert sample.failure == "outer"
 
 
-def test_jmeters_own_file_with_parent_samples_counts_requests_and_transactions_and_no_sub_samples():
+def test_a_jmeter_file_with_parent_samples_counts_requests_and_transactions_only():
     samples, dropped = read((DATA / "nested_transactions_parent_sample.xml").read_bytes())
     assert [(sample.label, sample.is_transaction, sample.success) for sample in samples] == [
         ("Sign in", False, True),
@@ -126,30 +126,30 @@ def test_a_bad_attribute_drops_the_sample_with_line_and_reason(attributes, reaso
     assert (names, dropped.first) == (["A", "C"], [(4, reason)])
 
 
-def test_a_file_cut_off_in_a_tag_and_one_cut_off_in_a_sample_lose_that_sample():
+def test_a_file_cut_off_in_a_tag_or_a_sample_loses_that_sample():
     for cut in (len(HEAD + element("A")) + 30, len(HEAD + element("A") + element("B", inside=assertion())) - 5):
         names, dropped = labels((HEAD + element("A") + element("B", inside=assertion()))[:cut])
         assert (names, dropped.first) == (["A"], [(4, "torn sample: the file ends in it")])
 
 
-def test_a_file_that_ends_between_samples_has_lost_nothing_that_is_known():
+def test_a_file_that_ends_between_samples_reports_no_loss():
     assert labels(HEAD + element("A"))[1].count == 0
     assert labels(HEAD + element("A") + "\n</testRes")[1].count == 0
 
 
-def test_requests_that_were_whole_count_when_their_transaction_is_cut_off():
+def test_complete_requests_count_when_their_transaction_is_cut_off():
     children = indented(element("Cart") + element("Pay"))
     text = HEAD + element("Checkout", children, "sample", rm="Number of samples in transaction : 2")
     names, dropped = labels(text[: text.index("</sample>")])
     assert (names, dropped.first) == (["Cart", "Pay"], [(3, "torn sample: the file ends in it")])
 
 
-def test_whole_files_put_together_lose_nothing():
+def test_concatenated_complete_files_lose_nothing():
     names, dropped = labels(HEAD + element("A") + END + "\ufeff" + HEAD + element("B") + END)
     assert (names, dropped.count) == (["A", "B"], 0)
 
 
-def test_a_file_behind_one_that_was_cut_off_is_read_and_the_torn_sample_named():
+def test_a_file_appended_to_a_truncated_one_is_read_and_the_torn_sample_named():
     for cut in (20, 80, 150, 250):
         torn = element("B", inside=assertion())[:cut]
         names, dropped = labels(HEAD + element("A") + torn + HEAD + element("C") + element("D") + END)
@@ -157,14 +157,14 @@ def test_a_file_behind_one_that_was_cut_off_is_read_and_the_torn_sample_named():
     assert dropped.first == [(4, "torn sample: it has no proper end; reading resumes in line 11")]
 
 
-def test_a_sample_without_an_end_does_not_swallow_the_samples_behind_it():
+def test_a_sample_without_an_end_does_not_swallow_the_following_samples():
     torn = element("B", inside=assertion()).removesuffix("</httpSample>\n")
     names, dropped = labels(HEAD + element("A") + torn + element("C") + element("D", inside=assertion()) + END)
     assert names == ["A", "C", "D"]
     assert dropped.first == [(4, "torn sample: it has no proper end; reading resumes in line 11")]
 
 
-def test_a_tear_in_a_transaction_keeps_the_requests_behind_it_and_the_transaction():
+def test_a_tear_in_a_transaction_keeps_the_following_requests_and_the_transaction():
     children = element("A") + element("B")[:40] + "\n" + element("C")
     outer = element("Checkout", indented(children), "sample", rm="Number of samples in transaction : 3")
     names, dropped = labels(HEAD + outer + element("Last") + END)
@@ -172,14 +172,14 @@ def test_a_tear_in_a_transaction_keeps_the_requests_behind_it_and_the_transactio
     assert dropped.count == 1
 
 
-def test_sub_samples_are_no_samples_behind_a_tear_either():
+def test_sub_samples_are_not_samples_after_a_tear_either():
     subs = indented(element("B-0") + element("B-1"))
     text = HEAD + element("A") + element("B", inside=subs).replace('lb="B-0"', 'lb="B-0') + element("C") + END
     names, dropped = labels(text)
     assert (names, dropped.count) == (["A", "C"], 1)
 
 
-def test_a_block_of_nul_bytes_is_named():
+def test_a_block_of_nul_bytes_is_reported():
     names, dropped = labels(HEAD + element("A") + "\0" * 5000 + element("B") + END)
     assert (names, dropped.count, dropped.first[0][0]) == (["A", "B"], 1, 4)
     assert dropped.first[0][1].startswith("NUL bytes: data was lost here")
@@ -190,7 +190,7 @@ def test_the_rest_of_a_torn_sample_between_samples_is_named():
     assert (names, dropped.first) == (["A", "C"], [(4, "text between samples: the rest of a torn sample")])
 
 
-def test_an_element_that_is_no_sample_is_named():
+def test_an_element_that_is_not_a_sample_is_named():
     names, dropped = labels(HEAD + element("A") + "<statSample/>\n" + END)
     assert (names, dropped.first) == (["A"], [(4, "<statSample> is not a sample")])
 
@@ -203,13 +203,13 @@ def test_files_without_indentation_or_line_ends_read_the_same():
     assert labels(flat) == (["First", "A", "B"], Dropped())
 
 
-def test_characters_that_xml_forbids_cost_no_sample():
+def test_characters_that_xml_forbids_lose_no_sample():
     text = HEAD + element("A").replace('"Created"', '"&#x0;&#27;&#65;&#9999999999;"') + element("B", rm="\ufffd") + END
     (first, second), dropped = read(text)
     assert (first.message, second.message, dropped.count) == ("\ufffd\ufffdA\ufffd", "\ufffd", 0)
 
 
-def test_an_entity_that_is_unknown_costs_its_sample():
+def test_an_unknown_entity_loses_its_sample():
     text = HEAD + element("A") + element("B").replace("Created", "&nbsp;") + element("C") + END
     names, dropped = labels(text)
     assert (names, dropped.first) == (
@@ -237,7 +237,7 @@ def test_a_declared_encoding_is_used(encoding):
     assert sample.label == "café"
 
 
-def test_utf_16_is_read_by_its_mark_and_a_stale_declaration_of_it_does_no_harm():
+def test_utf_16_is_detected_by_its_mark_and_a_stale_declaration_is_harmless():
     text = HEAD.replace("UTF-8", "UTF-16") + element("café") + END
     assert labels(text.encode("utf-16"))[0] == labels(text)[0] == ["café"]
 
@@ -254,12 +254,12 @@ def test_a_document_type_declaration_is_refused():
         read(bomb)
 
 
-def test_another_root_is_no_jtl():
+def test_a_file_with_another_root_is_not_a_jtl():
     with pytest.raises(UsageError, match="begins with <jmeterTestPlan>"):
         read('<?xml version="1.0"?>\n<jmeterTestPlan version="1.2"/>')
 
 
-def test_a_file_whose_head_is_missing_is_read():
+def test_a_file_without_its_beginning_is_read():
     assert labels(element("A") + element("B")) == (["A", "B"], Dropped())
 
 
@@ -296,7 +296,7 @@ def test_large_response_data_does_not_pile_up():
 
 
 @pytest.mark.real
-def test_a_tag_without_an_end_is_given_up_in_bounded_memory():
+def test_a_tag_without_an_end_is_dropped_in_bounded_memory():
     text = HEAD + element("A") + "<!-- " + "x" * 9_000_000 + "\n" + element("B") + END
     names, dropped = labels(text)
     assert (names, dropped.count) == (["A", "B"], 1)
@@ -362,7 +362,7 @@ def as_csv(samples: list[Sample]) -> bytes:
 @given(SAMPLES, st.data())
 @settings(deadline=None)
 @pytest.mark.real
-def test_a_file_cut_anywhere_gives_the_whole_samples_and_these_are_those_of_the_same_csv(samples, data):
+def test_a_file_cut_anywhere_yields_its_complete_samples_as_the_same_csv_does(samples, data):
     text, ends, begins = HEAD.encode(), [], []
     for sample in samples:
         begins.append(len(text))
@@ -381,7 +381,7 @@ def test_a_file_cut_anywhere_gives_the_whole_samples_and_these_are_those_of_the_
 @pytest.mark.real
 @given(SAMPLES, SAMPLES, st.data())
 @settings(deadline=None)
-def test_a_whole_file_behind_one_that_is_cut_anywhere_comes_out_whole(first, second, data):
+def test_a_complete_file_appended_to_a_truncated_one_loses_nothing(first, second, data):
     text, ends = HEAD, []
     for sample in first:
         text += as_xml(sample)
@@ -398,7 +398,7 @@ def test_a_whole_file_behind_one_that_is_cut_anywhere_comes_out_whole(first, sec
 @pytest.mark.real
 @given(SAMPLES, st.data(), st.sampled_from([b"", b"\0" * 700, b"\n", b"garbage"]))
 @settings(deadline=None)
-def test_a_hole_costs_the_samples_that_it_touches_and_the_one_behind_it_at_most(samples, data, filling):
+def test_a_hole_loses_at_most_the_samples_it_touches_and_the_next_one(samples, data, filling):
     pieces = [as_xml(sample).encode() + b"\n" for sample in samples]
     text = HEAD.encode() + b"".join(pieces) + END.encode()
     begin = data.draw(st.integers(len(HEAD), len(text)))
@@ -411,7 +411,7 @@ def test_a_hole_costs_the_samples_that_it_touches_and_the_one_behind_it_at_most(
     assert found[len(found) - max(0, after - 1) :] == samples[len(samples) - max(0, after - 1) :]
 
 
-def test_a_hole_that_makes_one_sub_sample_of_two_lines_does_not_cost_all_samples_behind_it():
+def test_a_hole_that_turns_a_closed_sub_sample_into_an_open_one_keeps_the_following_samples():
     torn = element("first", indented('<httpSample t="12" lb="hop"\n') + "  <java.net.URL>http://a/b</java.net.URL>\n")
     torn = torn.replace('"hop"\n', '"hop">\n').removesuffix("</httpSample>\n") + "</httpSample>\n"
     samples, dropped = read(HEAD + torn + element("second") + element("third") + END)

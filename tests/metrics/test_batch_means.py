@@ -12,13 +12,13 @@ from tests.support.results import batched
 _QUICK, _SLOW = [90] * 10, [110] * 10
 
 
-def test_the_error_of_an_average_is_that_of_the_means_of_batches():
+def test_the_error_of_an_average_comes_from_the_batch_means():
     # Residuals of 10 ms and -10 ms in turn: variance 1000 / 9, over ten batches; neighbours are unlike each other.
     found = estimate(batched([_QUICK, _SLOW] * 5), AVERAGE)
     assert found == Estimate(100.0, pytest.approx(math.sqrt(1000 / 9 / 10)), 9.0, 10)
 
 
-def test_batches_that_resemble_their_neighbours_count_for_fewer():
+def test_correlated_batches_count_as_fewer():
     # -10 five times, 10 five times: products 4 - 1 + 4 of 10, so r = 0.7, and 0.1 for its bias: 10 * 0.2 / 1.8 = 1.1
     # batches, of which at least 2 are assumed.
     found = estimate(batched([_QUICK] * 5 + [_SLOW] * 5), AVERAGE)
@@ -28,20 +28,20 @@ def test_batches_that_resemble_their_neighbours_count_for_fewer():
     assert found == Estimate(100.0, pytest.approx(math.sqrt(1000 / 9 * 0.15)), pytest.approx(20 / 3 - 1), 10)
 
 
-def test_a_batch_counts_by_its_samples():
+def test_a_batch_is_weighted_by_its_samples():
     # Average (10 * 90 + 30 * 110) / 40 = 105: the ten samples are 150 ms short together, the thirty 150 ms over; per
     # batch of 20 samples that is 7.5 ms each way.
     found = estimate(batched([[90] * 10, [110] * 30] * 5), AVERAGE)
     assert found == Estimate(105.0, pytest.approx(math.sqrt(10 * 7.5**2 / 9 / 10)), 9.0, 10)
 
 
-def test_throughput_scatters_as_the_counts_of_batches_do():
+def test_the_error_of_throughput_comes_from_the_batch_counts():
     # 10 and 30 samples in 10 s in turn: 1/s and 3/s.
     found = estimate(batched([[90] * 10, [110] * 30] * 5, length_s=10.0), THROUGHPUT)
     assert found == Estimate(2.0, pytest.approx(math.sqrt(10 * 1.0 / 9 / 10)), 9.0, 10)
 
 
-def test_no_error_in_few_samples_does_not_mean_that_there_are_none():
+def test_few_samples_without_errors_do_not_prove_zero_errors():
     # 1 of 102 is assumed failed: sqrt(1/102 * 101/102 / 102).
     found = estimate(batched([_QUICK] * 10), ERRORS)
     assert found == Estimate(0.0, pytest.approx(0.0097561, abs=1e-6), 9, 10)
@@ -57,7 +57,7 @@ def test_the_error_of_a_percentile_comes_from_the_share_of_slower_samples():
     assert estimate(batched([first, second] * 5), metric_of("p50")) == Estimate(10, 10, 9.0, 10)
 
 
-def test_a_percentile_that_one_bad_moment_makes_is_not_estimated():
+def test_a_percentile_determined_by_one_slow_moment_is_not_estimated():
     spike = [[10] * 100] * 9 + [[10] * 40 + list(range(500, 560))]  # the 95 % line is 509 ms
     assert estimate(batched(spike), metric_of("p95")) == "a few slow moments of the run determine it"
     assert estimate(batched([[10] * 100] * 10), metric_of("p95")) == "no sample is slower than this percentile"
@@ -70,7 +70,7 @@ def test_without_enough_batches_nothing_is_estimated():
 
 
 @pytest.mark.real
-def test_the_change_agrees_with_welch_as_scipy_has_it():
+def test_the_change_agrees_with_welchs_test_of_scipy():
     from scipy.stats import ttest_ind_from_stats
 
     base, new = Estimate(100.0, 2.0, 9.0, 10), Estimate(108.0, 3.0, 19.0, 20)
@@ -82,7 +82,7 @@ def test_the_change_agrees_with_welch_as_scipy_has_it():
     assert found.least == pytest.approx((2.048 + 0.855) * math.sqrt(13), abs=0.01)
 
 
-def test_a_relative_change_is_one_of_logarithms():
+def test_a_relative_change_is_a_difference_of_logarithms():
     found = log_change(Estimate(100.0, 0.0, 9.0, 10), Estimate(200.0, 0.0, 9.0, 10)).as_ratio()
     assert (found.estimate, found.low, found.high, found.p_value) == (1.0, 1.0, 1.0, 0.0)
     # 2 % on each side: ln 1.1 ± t(18; 0.975) * 0.02 * sqrt(2) = 0.0953 ± 2.101 * 0.0283.
@@ -90,7 +90,7 @@ def test_a_relative_change_is_one_of_logarithms():
     assert (found.low, found.high) == (pytest.approx(0.0366, abs=2e-4), pytest.approx(0.1673, abs=2e-4))
 
 
-def test_an_interval_without_end_has_one():
+def test_a_huge_error_of_a_ratio_gives_a_finite_interval():
     # Errors of many times the figure, as a percentile has that stands before a wide gap.
     found = log_change(Estimate(10.0, 30_000.0, 2.0, 10), Estimate(10.0, 30_000.0, 2.0, 10)).as_ratio()
     assert (found.low, found.high) == (pytest.approx(-1.0), pytest.approx(math.exp(20.0), rel=1e-6))

@@ -32,7 +32,7 @@ def test_a_sample_counts_in_the_batch_in_which_it_ends():
     }
 
 
-def test_batches_of_parts_merge_into_those_of_the_whole():
+def test_batches_of_parts_merge_into_batches_of_the_whole():
     samples = [sample(start_ms=ms, elapsed_ms=ms % 7) for ms in range(0, 2_000, 30)] + [failed(start_ms=1_500)]
     whole, first, second = (SampleTally(window_ms=(0, 2_000), batch_count=4) for _ in range(3))
     for number, one in enumerate(samples):
@@ -43,7 +43,7 @@ def test_batches_of_parts_merge_into_those_of_the_whole():
     assert sum(batch.error_count for batch in first.batches[LOAD, "Pay", False].values()) == 1
 
 
-def test_figures_are_columns_and_a_batch_without_samples_has_none():
+def test_batch_values_are_columns_and_a_batch_without_samples_has_none():
     full, empty = BatchCounts(error_count=1), BatchCounts()
     for elapsed_ms in range(1, 31):
         full.histogram.add(elapsed_ms)
@@ -58,7 +58,7 @@ def test_figures_are_columns_and_a_batch_without_samples_has_none():
     assert Batches.of({0: full}, 4, 2.5) is None  # 30 samples in 4 batches: fewer than 10 each
 
 
-def test_what_is_slower_than_a_line_of_all_batches_is_counted_in_each():
+def test_samples_slower_than_a_percentile_are_counted_in_each_batch():
     quick, slow = BatchCounts(), BatchCounts()
     for elapsed_ms in range(1, 11):
         quick.histogram.add(elapsed_ms, 2)

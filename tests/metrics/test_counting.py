@@ -193,7 +193,7 @@ def same(tally, other):
         for first, last in pairwise((0, 4, *range(16, 145, 16)))
     ],
 )
-def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, tmp_path, program):
+def test_a_randomly_damaged_file_is_counted_as_by_the_plain_reader(seeds, tmp_path, program):
     for seed in seeds:
         data = a_file(seed)
         path = tmp_path / f"{seed}.jtl"
@@ -215,7 +215,7 @@ def test_a_file_torn_at_random_is_counted_as_the_plain_reader_counts_it(seeds, t
 
 
 @pytest.mark.real
-def test_records_across_two_chunks_of_a_part_are_counted_as_the_plain_reader_counts_them(tmp_path, program):
+def test_records_across_two_chunks_are_counted_as_by_the_plain_reader(tmp_path, program):
     rng = random.Random(7)
     lines = [COLUMNS.encode() + b"\n"]
     lines += [row(rng, COLUMNS, ",", 1_700_000_000_000 + 90 * number).encode() + b"\n" for number in range(15_000)]
@@ -233,7 +233,7 @@ def test_records_across_two_chunks_of_a_part_are_counted_as_the_plain_reader_cou
     assert dropped == expected_dropped
 
 
-def test_without_a_timeline_no_times_are_counted_by_second_and_all_else_is(tmp_path, program):
+def test_without_a_timeline_only_times_per_second_are_not_counted(tmp_path, program):
     data = HEAD + lines_of(3000)
     path = tmp_path / "x.jtl"
     path.write_bytes(data)
@@ -246,7 +246,7 @@ def test_without_a_timeline_no_times_are_counted_by_second_and_all_else_is(tmp_p
     assert counted < 3000  # those alone that the plain reader counted
 
 
-def test_time_stamps_that_go_back_are_seen_across_parts_and_second_header_lines(tmp_path, program):
+def test_time_stamps_that_go_back_are_detected_across_parts_and_header_lines(tmp_path, program):
     rows = [b"%d,7,Pay,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * place) for place in range(6000)]
     back = HEAD + b"".join(rows[3000:]) + HEAD + b"".join(rows[:3000])
     path = tmp_path / "back.jtl"
@@ -260,7 +260,7 @@ def test_time_stamps_that_go_back_are_seen_across_parts_and_second_header_lines(
     assert (tally.back_ms, dropped) == (59_990, expected_dropped)
 
 
-def test_rows_that_generators_sent_to_a_controller_are_in_no_order(tmp_path, program):
+def test_rows_from_several_generators_need_no_order(tmp_path, program):
     rows = [
         b"%d,7,Pay,200,10.0.0.7:1099-T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 - 10 * place) for place in range(6000)
     ]
@@ -302,7 +302,7 @@ _SLOW = ("a quote over more lines than a record has", "thousands of labels")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.real] if name in _SLOW else []) for name in ODD]
 )
-def test_rare_rows_are_counted_as_the_plain_reader_counts_them(name, tmp_path, program):
+def test_rare_rows_are_counted_as_by_the_plain_reader(name, tmp_path, program):
     path = tmp_path / "odd.jtl"
     data = ODD[name]()
     path.write_bytes(data)
@@ -315,7 +315,7 @@ def test_rare_rows_are_counted_as_the_plain_reader_counts_them(name, tmp_path, p
 
 
 @pytest.mark.real
-def test_more_labels_than_there_is_memory_for_are_an_error_and_no_figures(tmp_path, program, monkeypatch, capfd):
+def test_more_labels_than_fit_into_memory_are_an_error(tmp_path, program, monkeypatch, capfd):
     monkeypatch.setattr(counting, "_HEAP_MB", 24)
     data = HEAD + b"".join(b"%d,7,label %d,200,T 1-1,true,10,3,1,0\n" % (i, i) for i in range(300_000))
     path = tmp_path / "many.jtl"

@@ -9,19 +9,19 @@ from harness.metrics.histogram import Histogram
 values = st.lists(st.integers(min_value=-5, max_value=60_000), min_size=1, max_size=300)
 
 
-def test_ten_to_hundred_has_jmeters_ninety_percent_line():
+def test_the_p90_of_10_to_100_is_that_of_jmeter():
     histogram = Histogram.of(range(10, 101, 10))
     # JMeter's rule gives 90 here; R-6 gives 99 and R-7 gives 91.
     assert (histogram.quantile_ms(0.9), histogram.quantile_ms(0.5)) == (90, 50)
 
 
-def test_the_ninety_percent_line_of_fifteen_uses_jmeters_single_precision():
+def test_the_p90_of_fifteen_samples_uses_jmeters_single_precision():
     # 15 x 0.9 + 0.5 is 14 exactly, but JMeter's 0.9 is 0.8999999761581421: rank 13.
     assert Histogram.of(range(1, 16)).quantile_ms(0.9) == 13
 
 
 @pytest.mark.parametrize(("count", "rank"), [(5, 4), (35, 31), (36, 32), (45, 40)])
-def test_where_the_rule_falls_on_a_half_single_precision_decides_as_in_jmeter(count, rank):
+def test_at_an_exact_half_single_precision_decides_as_in_jmeter(count, rank):
     assert Histogram.of(range(1, count + 1)).quantile_ms(0.9) == rank
 
 
@@ -35,13 +35,13 @@ def test_one_sample_is_its_own_average_and_percentile():
     )
 
 
-def test_an_empty_histogram_has_no_figures():
+def test_an_empty_histogram_has_no_metrics():
     histogram = Histogram()
     assert (histogram.mean_ms, histogram.quantile_ms(0.9), histogram.min_ms, histogram.max_ms) == (None,) * 4
 
 
 @given(values)
-def test_every_figure_equals_that_of_the_sorted_samples(samples):
+def test_every_metric_equals_that_of_the_sorted_samples(samples):
     histogram, ordered = Histogram.of(samples), sorted(samples)
     assert histogram.count == len(samples)
     assert (histogram.min_ms, histogram.max_ms) == (ordered[0], ordered[-1])

@@ -9,7 +9,7 @@ from tests.support.factories import failed, sample
 HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"
 
 
-def test_rates_and_times_are_those_of_the_last_ten_seconds_and_counts_those_of_the_run():
+def test_rates_and_times_cover_the_last_ten_seconds_and_counts_the_whole_run():
     tally = LiveTally()
     tally.tick(0.0, [], 0)
     for second in range(1, 21):
@@ -38,7 +38,7 @@ def test_errors_of_a_part_of_the_rows_are_scaled_up_and_marked_as_an_estimate():
     assert "errors about 250 (25.00 %)" in line(figures, 1, 100)
 
 
-def test_of_a_great_many_new_rows_the_last_ones_are_read_and_all_are_counted(tmp_path):
+def test_when_many_rows_arrive_the_last_are_read_and_all_are_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))
     samples, row_count = JtlTail(path).new_samples()
@@ -47,7 +47,7 @@ def test_of_a_great_many_new_rows_the_last_ones_are_read_and_all_are_counted(tmp
     assert samples[-1].start_ms == 19_999
 
 
-def test_samples_of_setup_are_not_counted_however_many(tmp_path):
+def test_setup_samples_are_never_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
     rows = "".join(f"{number},1,a,200,setUp: warm-up 1-1,true,1\n" for number in range(20_000))
@@ -60,14 +60,14 @@ def test_samples_of_setup_are_not_counted_however_many(tmp_path):
     assert ([found.elapsed_ms for found in samples], row_count) == ([3], 1)
 
 
-def test_a_line_shows_everything_one_wants_to_know():
+def test_a_progress_line_shows_time_users_rate_times_and_errors():
     figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
     assert line(figures, 61, 100) == (
         "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | p90 1010 ms"
     )
 
 
-def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
+def test_the_tail_of_a_growing_file_yields_every_complete_row_once(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
     assert tail.new_samples() == ([], 0)
@@ -85,7 +85,7 @@ def test_the_tail_of_a_growing_file_gives_every_whole_row_once(tmp_path):
     assert seen == [[10], [20], [], [30]]
 
 
-def test_where_the_output_is_no_terminal_a_plain_line_comes_every_ten_seconds():
+def test_without_a_terminal_a_plain_line_is_printed_every_ten_seconds():
     out = io.StringIO()
     console = Console(file=out, width=200)
     with Progress(console, console.print) as progress:

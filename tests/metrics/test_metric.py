@@ -53,11 +53,11 @@ def test_one_entry_in_the_list_adds_a_metric_everywhere(outputs, part):
     assert SHOWN[part] in outputs[part]
 
 
-def test_every_output_was_looked_at(outputs):
+def test_every_output_is_checked(outputs):
     assert outputs.keys() == SHOWN.keys()
 
 
-def test_the_json_of_a_run_with_an_added_goal_keeps_to_the_schema(outputs):
+def test_the_json_of_a_run_with_an_added_goal_is_valid_against_the_schema(outputs):
     jsonschema.Draft202012Validator(json.loads(outputs["schema"])).validate(json.loads(outputs["run JSON"]))
 
 
@@ -67,17 +67,17 @@ def test_each_name_belongs_to_one_metric():
 
 
 @pytest.mark.parametrize("name", ["p90", "90", "p90_ms"])
-def test_a_metric_is_found_by_every_spelling_that_files_may_have(name):
+def test_a_metric_is_found_by_every_spelling_in_files(name):
     assert metric_of(name) == parse_metric(name, "--metric") == metric_of("p90")
 
 
 @pytest.mark.parametrize("name", ["p91", "p99.9"])
-def test_a_metric_that_runs_are_not_compared_by_is_refused(name):
+def test_a_metric_without_comparison_is_refused(name):
     with pytest.raises(UsageError, match=f"--metric {name}: no such metric"):
         parse_metric(name, "--metric")
 
 
-def test_what_is_compared_and_what_can_be_a_goal():
+def test_the_list_defines_compared_metrics_and_goals():
     assert [metric.name for metric in compared_metrics()] == [
         "average", "p50", "p75", "p90", "p95", "p99", "throughput", "errors",
     ]  # fmt: skip

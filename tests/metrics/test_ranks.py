@@ -21,11 +21,11 @@ from harness.metrics.ranks import adjusted_p_values, least_p_value, p_value, shi
         ([1, 2], [2, 3], 4 / 6),
     ],
 )
-def test_the_p_value_is_the_share_of_all_orders_that_are_as_far_off(base, new, expected):
+def test_the_p_value_is_the_share_of_orders_at_least_as_extreme(base, new, expected):
     assert p_value(base, new) == pytest.approx(expected, abs=1e-12)
 
 
-def test_groups_of_three_can_show_nothing_and_groups_of_five_can():
+def test_groups_of_five_can_be_significant_and_groups_of_three_cannot():
     assert least_p_value(3, 3) == pytest.approx(0.1)
     assert least_p_value(5, 5) == pytest.approx(0.0079365, abs=1e-7)
 
@@ -35,7 +35,7 @@ def test_the_shift_is_the_median_of_all_differences():
     assert shift([1, 2, 3], [2, 4, 6]) == 2
 
 
-def test_the_interval_takes_as_many_differences_off_each_end_as_the_table_of_critical_values_says():
+def test_the_interval_matches_the_table_of_critical_values():
     # Critical values of U at 5 % two-sided: none at 3 v 3, 0 at 4 v 4, 2 at 5 v 5, 23 at 10 v 10.
     assert shift_interval([1, 2, 3], [7, 8, 9], 0.95) is None
     assert shift_interval([0, 1, 2, 3], [10, 20, 30, 40], 0.95) == (7, 40)
@@ -86,14 +86,14 @@ _VALUES = st.lists(st.integers(0, 6), min_size=1, max_size=6)
 
 
 @given(_VALUES, _VALUES)
-def test_both_sides_are_treated_alike(base, new):
+def test_exchanging_the_sides_changes_only_the_sign(base, new):
     assert p_value(base, new) == pytest.approx(p_value(new, base))
     assert 0 < p_value(base, new) <= 1
     assert shift(base, new) == -shift(new, base)
 
 
 @given(_VALUES, _VALUES)
-def test_the_p_value_is_that_of_dealing_all_values_out_in_every_way(base, new):
+def test_the_p_value_is_that_of_all_permutations(base, new):
     from itertools import combinations
 
     everything = [*new, *base]

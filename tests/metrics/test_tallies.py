@@ -41,7 +41,7 @@ def run(*arguments, stdin=b""):
     )
 
 
-def test_the_users_of_two_generators_add_up_and_their_samples_too(tmp_path):
+def test_users_and_samples_of_two_generators_add_up(tmp_path):
     first = write(tmp_path / "a.jtl", *seconds(20, users=3))
     second = write(tmp_path / "b.jtl", *seconds(20, users=4))
     summary = summary_of_jtls(resolve([str(first), str(second)]))
@@ -81,7 +81,7 @@ def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path,
     assert dropped.first == [(62, "1 fields where the header has 9")]
 
 
-def test_without_a_jdk_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch):
+def test_without_a_jdk_the_plain_reader_is_used(tmp_path, monkeypatch):
     path = write(tmp_path / "a.jtl", *seconds(60))
     counted, _ = read_tally([Input("a", path)])
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
@@ -90,7 +90,7 @@ def test_without_a_jdk_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch)
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
 
 
-def test_in_somebody_elses_clone_without_the_counter_a_large_file_is_read_the_plain_way(tmp_path, monkeypatch, capsys):
+def test_without_a_writable_build_folder_the_plain_reader_is_used(tmp_path, monkeypatch, capsys):
     path = write(tmp_path / "a.jtl", *seconds(60))
     counted, _ = read_tally([Input("a", path)])
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
@@ -101,7 +101,7 @@ def test_in_somebody_elses_clone_without_the_counter_a_large_file_is_read_the_pl
     assert "without the counter for large JTLs, which takes longer: " in capsys.readouterr().err
 
 
-def test_where_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):
+def test_when_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):
     ensure_counter()  # while there is a JDK still: classes that are not there would be another reason
     path = write(tmp_path / "a.jtl", *seconds(60), "torn")
     expected, _ = read_tally([Input("a", path)])
@@ -119,7 +119,7 @@ def test_where_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_pa
         assert "too little memory for so many labels" in capsys.readouterr().err
 
 
-def test_a_window_of_a_cut_archive_from_standard_input_says_that_it_is_cut():
+def test_a_window_of_a_truncated_archive_from_standard_input_warns():
     data = gzip.compress("\n".join([HEADER, *seconds(3000)]).encode())
     done = run("-", "--window", "0..10", "--strict", stdin=data[: len(data) // 2])
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
@@ -127,7 +127,7 @@ def test_a_window_of_a_cut_archive_from_standard_input_says_that_it_is_cut():
     assert b"the gzip data is cut off" in done.stderr
 
 
-def test_on_term_a_file_unpacked_meanwhile_is_removed(tmp_path):
+def test_sigterm_removes_a_temporary_unpacked_file(tmp_path):
     program = [sys.executable, ROOT / "aggregate.py", "table", "-"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
@@ -140,7 +140,7 @@ def test_on_term_a_file_unpacked_meanwhile_is_removed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cut_archive_counts_as_far_as_it_goes_and_says_so(tmp_path):
+def test_a_truncated_archive_counts_up_to_its_end_and_warns(tmp_path):
     path = tmp_path / "a.jtl.gz"
     data = gzip.compress("\n".join([HEADER, *seconds(3000)]).encode())
     path.write_bytes(data[: len(data) // 2])
@@ -156,7 +156,7 @@ def test_a_window_of_standard_input_needs_no_second_pipe(tmp_path):
     assert b"| TOTAL | 10 |" in done.stdout
 
 
-def test_a_window_leaves_out_what_ends_outside_of_it(tmp_path):
+def test_a_window_excludes_samples_that_end_outside_of_it(tmp_path):
     path = write(tmp_path / "a.jtl", *seconds(60))
     summary = summary_of_jtls(resolve([str(path)]), Counting(window=parse_window("10..20")))
     assert summary.groups[0].total.sample_count == 10
@@ -173,7 +173,7 @@ def test_a_window_leaves_out_what_ends_outside_of_it(tmp_path):
         ("notes.txt", b"hello world\n", "header"),
     ],
 )
-def test_what_is_no_jtl_ends_with_code_2_and_one_line(name, content, message, tmp_path):
+def test_a_file_that_is_not_a_jtl_ends_with_code_2_and_one_line(name, content, message, tmp_path):
     path = tmp_path / name
     path.write_bytes(content)
     done = run(str(path))

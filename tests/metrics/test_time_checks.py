@@ -72,7 +72,7 @@ def test_a_run_without_a_step_is_valid():
         (-30, "INVALID", "a clock was set by about −30 s"),
     ],
 )
-def test_a_step_of_the_generators_clock_leaves_no_valid_run_and_does_not_blame_the_generator(step_s, state, reason):
+def test_a_clock_step_makes_the_run_invalid_without_blaming_the_generator(step_s, state, reason):
     whole = even(120)
     samples = whole[:3000] + shifted(whole[3000:], 1000 * step_s)
     summary = summary_of(samples, a_run(123.0))
@@ -82,14 +82,14 @@ def test_a_step_of_the_generators_clock_leaves_no_valid_run_and_does_not_blame_t
     assert "littles-law" not in codes(summary)
 
 
-def test_a_step_back_that_the_samples_do_not_show_is_seen_by_the_two_clocks_of_the_run():
+def test_a_step_back_between_samples_is_detected_by_the_two_clocks_of_the_run():
     run = a_run(123.0)
     summary = summary_of(even(90), record(load=run.load, took_s=123.0, ended_at="2026-01-01T00:01:33Z"))
     assert summary.verdict.state == "INVALID"
     assert "by the wall clock the run took 1 min 33 s, by the monotonic clock 2 min 3 s" in summary.verdict.reasons[0]
 
 
-def test_parts_of_samples_that_are_written_after_the_whole_are_no_step():
+def test_sub_samples_written_after_their_parent_are_not_a_step():
     samples = even(60, elapsed_ms=5000)
     parts = [
         part for one in samples for part in (one, one._replace(label="Pay-0", elapsed_ms=100))
@@ -100,7 +100,7 @@ def test_parts_of_samples_that_are_written_after_the_whole_are_no_step():
 # Gaps and missing rows
 
 
-def test_rows_that_a_full_disk_lost_in_mid_run_make_it_invalid():
+def test_rows_lost_by_a_full_disk_make_the_run_invalid():
     # 61 req/s; 2.5 s without rows, and one torn record.
     whole = even(15, per_s=61, elapsed_ms=160)
     samples = [one for one in whole if not START_MS + 7000 <= one.end_ms < START_MS + 9500]
@@ -114,7 +114,7 @@ def test_rows_that_a_full_disk_lost_in_mid_run_make_it_invalid():
     assert reason.endswith(" s are missing from the JTL: 8 s to 10 s")
 
 
-def test_a_bare_jtl_with_an_hours_gap_says_the_rate_without_it():
+def test_a_jtl_with_an_hours_gap_reports_the_rate_without_it():
     # Two runs of 100 req/s and 60 s each, an hour apart: 12,000 samples in 3,720 s are 3.23 req/s.
     summary = summary_of(even(60, per_s=100) + even(60, per_s=100, from_s=3660))
     (text,) = (warning.text for warning in summary.caveats if warning.code == "gap")
@@ -179,11 +179,11 @@ def seconds(*parts):
         seconds((1, 1, 5, 1)),
     ],
 )  # fmt: skip
-def test_usual_pauses_of_a_run_are_no_gaps(run):
+def test_usual_pauses_of_a_run_are_not_gaps(run):
     assert find_gaps(run) == ()
 
 
-def test_a_second_without_samples_at_a_high_rate_is_no_gap_and_two_are():
+def test_at_a_high_rate_two_empty_seconds_are_a_gap_and_one_is_not():
     assert find_gaps(seconds((30, 100, 100, 10), (1, 0, 0, 10), (30, 100, 100, 10))) == ()
     assert find_gaps(seconds((30, 100, 100, 10), (2, 0, 0, 10), (30, 100, 100, 10))) == (Gap(30, 32, 2.0, False, 10),)
 
@@ -243,7 +243,7 @@ def test_a_long_stall_of_fast_requests_is_corrected_in_steps():
     assert corrected.percentiles_ms["50"] == pytest.approx(299_500, rel=0.005)
 
 
-def test_an_open_load_that_stalls_has_true_figures_and_only_a_warning():
+def test_an_open_load_that_stalls_is_measured_correctly_and_only_warned_about():
     run = a_run(33.0, users=None, load={"model": OPEN, "rate_per_s": 1000.0})
     summary = summary_of(stalled(), run)
     assert summary.corrected is None
@@ -277,7 +277,7 @@ def test_the_summary_comes_back_from_its_json_with_gaps_thirds_and_correction_an
 # Thirds
 
 
-def test_the_thirds_of_the_window_are_printed_by_hand():
+def test_the_thirds_of_the_window_match_values_worked_out_by_hand():
     # 90 s: 100 ms and 10 req/s in the first 30 s, 50 ms and 20 req/s in the last.
     samples = even(30, 10, 100, -0.05) + even(30, 15, 70, 29.95) + even(30, 20, 50, 59.95)
     tally = tally_of(samples)
@@ -290,7 +290,7 @@ def test_the_thirds_of_the_window_are_printed_by_hand():
 
 
 @pytest.mark.parametrize(("busy", "is_off"), [(3, True), (120, True), (150, False)])
-def test_littles_law_speaks_in_a_short_window_when_it_is_off_by_half(busy, is_off):
+def test_littles_law_warns_in_a_short_window_when_it_is_off_by_half(busy, is_off):
     # 200 users for 4 s, of whom `busy` are accounted for: 40 ms each. Found was 27 of 2,000 without a word.
     samples = even(4, per_s=25 * busy, elapsed_ms=40, users=200)
     assert ("littles-law" in codes(summary_of(samples, a_run(6.0, users=200)))) is is_off
@@ -312,7 +312,7 @@ def test_two_parts_of_a_file_have_the_order_of_the_whole():
     assert first.back_ms == 39_980  # another file begins when it likes
 
 
-def test_a_stall_in_which_a_single_answer_arrives_is_no_hole_in_the_file():
+def test_a_stall_with_a_single_response_is_not_a_hole_in_the_file():
     # 50 users and 50 req/s. Nothing ends in second 41 and 43, and a single answer in second 42; then come the others.
     run = [SecondFigures(50, 50_000, 50)] * 40
     run += [SecondFigures(13, 13_000, 50), SecondFigures(0, 0, None), SecondFigures(1, 2_700, 50)]

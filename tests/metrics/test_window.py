@@ -110,7 +110,7 @@ def test_a_window_that_makes_no_sense_is_refused(text, what, todo):
     assert todo in caught.value.todo
 
 
-def test_all_is_the_whole_run_and_nobody_looked_whether_it_is_steady():
+def test_all_is_the_whole_run_without_a_steadiness_check():
     window = find_window(ALL, run_of([100] * 7))
     assert window == Window("all", from_s=0, to_s=7, length_s=7, run_s=7, is_steady=None, reason="")
 
@@ -130,7 +130,7 @@ def test_a_given_interval_after_the_end_of_the_run_is_refused():
 # Ramp and tail
 
 
-def test_ramp_and_tail_and_the_seconds_that_are_only_partly_full_are_cut():
+def test_ramp_tail_and_partial_seconds_are_cut():
     # 10 users are first seen in second 3 and last in second 73; both are mixed.
     window = find_window(STEADY, with_users([1, 4, 7] + [10] * 71 + [8, 5, 2]), target_users=10)
     assert window == Window(
@@ -142,28 +142,28 @@ def test_a_run_without_ramp_and_tail_loses_its_first_and_last_second():
     assert cuts(find_window(STEADY, with_users([1] * 80), target_users=1)) == (1, 0, 1)
 
 
-def test_a_target_that_is_not_known_is_the_most_users_held_and_no_odd_second():
+def test_an_unknown_target_is_the_most_sustained_users():
     seconds = with_users([2, 6] + [10] * 30 + [11] + [10] * 39 + [3])
     assert cuts(find_window(STEADY, seconds)) == (3, 0, 2)
 
 
-def test_users_that_never_reach_their_target_are_taken_as_they_are():
+def test_users_that_never_reach_their_target_are_accepted():
     seconds = with_users([2, 6] + [10] * 70 + [3])
     assert cuts(find_window(STEADY, seconds, target_users=50)) == (3, 0, 2)
 
 
-def test_a_user_that_is_missing_for_a_while_is_no_tail():
+def test_a_temporarily_missing_user_is_not_a_tail():
     seconds = with_users([5] + [10] * 30 + [9] * 20 + [10] * 30 + [4])
     assert cuts(find_window(STEADY, seconds, target_users=10)) == (2, 0, 2)
 
 
-def test_with_loops_users_leave_one_after_another_and_all_of_that_is_tail():
+def test_with_loops_the_tail_begins_when_the_first_user_leaves():
     leaving = [users for users in range(19, 0, -1) for _ in range(3)]
     window = find_window(STEADY, with_users([7, 14] + [20] * 60 + leaving), target_users=20)
     assert (window.from_s, window.to_s, window.is_steady) == (3, 61, True)
 
 
-def test_users_that_are_never_all_there_leave_the_whole_run_and_a_reason():
+def test_users_that_are_never_all_active_give_the_whole_run_and_a_reason():
     # The first has done its loops when the last one comes.
     climb = [users for users in range(1, 20) for _ in range(2)]
     window = find_window(STEADY, with_users(climb + climb[::-1]), target_users=20)
@@ -171,13 +171,13 @@ def test_users_that_are_never_all_there_leave_the_whole_run_and_a_reason():
     assert window.reason == "2 s between ramp-up and tail are too short; it takes 50 s"
 
 
-def test_a_system_that_stalls_before_the_end_is_counted_and_no_tail():
+def test_a_stall_before_the_end_is_counted_and_not_cut_as_tail():
     # The last 30 s bring no answer; then all that hung ends while the users leave.
     window = find_window(STEADY, with_users([10] * 70 + [None] * 30 + [9, 3]), target_users=10)
     assert window.to_s == 99
 
 
-def test_users_that_come_and_go_have_their_usual_number_as_target_not_their_peak():
+def test_the_target_of_fluctuating_users_is_their_usual_number_not_their_peak():
     numbers = random.Random(3)
     users = [1, 5] + [round(numbers.gauss(30, 4)) for _ in range(200)] + [4]
     ramp_s, _, tail_s = cuts(find_window(STEADY, with_users(users)))
@@ -185,19 +185,19 @@ def test_users_that_come_and_go_have_their_usual_number_as_target_not_their_peak
     assert tail_s <= 10
 
 
-def test_without_the_column_of_users_the_first_and_the_last_second_are_cut():
+def test_without_a_users_column_the_first_and_last_second_are_cut():
     window = find_window(STEADY, run_of(noise(1, 100), users=None), target_users=10)
     assert (window.ramp_cut_s, window.tail_cut_s, window.is_steady) == (1, 1, True)
 
 
-def test_with_an_open_load_the_plan_says_where_ramp_and_arrivals_end():
+def test_the_plan_sets_the_end_of_ramp_and_arrivals_of_an_open_load():
     # allThreads wanders; the ramp takes 20 s, the arrivals end after 100 s, then 15 s of queue are worked off.
     seconds = [SecondFigures(8, 800, users % 7) for users in range(115)]
     window = find_window(STEADY, seconds, users_are_driven=False, ramp_s=20.0, duration_s=100.0)
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (20, 100, (20, 0, 15), True)
 
 
-def test_with_an_open_load_the_seconds_in_which_it_runs_dry_are_tail():
+def test_the_drain_of_an_open_load_is_tail():
     seconds = [SecondFigures(count, 100 * count, 3) for count in [20] * 80 + [9, 3, 0, 0, 1]]
     assert cuts(find_window(STEADY, seconds, users_are_driven=False)) == (1, 0, 5)
 
@@ -226,11 +226,11 @@ def test_mser_by_hand():
     assert warm_up_batches([20.0] + [10.0] * 9) == 1
 
 
-def test_batches_without_samples_are_no_information():
+def test_batches_without_samples_are_ignored():
     assert warm_up_batches([20.0, None, None] + [10.0] * 9) == 3
 
 
-def test_a_cut_leaves_five_batches_with_samples_however_even_fewer_would_be():
+def test_a_cut_leaves_at_least_five_batches_with_samples():
     # A cut of 10 would leave four equal batches.
     means = [10.0, 20.0] * 5 + [30.0] + [None] * 20 + [30.0] * 3
     assert sum(mean is not None for mean in means[warm_up_batches(means) :]) >= 5
@@ -249,7 +249,7 @@ def test_a_slow_start_of_thirty_seconds_is_cut_as_warm_up():
     assert (window.from_s, window.length_s) == (1 + window.warm_up_cut_s, 298 - window.warm_up_cut_s)
 
 
-def test_a_start_that_is_five_times_as_slow_is_cut_to_the_second():
+def test_a_start_five_times_as_slow_is_cut_to_the_second():
     window = find_window(STEADY, run_of([500] * 11 + [100] * 90), target_users=10)
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (11, 100, (1, 10, 1), True)
 
@@ -267,7 +267,7 @@ def not_steady_rate(runs):
     ("utilisation", "length_s"),
     [(0.5, 100), (0.8, 100), (0.8, 300), (0.9, 300)],
 )
-def test_a_queue_in_balance_is_seldom_reported_as_not_steady(utilisation, length_s):
+def test_a_stable_queue_is_seldom_reported_as_not_steady(utilisation, length_s):
     """Measured over 200 seeds at 40 requests served per second: 0 %, 3.5 %, 2.5 % and 4.5 %.
 
     A queue that changes more slowly is told more often, and rightly so: at utilisation 0.9 and 10 served per second,
@@ -293,7 +293,7 @@ def test_a_drift_of_fifty_percent_is_not_steady(length_s):
 
 
 @pytest.mark.real
-def test_a_leak_under_noise_is_nearly_always_seen_in_an_hour():
+def test_a_leak_under_noise_is_nearly_always_detected_in_an_hour():
     """Measured, with 10 % of noise from second to second: 50 of 50 seeds; in five minutes 45 of 50."""
     for length_s, least in ((3600, 50), (300, 40)):
         leaks = (
@@ -303,7 +303,7 @@ def test_a_leak_under_noise_is_nearly_always_seen_in_an_hour():
         assert not_steady_rate(run_of(leak) for leak in leaks) >= least / 50
 
 
-def test_a_leak_is_mostly_seen_in_a_run_as_short_as_seventy_five_seconds():
+def test_a_leak_is_mostly_detected_in_only_seventy_five_seconds():
     """Measured, with 3 % of noise from second to second: 41 of 50 seeds."""
     leaks = (
         [value * (1 + second / 150) for second, value in enumerate(noise(seed, 75, 200, 0.03))] for seed in range(50)
@@ -311,7 +311,7 @@ def test_a_leak_is_mostly_seen_in_a_run_as_short_as_seventy_five_seconds():
     assert not_steady_rate(run_of(leak) for leak in leaks) >= 0.8
 
 
-def test_a_step_behind_a_silence_in_the_middle_is_not_taken_for_a_warm_up():
+def test_a_step_after_a_silence_in_the_middle_is_not_a_warm_up():
     # Half of 40 batches end at second 101; the step comes with the answers after the silence from 91 s to 106 s.
     series = [(100 if second < 91 else 130) + second % 3 * 4 for second in range(202)]
     seconds = run_of(series)
@@ -327,7 +327,7 @@ def test_a_step_in_the_middle_is_not_steady_and_the_reason_says_when():
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.6, 0.77, 0.9])
-def test_a_system_that_breaks_down_is_not_steady_wherever_it_happens_after_the_start(share):
+def test_a_breakdown_at_any_time_after_the_start_is_not_steady(share):
     series = [value * (3 if second > 600 * share else 1) for second, value in enumerate(noise(8, 600))]
     window = find_window(STEADY, run_of(series), target_users=10)
     if share < 0.5:
@@ -336,7 +336,7 @@ def test_a_system_that_breaks_down_is_not_steady_wherever_it_happens_after_the_s
         assert not window.is_steady
 
 
-def test_a_change_below_five_percent_is_steady_however_clear():
+def test_even_a_clear_change_below_five_percent_is_steady():
     assert find_window(STEADY, run_of([100] * 200 + [104] * 200), target_users=10).is_steady
     assert not find_window(STEADY, run_of([100] * 200 + [106] * 200), target_users=10).is_steady
 
@@ -347,7 +347,7 @@ def test_a_single_pause_is_part_of_the_steady_state():
     assert find_window(STEADY, run_of(series), target_users=10).is_steady
 
 
-def test_a_run_that_is_too_short_to_tell_is_counted_without_ramp_and_tail():
+def test_a_run_too_short_for_a_decision_is_counted_without_ramp_and_tail():
     window = find_window(STEADY, with_users([1, 5] + [10] * 40 + [3]), target_users=10)
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (3, 41, (3, 0, 2), False)
     assert window.reason == "38 s between ramp-up and tail are too short; it takes 50 s"
@@ -366,7 +366,7 @@ def test_half_of_the_seconds_may_be_empty():
 
 
 @pytest.mark.parametrize("length_s", [0, 1, 2, 3, 6])
-def test_a_very_short_run_is_counted_whole_and_is_not_steady(length_s):
+def test_a_very_short_run_is_counted_completely_and_is_not_steady(length_s):
     for seconds in (with_users([10] * length_s), with_users([None] * length_s)):
         for are_driven in (True, False):
             window = find_window(STEADY, seconds, 10, are_driven, ramp_s=20.0, duration_s=60.0)
@@ -422,7 +422,7 @@ def test_a_run_that_gets_faster_is_mostly_not_steady():
 
 
 @pytest.mark.real
-def test_runs_in_which_nothing_happens_are_seldom_called_not_steady():
+def test_runs_without_changes_are_seldom_called_not_steady():
     assert rate_found("steady", 100, 0.3, 1000) <= 0.03
 
 
@@ -430,7 +430,7 @@ def test_pauses_at_regular_intervals_are_part_of_the_steady_state():
     assert rate_found("pause of 1 s each 20 s", 100, 0.3) <= 0.025
 
 
-def test_throughput_alone_that_breaks_down_is_not_steady():
+def test_a_breakdown_of_throughput_alone_is_not_steady():
     seconds = [SecondFigures(40, 4000, 10)] * 90 + [SecondFigures(10, 1000, 10)] * 11
     window = find_window(STEADY, seconds, target_users=10)
     assert window.reason == "throughput changed at 90 s, 40.0/s on average from 1 s to 90 s and 10.0/s after"
@@ -445,7 +445,7 @@ def test_a_stall_before_the_users_leave_is_counted_with_the_samples_that_waited(
     assert (window.to_s, window.tail_cut_s) == (33, 0)
 
 
-def test_an_open_load_that_runs_dry_before_its_planned_end_has_no_tail():
+def test_an_open_load_that_drains_before_its_planned_end_has_no_tail():
     seconds = run_of([100] * 80, per_second=20) + run_of([100] * 20, per_second=2)
     window = find_window(STEADY, seconds, users_are_driven=False, duration_s=100.0)
     assert (window.to_s, window.is_steady) == (99, False)
@@ -453,7 +453,7 @@ def test_an_open_load_that_runs_dry_before_its_planned_end_has_no_tail():
 
 @pytest.mark.real
 @pytest.mark.parametrize("freedom", [3, 4, 7, 12, 25, 45, 100, 10_000])
-def test_the_values_of_student_are_those_of_scipy(freedom):
+def test_students_quantiles_are_those_of_scipy(freedom):
     stats = pytest.importorskip("scipy.stats")
     assert t_value(freedom) == pytest.approx(stats.t.isf(0.00025, freedom), rel=0.01)
 
@@ -484,7 +484,7 @@ def test_the_values_of_student_are_those_of_scipy(freedom):
         ),
     ],
 )
-def test_the_line_of_the_report(window, line):
+def test_the_report_states_the_measured_window(window, line):
     assert describe(window) == line
 
 

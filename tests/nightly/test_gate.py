@@ -94,20 +94,20 @@ def test_a_series_of_six_digits_is_a_date():
     assert [date_of(series) for series in (7, 261140, 1_261_120)] == [None, None, None]
 
 
-def test_a_night_is_the_median_of_its_valid_repeats():
+def test_a_nightly_value_is_the_median_of_its_valid_repeats():
     runs = [run(1, 100, 1), run(1, 130, 2), run(1, 110, 3), run(1, 5, 4, state=INVALID)]
     (night,) = nightly_runs_of(runs)
     assert night.value("TOTAL", metric_of("average")) == 110
     assert len(night.runs) == 4
 
 
-def test_the_first_six_nights_are_learnt_from():
+def test_the_first_six_nightly_runs_are_not_judged():
     states = [check_of(steady(count)).state for count in (1, 2, 6, 7)]
     assert states == [LEARNING, LEARNING, LEARNING, OK]
     assert check_of(steady(3)).note == "2 earlier nightly runs; 6 are needed"
 
 
-def test_the_first_night_that_is_worse_warns_and_the_second_one_fails():
+def test_the_first_worse_nightly_run_warns_and_the_second_fails():
     runs = [*steady(), run(15, 121)]
     warned = check_of(runs)
     assert (warned.state, warned.since) == (WARNED, "2026-11-15")
@@ -119,7 +119,7 @@ def test_the_first_night_that_is_worse_warns_and_the_second_one_fails():
     assert "./aggregate.py accept --since 2026-11-15 --plan tiny --users 2 --reason …" in regressed.note
 
 
-def test_the_limit_is_the_noise_of_nights_where_that_is_more_than_the_threshold():
+def test_the_limit_is_the_noise_between_nightly_runs_if_above_the_threshold():
     # Of the 91 distances of 14 nights the 28th counts: 7 are 0, the 21st of the 24 neighbours is log(98/97) = 0.010256.
     # 2.2219 · 14/17.8 · 0.010256 = 0.017923; 3.1 · 1.15 · 0.017923 · sqrt(1 + 1.57/14) = 0.067384
     check = check_of([*steady(), run(15, 108)])
@@ -129,7 +129,7 @@ def test_the_limit_is_the_noise_of_nights_where_that_is_more_than_the_threshold(
     assert check_of([*steady(), run(15, 106)]).state == OK
 
 
-def test_nights_without_any_noise_are_held_against_the_threshold_alone():
+def test_nightly_runs_without_noise_are_judged_by_the_threshold_alone():
     runs = [run(day, 100) for day in range(1, 10)]
     assert check_of([*runs, run(10, 104.9)]).state == OK
     assert check_of([*runs, run(10, 105.1)]).state == WARNED
@@ -137,7 +137,7 @@ def test_nights_without_any_noise_are_held_against_the_threshold_alone():
     assert check_of([*runs, run(10, 119)], rules=rules).state == OK
 
 
-def test_an_invalid_night_between_two_worse_ones_does_not_begin_the_count_anew():
+def test_an_invalid_nightly_run_between_two_worse_ones_does_not_restart_the_count():
     runs = [*steady(), run(15, 121), run(16, 5, state=INVALID)]
     (skipped,) = checks_of(runs)
     assert (skipped.state, skipped.metric, skipped.value) == (NO_VALUE, None, None)
@@ -145,13 +145,13 @@ def test_an_invalid_night_between_two_worse_ones_does_not_begin_the_count_anew()
     assert check_of([*runs, run(17, 121)]).state == REGRESSED
 
 
-def test_a_night_that_was_worse_alone_is_forgotten():
+def test_a_single_worse_nightly_run_is_forgotten():
     runs = [*steady(), run(15, 121), run(16, 100)]
     assert check_of(runs).state == OK
     assert check_of([*runs, run(17, 121)]).state == WARNED
 
 
-def test_what_became_worse_stays_so_every_night_until_it_is_accepted_or_mended():
+def test_a_regression_remains_until_it_is_accepted_or_fixed():
     runs = [*steady(), *(run(day, 120 + NOISE[day % 7] / 50) for day in range(15, 30))]
     stays = check_of(runs)
     assert (stays.state, stays.since) == (REGRESSED, "2026-11-15")
@@ -166,7 +166,7 @@ def test_what_became_worse_stays_so_every_night_until_it_is_accepted_or_mended()
     assert (mended.state, mended.note) == (OK, "no longer worse; it was worse since 2026-11-15")
 
 
-def test_after_an_acceptance_a_further_change_is_seen_at_once():
+def test_a_further_change_is_detected_right_after_an_acceptance():
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
     runs = [*steady(), run(15, 121)]
     tonight = check_of(runs, [accepted])
@@ -179,7 +179,7 @@ def test_after_an_acceptance_a_further_change_is_seen_at_once():
     assert check_of([*runs, run(18, 151)], [accepted]).state == REGRESSED
 
 
-def test_some_nights_after_an_acceptance_the_limit_is_as_narrow_as_before():
+def test_some_nightly_runs_after_an_acceptance_the_limit_is_as_narrow_as_before():
     # Of six nights alone the spread, 2.2 %, would be taken 2.3 times, and nothing below +19 % be seen.
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
     since = [run(15 + place, 1.2 * value) for place, value in enumerate((100, 102, 98, 101, 99, 103))]
@@ -188,12 +188,12 @@ def test_some_nights_after_an_acceptance_the_limit_is_as_narrow_as_before():
 
 
 @pytest.mark.parametrize("change", [{"plan": "other"}, {"users": 3}, {"profile": "t2"}, {"metric": metric_of("p90")}])
-def test_an_acceptance_is_of_what_it_names_alone(change):
+def test_an_acceptance_covers_only_what_it_names(change):
     accepted = replace(Acceptance("2026-11-15", "tiny", None, None, None, None, "so"), **change)
     assert check_of([*steady(), run(15, 121)], [accepted]).state == WARNED
 
 
-def test_better_is_told_and_becomes_what_is_normal_when_it_lasts():
+def test_an_improvement_is_reported_and_becomes_the_baseline_if_it_lasts():
     runs = [*steady(), run(15, 80)]
     assert check_of(runs).state == IMPROVED
     assert check_of([*runs, run(16, 100)]).state == OK
@@ -204,7 +204,7 @@ def test_better_is_told_and_becomes_what_is_normal_when_it_lasts():
     assert check_of([*runs, run(25, 100)]).state == WARNED
 
 
-def test_slow_steps_do_not_become_what_is_normal():
+def test_gradual_slowdowns_do_not_become_the_baseline():
     # Every ten nights 4 % slower: each step is within the limit, and half of the way is a change for the worse.
     runs = [
         replace(one, series=261001 + 100 * (day // 28) + day % 28)
@@ -229,7 +229,7 @@ def test_throughput_is_worse_when_it_falls():
     assert check_of(rates(62), rules=rules).state == IMPROVED
 
 
-def test_errors_change_by_points_and_one_error_more_is_no_news():
+def test_errors_change_by_points_and_one_more_error_is_not_reported():
     rules = GateRules(metrics=(metric_of("errors"),))
 
     def errors(ratio, samples):
@@ -245,7 +245,7 @@ def test_errors_change_by_points_and_one_error_more_is_no_news():
     assert check_of(errors(0.02, 100), rules=rules).state == OK
 
 
-def test_a_step_of_the_clock_is_no_change():
+def test_one_clock_step_is_not_a_change():
     rules = GateRules(metrics=(metric_of("p90"),))
 
     def lines(last_ms):
@@ -261,7 +261,7 @@ def test_a_percentile_of_too_few_samples_is_not_judged(metric, samples, count):
     assert len(checks_of(runs, rules=GateRules(metrics=(metric_of(metric),)))) == count
 
 
-def test_new_and_gone_labels_are_told_in_the_night_in_which_they_come_and_go():
+def test_new_and_removed_labels_are_reported_once():
     runs = [*steady(8), run(9, labels=("Refund",))]
     assert [(check.state, check.metric) for check in checks_of(runs, label="Refund")] == [(NEW_LABEL, None)]
     (gone,) = checks_of(runs, label="Pay")
@@ -271,7 +271,7 @@ def test_new_and_gone_labels_are_told_in_the_night_in_which_they_come_and_go():
     assert checks_of(runs, label="Pay") == []
 
 
-def test_another_machine_has_a_history_of_its_own_and_the_night_says_what_changed():
+def test_another_machine_has_its_own_history_and_the_report_says_what_changed():
     other = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
     runs = [*steady(8), run(9, 200, host=other)]
     (new,) = checks_of(runs)
@@ -283,7 +283,7 @@ def test_another_machine_has_a_history_of_its_own_and_the_night_says_what_change
     assert check_of([*runs, run(10, 100)]).earlier_count == 8
 
 
-def test_another_machine_is_told_though_its_first_night_was_invalid():
+def test_another_machine_is_reported_although_its_first_nightly_run_was_invalid():
     other = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
     runs = [*steady(8), run(9, 5, state=INVALID, host=other)]
     assert check_of(runs).state == NO_VALUE
@@ -297,12 +297,12 @@ def test_the_same_machine_after_a_restart_is_the_same():
     assert check_of(runs).earlier_count == 7
 
 
-def test_another_load_beside_the_first_one_is_no_new_environment():
+def test_an_additional_load_is_not_a_new_environment():
     runs = [*steady(8), run(9), run(9, number=2, load=closed_load(users=50))]
     assert [(check.conditions.load.users, check.state) for check in checks_of(runs)] == [(2, OK), (50, LEARNING)]
 
 
-def test_what_changed_in_the_first_night_of_a_regression_is_told():
+def test_changes_in_the_first_nightly_run_of_a_regression_are_reported():
     newer = {**record().versions, "java": "21.0.9"}
     runs = [*steady(), run(15, 121, versions=newer), run(16, 121, versions=newer)]
     java = record().versions["java"]
@@ -327,11 +327,11 @@ def test_the_chart_has_the_limit_the_change_and_tonight():
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_figure_that_is_being_learnt_has_a_chart_as_well(count):
+def test_a_metric_without_a_baseline_has_a_chart_too(count):
     assert "LEARNING" in check_picture(check_of(steady(count)), "x.svg").svg
 
 
-def test_a_year_of_nights_is_judged_in_a_moment():
+def test_a_year_of_nightly_runs_is_judged_quickly():
     # Three plans of 5 labels and 8 metrics are 120 figures: at 20 ms each the whole takes two or three seconds.
     values = [100 + (day * 7919 % 101) / 20 for day in range(365)]
     gauge = Gauge(metric_of("average"), 0.05)
@@ -344,12 +344,12 @@ def test_a_year_of_nights_is_judged_in_a_moment():
     ("seen_gb", "sold"),
     [(0.46, 0.5), (3.6, 4), (7.75, 8), (15.4, 16), (15.6, 16), (23.54, 24), (29.4, 32), (251.4, 256)],
 )
-def test_memory_is_what_the_machine_was_sold_with(seen_gb, sold):
+def test_memory_is_rounded_to_the_nominal_size(seen_gb, sold):
     assert sold_gb(round(seen_gb * 1024**3)) == sold
 
 
 @pytest.mark.real
-def test_the_gate_does_not_cry_wolf_and_sees_what_matters():
+def test_the_gate_has_few_false_alarms_and_detects_relevant_changes():
     random = numpy.random.default_rng(2)
     calm = alarms(random, Noise(0.03), 12)
     assert calm.failed == 0  # of 648 nights; docs/benchmarks.md has many more

@@ -32,7 +32,7 @@ def page_of(result: NightlyResult) -> str:
     return nightly_report(result, {}, "seen by nobody")
 
 
-def test_runs_go_in_rounds_and_a_load_with_fewer_repeats_drops_out():
+def test_loads_run_in_rounds_until_their_repeats_are_done():
     loads = (load(repeats=2), load(repeats=1), load(repeats=3))
     assert [(run.load, run.turn) for run in order_of(loads)] == [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (2, 3)]
 
@@ -42,25 +42,25 @@ def test_a_record_comes_back_from_its_json():
     assert NightlyRecord.from_json(json.loads(json.dumps(record.to_json())), "x") == record
 
 
-def test_how_long_runs_take_is_learnt_from_valid_ones_also_those_before_an_interruption():
+def test_durations_are_learnt_from_valid_runs_also_those_before_an_interruption():
     runs = (
         ended(), ended(2, exit_code=1, took_s=120.0), ended(3, exit_code=3, took_s=2.0), LoadRun(0, 4, exit_code=130),
     )  # fmt: skip
     assert night(*runs).lengths_s == ((100.0, 112.4), (100.0, 120.0))
 
 
-def test_what_is_no_record_is_refused():
+def test_an_invalid_record_is_refused():
     with pytest.raises(UsageError, match=r"x\.json: not the record of a nightly run"):
         NightlyRecord.from_json({"format_version": 1}, "x.json")
 
 
-def test_a_night_like_those_before_is_ok():
+def test_an_unchanged_nightly_run_is_ok():
     result = result_of(night(ended()), *entries(*STEADY, 100.0))
     assert (result.verdict, result.exit_code) == ("OK", 0)
     assert headline(result) == "OK: 1 run, no metric is worse than in earlier nightly runs."
 
 
-def test_the_headline_does_not_deny_what_is_worse_by_less_than_nights_differ():
+def test_the_headline_mentions_changes_within_the_usual_differences():
     # 12 nights about 100 ms, 9 about 108 ms: there is a change point, and each night is within the limit.
     before = (103, 96, 98, 101, 97, 100, 101, 98, 96, 101, 103, 98)
     result = result_of(night(ended()), *entries(*before, 107, 113, 106, 106, 116, 103, 111, 102, 106))
@@ -69,14 +69,14 @@ def test_the_headline_does_not_deny_what_is_worse_by_less_than_nights_differ():
     assert "worse since 2026-11-13, but within the usual differences between nightly runs" in page_of(result)
 
 
-def test_a_first_night_is_ok_and_says_that_it_judged_nothing():
+def test_a_first_nightly_run_is_ok_and_says_that_nothing_was_judged():
     result = result_of(night(ended()), *entries(100.0))
     assert (result.verdict, result.exit_code) == ("OK", 0)
     assert headline(result) == "OK: 1 run; 1 metric not judged yet: too few nightly runs."
     assert "- measured for the first time: tiny, 2 users\n" in page_of(result)
 
 
-def test_a_slower_night_warns_and_a_second_one_fails():
+def test_a_slower_nightly_run_warns_and_a_second_fails():
     result = result_of(night(ended()), *entries(*STEADY, 130.0))
     assert (result.verdict, result.exit_code) == ("WARNED", 0)
     result = result_of(night(ended()), *entries(*STEADY, 130.0, 131.0))
@@ -106,14 +106,14 @@ def test_a_slower_night_warns_and_a_second_one_fails():
     ],
     ids=["goal missed", "invalid", "interrupted", "failed", "no time", "killed"],
 )
-def test_a_run_that_is_not_as_it_should_be_is_told_with_its_reason(run, verdict, state, exit_code):
+def test_a_failed_or_missing_run_is_reported_with_its_reason(run, verdict, state, exit_code):
     result = result_of(night(run), *entries(*STEADY), entry(verdict=verdict))
     assert (result.verdict, result.exit_code) == (state, exit_code)
     why = run.problem or (*verdict.reasons, *verdict.goals_missed, "the nightly run was stopped before")[0]
     assert re.search(rf": {re.escape(why)}(; \[its output\]\(2026-11-21/01-tiny\.log\))?\n", page_of(result))
 
 
-def test_a_regression_beside_an_invalid_run_is_a_regression_and_both_are_told():
+def test_a_regression_outranks_an_invalid_run_and_both_are_reported():
     broken = ended(2, load=1, run=None, problem="it hung")
     record = night(ended(), broken, loads=(load(), load(plan="shop", title="shop, 5 users")))
     result = result_of(record, *entries(*STEADY, 130.0, 131.0))
@@ -121,20 +121,20 @@ def test_a_regression_beside_an_invalid_run_is_a_regression_and_both_are_told():
     assert headline(result) == "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 2 runs FAILED."
 
 
-def test_what_is_not_in_the_storage_makes_the_night_incomplete():
+def test_a_failed_upload_makes_the_nightly_run_incomplete():
     result = result_of(night(ended(), storage_problems=("tiny/run-261121_1 was not uploaded: 503",)), *entries(*STEADY))
     assert (result.verdict, result.exit_code) == ("INVALID", 3)
     assert "- STORAGE: tiny/run-261121\\_1 was not uploaded: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
 
 
-def test_nights_after_this_one_and_other_folders_runs_do_not_matter():
+def test_later_nightly_runs_and_other_folders_are_ignored():
     record = night(ended())
     runs = entries(*STEADY, 100.0)
     later = [entry("261122", 1, 900.0), entry("261123", 1, 900.0)]
     assert page_of(result_of(record, *runs, *later)) == page_of(result_of(record, *runs))
 
 
-def test_what_is_set_up_in_another_way_and_what_was_committed_is_told():
+def test_changed_settings_and_commits_are_reported():
     before = entry("261120", versions={"java": "17.0.14", "jmeter": "5.6.3"})
     commits = Commits("aaaaaaaaaaaaaaaa", 3, ("ccc Faster | not", "bbb Slower"))
     text = page_of(result_of(night(ended(), commits=commits), before, entry()))
@@ -143,12 +143,12 @@ def test_what_is_set_up_in_another_way_and_what_was_committed_is_told():
     assert "\n  - ccc Faster \\| not\n  - bbb Slower\n  - and 1 more\n" in text
 
 
-def test_a_night_that_was_interrupted_says_so_first():
+def test_an_interrupted_nightly_run_says_so_first():
     result = result_of(night(ended(), LoadRun(0, 2), state=RUNNING), *entries(*STEADY))
     assert headline(result).startswith("INTERRUPTED, so far INVALID: 1 of 2 runs NOT RUN")
 
 
-def test_the_page_is_the_same_every_time_and_keeps_notes_and_no_text_breaks_it():
+def test_the_report_is_reproducible_keeps_notes_and_escapes_text():
     record = night(ended(problem="a | b\n<script>"), title="Night | <b>", command="make nightly SUITE=-->x")
     runs = entries(*STEADY, 130.0, 131.0)
     text = page_of(result_of(record, *runs))
@@ -191,7 +191,7 @@ def test_each_goal_of_a_run_has_a_row_on_the_page_and_a_case_in_junit():
     assert "## Goals" not in page_of(result_of(night(ended()), *entries(*STEADY)))
 
 
-def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_the_reason():
+def test_a_warning_passes_in_junit_with_a_message_and_an_unjudged_check_is_skipped():
     warned = junit_xml(result_of(night(ended()), *entries(*STEADY, 130.0)))
     gate = list(JUnitXml.fromstring(warned.encode()))[1]
     (case,) = gate
@@ -202,24 +202,24 @@ def test_junit_of_a_warning_passes_with_words_and_of_learning_is_skipped_with_th
     assert "0 earlier nightly runs" in case.result[0].message
 
 
-def test_times_of_a_few_ms_are_told_exactly():
+def test_times_of_a_few_ms_have_decimals():
     text = page_of(result_of(night(ended()), *entries(*(value / 70 for value in STEADY), 1.73)))
     assert "TOTAL average ms: 1.73 against 1.43 (+21.1" in text
     assert "| TOTAL | average ms | WARNED | 1.73 | 1.43 |" in text
 
 
-def test_a_better_night_says_too_that_nothing_is_worse():
+def test_a_better_nightly_run_also_says_that_nothing_is_worse():
     result = result_of(night(ended()), *entries(*STEADY, 70.0))
     assert headline(result) == "OK: 1 run, no metric is worse than in earlier nightly runs; 1 metric better."
 
 
-def test_an_accepted_change_stands_on_the_page_with_its_reason():
+def test_an_accepted_change_is_in_the_report_with_its_reason():
     accepted = Acceptance("2026-11-20", "tiny", None, None, None, None, "checked twice")
     result = nightly_result(night(ended()), entries(*STEADY, 130.0, 131.0), [accepted])
     assert "\nTOTAL average ms: accepted since 2026-11-20: checked twice.\n" in page_of(result)
 
 
-def test_a_new_machine_is_not_said_to_be_as_good_as_before():
+def test_a_new_machine_is_not_called_unchanged():
     host = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
     result = result_of(night(ended()), *entries(*STEADY), entry(host=host))
     assert headline(result) == "OK: 1 run; 1 load not judged: a new history starts."
@@ -229,14 +229,14 @@ def test_a_new_machine_is_not_said_to_be_as_good_as_before():
     )
 
 
-def test_a_night_without_a_value_does_not_say_twice_why():
+def test_a_missing_value_is_explained_once():
     verdict = Verdict(INVALID, ("web died; web.log: 100 words",), (), ())
     text = page_of(result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict)))
     assert text.count("100 words") == 1
     assert "- NO VALUE: tiny, 2 users: no run is valid; its history continues without tonight\n" in text
 
 
-def test_a_label_that_no_run_has_is_no_good_night():
+def test_a_judged_label_that_no_run_has_is_not_ok():
     result = result_of(night(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
     assert (result.verdict, result.exit_code) == ("INVALID", 3)
     assert "- NO LABEL: Pya: the suite judges it, but no run has it\n" in page_of(result)
@@ -246,7 +246,7 @@ def test_a_label_that_no_run_has_is_no_good_night():
     assert result_of(night(ended(state=NOT_RUN, run=None), labels=("Pya",)), *entries(*STEADY)).missing_labels == ()
 
 
-def test_a_summary_has_no_comments_pictures_and_links_to_files_that_are_not_there():
+def test_a_summary_has_no_comments_charts_or_dead_links():
     page = (
         "<!-- generated -->\n# Nightly\n\n**OK.**\n\n![a \\[b\\] c](2026-11-21/x.svg)\n\n"
         "- [run-01_1](tiny/run-01_1.md) and [docs](https://example.org/a)\n"
@@ -264,12 +264,12 @@ def test_a_summary_that_is_too_long_is_cut_between_lines_and_says_so():
     assert set(re.sub("[ü\n]", "", text.partition("…")[0])) == set("# Nightly")
 
 
-def test_a_summary_shares_its_room_with_what_stands_there():
+def test_a_summary_leaves_room_for_existing_text():
     # The last line takes 38 bytes when it says 100: there is room for eleven lines of two bytes.
     assert step_summary("a\n" * 100, "x.md", 60) == "a\n" * 11 + "\n… cut here: 89 more lines in x.md\n"
 
 
-def test_figures_with_too_few_samples_to_be_judged_are_named():
+def test_metrics_with_too_few_samples_are_named():
     few = entry()
     assert few.result
     pay = few.result.labels[0]
@@ -280,7 +280,7 @@ def test_figures_with_too_few_samples_to_be_judged_are_named():
     assert "\nToo few samples to judge: TOTAL 99 % ms.\n" in text
 
 
-def test_a_load_with_too_few_samples_for_any_figure_is_not_said_to_be_fine():
+def test_a_load_with_too_few_samples_for_any_metric_is_not_called_ok():
     few = entry()
     assert few.result and few.result.total
     result = replace(few.result, total=replace(few.result.total, sample_count=99))
@@ -292,7 +292,7 @@ def test_a_load_with_too_few_samples_for_any_figure_is_not_said_to_be_fine():
 NOT_STEADY = Verdict(DOUBTFUL, ("not steady",), (), ())
 
 
-def test_a_doubtful_run_is_told_with_its_reason_and_is_not_judged():
+def test_a_doubtful_run_is_reported_with_its_reason_and_not_judged():
     # 300 ms against 100 would be a regression, were they the system's.
     result = result_of(night(ended()), *entries(*STEADY), entry(average_ms=300.0, verdict=NOT_STEADY))
     assert (result.verdict, result.exit_code, result.exit_code_if(sure=True)) == ("DOUBTFUL", 0, 3)
@@ -304,7 +304,7 @@ def test_a_doubtful_run_is_told_with_its_reason_and_is_not_judged():
     assert [check.state for check in result.checks] == ["NO VALUE"]
 
 
-def test_a_doubtful_night_takes_no_part_in_what_is_normal():
+def test_a_doubtful_nightly_run_is_not_part_of_the_baseline():
     doubtful = [entry(f"2611{day}", average_ms=900.0, verdict=NOT_STEADY) for day in range(10, 21)]
     calm = [entry(f"2611{day:02d}", average_ms=value) for day, value in zip(range(1, 10), STEADY, strict=False)]
     result = result_of(night(ended()), *calm, *doubtful, entry(average_ms=130.0))
@@ -312,7 +312,7 @@ def test_a_doubtful_night_takes_no_part_in_what_is_normal():
     assert (check.state, check.earlier_count, check.baseline) == ("WARNED", len(calm), pytest.approx(100, abs=3))
 
 
-def test_a_load_is_judged_by_its_other_rounds_and_the_night_is_still_doubtful():
+def test_a_load_is_judged_by_its_other_rounds_and_the_nightly_run_stays_doubtful():
     runs = [ended(), ended(2, turn=2)]
     found = [*entries(*STEADY, 100.0), entry(number=2, average_ms=300.0, verdict=NOT_STEADY)]
     result = result_of(night(*runs), *found)
@@ -329,7 +329,7 @@ def test_a_load_is_judged_by_its_other_rounds_and_the_night_is_still_doubtful():
         ((100.0,), {"verdict": Verdict(VALID, (), (), ("p90 2 ms, goal 1 ms",))}, "GOAL MISSED", 1),
     ],
 )
-def test_a_doubtful_run_counts_for_less_than_everything_else_that_is_not_ok(before, other, state, sure_code):
+def test_doubtful_ranks_below_every_other_problem(before, other, state, sure_code):
     runs = [ended(), ended(2, turn=2), ended(3, turn=3)]
     found = [*entries(*STEADY, *before), entry(number=2, average_ms=before[-1], **other)]
     result = result_of(night(*runs), *found, entry(number=3, verdict=NOT_STEADY))
@@ -337,7 +337,7 @@ def test_a_doubtful_run_counts_for_less_than_everything_else_that_is_not_ok(befo
     assert "1 of 3 runs DOUBTFUL" in headline(result)
 
 
-def test_a_goal_that_a_doubtful_run_missed_is_missed():
+def test_a_doubtful_run_can_miss_a_goal():
     verdict = Verdict(DOUBTFUL, ("not steady",), (), ("p90 2 ms, goal 1 ms",))
     result = result_of(night(ended()), *entries(*STEADY), entry(verdict=verdict))
     assert (result.verdict, result.exit_code) == ("GOAL MISSED", 1)
@@ -352,7 +352,7 @@ def test_junit_of_a_doubtful_run_is_neither_passed_nor_failed():
     assert [type(case.result[0]) for case in gate] == [Skipped]
 
 
-def test_an_ok_night_says_nothing_of_a_load_that_was_not_judged():
+def test_an_ok_headline_does_not_cover_loads_that_were_not_judged():
     one, few = entry(), entry(number=2)
     assert few.run and few.result and few.result.total
     run = replace(few.run, load=closed_load(users=5))

@@ -95,7 +95,7 @@ def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
     assert not nights(tmp_path).exists()
 
 
-def test_a_load_that_ends_by_itself_is_planned_with_its_budget(home, tmp_path, capsys):
+def test_a_load_with_auto_duration_is_planned_with_its_maximum(home, tmp_path, capsys):
     suite = SUITE.replace("duration = 2", 'duration = "auto"').replace('"10m"', '"20m"')
     assert main([*arguments(home, tmp_path, suite), "--dry-run"], "scripts/nightly") == 0
     assert "  1. tiny, 4 users, profile local, round 1 of 1: 600 s\n" in capsys.readouterr().out
@@ -117,7 +117,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[new for _, new, _ in BAD])
-def test_a_suite_that_cannot_be_measured_is_one_clear_line_before_anything_runs(home, tmp_path, old, new, message):
+def test_an_invalid_suite_is_refused_in_one_line_before_anything_runs(home, tmp_path, old, new, message):
     with pytest.raises(UsageError) as refused:
         main(arguments(home, tmp_path, SUITE.replace(old, new)), "scripts/nightly")
     assert str(refused.value).startswith(message)
@@ -126,7 +126,7 @@ def test_a_suite_that_cannot_be_measured_is_one_clear_line_before_anything_runs(
 
 
 @pytest.mark.real
-def test_a_night_goes_on_after_runs_that_fail_and_its_page_tells_all(finished, home, tmp_path):
+def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, home, tmp_path):
     system = home / "systems" / "broken" / "system.toml"
     system.parent.mkdir()
     tiny = (home / "systems" / "tiny" / "system.toml").read_text()
@@ -161,7 +161,7 @@ def test_a_night_goes_on_after_runs_that_fail_and_its_page_tells_all(finished, h
 
 
 @pytest.mark.real
-def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished, home, tmp_path):
+def test_an_interrupted_nightly_run_writes_its_report_and_can_be_resumed(start, finished, home, tmp_path):
     suite = SUITE.replace("duration = 2", "duration = 4")
     mine = home / "env" / "mine.toml"
     mine.write_text(suite)
@@ -187,7 +187,7 @@ def test_a_night_that_is_interrupted_writes_its_page_and_goes_on(start, finished
 
 
 @pytest.mark.real
-def test_kill_9_of_a_night_leaves_nothing_running_and_loses_nothing(start, finished, tmp_path):
+def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, finished, tmp_path):
     suite = SUITE.replace("duration = 2", "duration = 3\nrepeats = 2")
     process = start(suite=suite)
     under_way(tmp_path, 2)
@@ -206,7 +206,7 @@ def test_kill_9_of_a_night_leaves_nothing_running_and_loses_nothing(start, finis
 
 
 @pytest.mark.real
-def test_a_run_that_something_else_kills_is_reported_by_the_nightly(start, tmp_path):
+def test_a_killed_run_is_reported_by_the_nightly(start, tmp_path):
     process = start(suite=SUITE.replace("duration = 2", "duration = 8"))
     under_way(tmp_path, 1)
     (child,) = [one for one in psutil.Process(process.pid).children() if "scripts/run" in " ".join(one.cmdline())]
@@ -220,7 +220,7 @@ def test_a_run_that_something_else_kills_is_reported_by_the_nightly(start, tmp_p
 
 
 @pytest.mark.real
-def test_a_run_that_takes_too_long_is_stopped_and_told(finished, home, tmp_path):
+def test_a_run_that_takes_too_long_is_stopped_and_reported(finished, home, tmp_path):
     system = home / "systems" / "tiny" / "system.toml"  # never ready, and patient about it
     text = system.read_text().replace('.http }}/"', '.http }}/nowhere"')
     system.write_text(text.replace("deadline_s = 20", "deadline_s = 90"))
@@ -250,7 +250,7 @@ def rendered(folder, home, name):
 
 
 @pytest.mark.real
-def test_a_slower_night_warns_and_the_next_one_fails(finished, home, tmp_path):
+def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_path):
     code, out = finished()
     assert code == 0, out
     assert "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged: no run is VALID." in out
@@ -286,7 +286,7 @@ def test_a_slower_night_warns_and_the_next_one_fails(finished, home, tmp_path):
 
 
 @pytest.mark.real
-def test_a_night_fetches_earlier_figures_pushes_its_runs_and_survives_a_storage_that_is_gone(finished, tmp_path):
+def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a_lost_storage(finished, tmp_path):
     asked = ("--s3", "s3://kept/load")
     with moto_server() as address:
         access = {**ENVIRONMENT, "AWS_ENDPOINT_URL": address}
@@ -340,7 +340,7 @@ def launch(tmp_path: Path, code: str) -> Launch:
 
 
 @pytest.mark.real
-def test_a_child_that_hears_nothing_is_killed_with_what_it_started(tmp_path):
+def test_a_child_that_ignores_signals_is_killed_with_its_children(tmp_path):
     # Nobody ends the sleeping process within the time that a guardian has: so it is killed, too.
     with Interrupts() as interrupts, interrupts.held():
         ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts, Patience(0.2, 0.2, 0.2))

@@ -56,7 +56,7 @@ at_most = "3m"
     assert [run.title for run in suite.runs] == ["shop, 5 users", "shop, 50 users", "tiny, 2.5 users/s"]
 
 
-def test_what_is_not_said_is_average_90_percent_line_and_errors_of_total_once(tmp_path):
+def test_the_defaults_are_average_p90_and_errors_of_total_measured_once(tmp_path):
     suite = suite_of(tmp_path, RUN)
     assert (suite.title, suite.labels) == ("nights", ("TOTAL",))
     assert [metric.name for metric in suite.metrics] == ["average", "p90", "errors"]
@@ -64,7 +64,7 @@ def test_what_is_not_said_is_average_90_percent_line_and_errors_of_total_once(tm
     assert (run.profile, run.repeats, run.options, run.title) == ("local", 1, {}, "tiny")
 
 
-def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
+def test_loads_that_differ_only_in_duration_are_distinguished_by_it(tmp_path):
     suite = suite_of(tmp_path, f'{RUN}users = 5\nduration = 60\n{RUN}users = 5\nduration = "5m"\n')
     assert [suite.title_of(run) for run in suite.runs] == [
         "tiny, 5 users (profile local, duration 60)",
@@ -96,7 +96,7 @@ def test_loads_that_differ_in_length_alone_are_told_apart_by_it(tmp_path):
         (f"[gate]\nthresholds = {{ avrage = 0.1 }}\n{RUN}", "env/nights.toml [gate] thresholds: unknown key avrage"),
     ],
 )
-def test_a_suite_that_means_nothing_is_refused(tmp_path, text, message):
+def test_an_invalid_suite_is_refused(tmp_path, text, message):
     with pytest.raises(UsageError) as refused:
         suite_of(tmp_path, text)
     assert str(refused.value).startswith(message)
@@ -116,7 +116,7 @@ def test_a_budget_is_needed_and_a_day_at_most(tmp_path, budget, message):
     assert str(refused.value).startswith(message)
 
 
-def test_a_suite_that_is_not_there_is_refused_with_the_one_that_may_be_meant(tmp_path):
+def test_a_missing_suite_is_refused_with_a_similar_name(tmp_path):
     suite_of(tmp_path, RUN)
     with pytest.raises(UsageError) as refused:
         load_suite(tmp_path / "env" / "night.toml")

@@ -107,7 +107,7 @@ def test_no_profile_of_the_project_allows_a_target(path):
 
 
 @pytest.mark.parametrize("text", ['"http://a.example"', "[1]", "[[]]"])
-def test_a_list_of_texts_is_wanted(home: Path, text):
+def test_allowed_targets_must_be_a_list_of_texts(home: Path, text):
     profile = home / "env" / "local.toml"
     profile.write_text(f"allowed_targets = {text}\n{profile.read_text()}")
     with pytest.raises(UsageError, match=r"env/local\.toml.*allowed_targets"):

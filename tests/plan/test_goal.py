@@ -154,6 +154,6 @@ def test_the_json_of_a_goal_of_earlier_versions_is_read():
 @pytest.mark.parametrize(
     "plain", [{"p93_ms": 1}, {"rules": [{"metric": "p93_ms", "max": 1}]}, {"rules": [{"metric": "p90_ms"}]}, 5]
 )
-def test_a_goal_that_is_none_is_refused(plain):
+def test_an_invalid_goal_is_refused(plain):
     with pytest.raises(ValueError, match=r"p93_ms|either max or min|not an object"):
         Goal.from_plain(plain, "goal")

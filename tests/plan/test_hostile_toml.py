@@ -76,8 +76,8 @@ def test_a_bad_value_of_a_profile_is_one_line_that_names_it(refused, home, line)
 def test_any_value_of_another_kind_is_refused_or_used(tmp_path, name, seed):
     text, chosen = (ROOT / name).read_text(), random.Random(seed)
     lines = [number for number, line in enumerate(text.splitlines()) if " = " in line and not line.startswith("#")]
-    for shape in (ROOT / "plans").glob("*.jmx"):
-        (tmp_path / shape.name).write_bytes(shape.read_bytes())
+    for jmx in (ROOT / "plans").glob("*.jmx"):
+        (tmp_path / jmx.name).write_bytes(jmx.read_bytes())
     path = tmp_path / name.rpartition("/")[2]
     for _ in range(60):
         changed, at, value = text.splitlines(), chosen.choice(lines), chosen.choice(VALUES)

@@ -65,10 +65,10 @@ Save = Callable[[str], Path]
 
 @pytest.fixture
 def save(tmp_path: Path) -> Save:
-    """Write a JMX; its path in messages is plans/shape.jmx."""
+    """Write a JMX; its path in messages is plans/plan.jmx."""
 
     def write(text: str) -> Path:
-        path = tmp_path / "plans" / "shape.jmx"
+        path = tmp_path / "plans" / "plan.jmx"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
@@ -114,18 +114,18 @@ def test_the_first_of_two_defaults_is_the_default(save: Save) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("users=5", "plans/shape.jmx: not XML: not well-formed (invalid token): line 1, column 5"),
-        ("", "plans/shape.jmx: not XML"),
-        ("<jmeterTestPlan><hashTree>", "plans/shape.jmx: not XML"),
-        ("<project/>", "plans/shape.jmx: XML, but not a JMeter test plan"),
-        ("<jmeterTestPlan><hashTree/></jmeterTestPlan>", "plans/shape.jmx: XML, but not a JMeter test plan"),
+        ("users=5", "plans/plan.jmx: not XML: not well-formed (invalid token): line 1, column 5"),
+        ("", "plans/plan.jmx: not XML"),
+        ("<jmeterTestPlan><hashTree>", "plans/plan.jmx: not XML"),
+        ("<project/>", "plans/plan.jmx: XML, but not a JMeter test plan"),
+        ("<jmeterTestPlan><hashTree/></jmeterTestPlan>", "plans/plan.jmx: XML, but not a JMeter test plan"),
         (
             '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><jmeterTestPlan>&e;</jmeterTestPlan>',
-            "plans/shape.jmx: declares a document type or entities",
+            "plans/plan.jmx: declares a document type or entities",
         ),
     ],
 )
-def test_a_file_that_is_no_test_plan_is_refused(save: Save, text: str, message: str) -> None:
+def test_a_file_that_is_not_a_test_plan_is_refused(save: Save, text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         read_properties(save(text))
     assert str(error.value).startswith(message)
@@ -136,7 +136,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         read_properties(tmp_path / "no.jmx")
 
 
-def test_a_fit_plan_has_no_findings(save: Save) -> None:
+def test_a_good_plan_has_no_findings(save: Save) -> None:
     assert lint(save(plan(sampler("A") + sampler("B")))) == ()
 
 
@@ -194,7 +194,7 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
         (plan(sampler("A")).replace("${__P(host,h)}", ""), "the plan does not read host, which a run sets"),
     ],
 )
-def test_a_plan_that_is_not_fit_for_measuring_is_found(save: Save, text: str, finding: str) -> None:
+def test_each_mistake_in_a_plan_is_found(save: Save, text: str, finding: str) -> None:
     texts = [found.text for found in lint(save(text))]
     assert any(found.startswith(finding) for found in texts), texts
 
@@ -207,15 +207,15 @@ def test_a_finding_names_element_line_rule_reason_and_remedy(save: Save) -> None
     assert found.attribute == "HTTPSampler.domain"
     assert found.why == "its requests go there and not to the target of the run"
     assert found.todo == "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
-    assert found.text_in("plans/shape.jmx") == (
-        f"plans/shape.jmx:{line}: t > Users > A: the host is fixed (example.com), so TARGET would be ignored"
+    assert found.text_in("plans/plan.jmx") == (
+        f"plans/plan.jmx:{line}: t > Users > A: the host is fixed (example.com), so TARGET would be ignored"
     )
 
 
 def test_a_finding_about_the_whole_plan_names_no_element(save: Save) -> None:
     [found] = lint(save(plan(sampler("A")).replace("${__P(host,h)}", "")))
     assert (found.code, found.path, found.element) == ("unread-property", "t", "")
-    assert found.text_in("plans/shape.jmx").endswith(": the plan does not read host, which a run sets")
+    assert found.text_in("plans/plan.jmx").endswith(": the plan does not read host, which a run sets")
 
 
 def test_a_secret_of_a_disabled_element_and_of_a_comment_are_found(save: Save) -> None:
@@ -253,7 +253,7 @@ def test_the_codes_of_rules_differ() -> None:
     ],
     ids=["switched-off", "assertion-for-all", "setup-saves-and-shares-labels", "empty-default-meant", "host-property"],
 )
-def test_harmless_elements_are_no_findings(save: Save, text: str) -> None:
+def test_harmless_elements_have_no_findings(save: Save, text: str) -> None:
     assert lint(save(text)) == ()
 
 
@@ -320,10 +320,10 @@ def test_the_open_model_keeps_the_rest_of_the_plan(save: Save) -> None:
 
 def test_the_open_model_needs_one_load_group(save: Save) -> None:
     jmx = save(plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')))
-    with pytest.raises(UsageError, match=r"plans/shape\.jmx: 0 Thread Groups are named Users"):
+    with pytest.raises(UsageError, match=r"plans/plan\.jmx: 0 Thread Groups are named Users"):
         with_open_model(jmx, "rate(1/sec) random_arrivals(1 sec)")
 
 
-@pytest.mark.parametrize("shape", sorted((ROOT / "plans").glob("*.jmx")), ids=lambda path: path.stem)
-def test_every_shipped_plan_is_fit_for_measuring(shape: Path) -> None:
-    assert lint(shape) == ()
+@pytest.mark.parametrize("jmx", sorted((ROOT / "plans").glob("*.jmx")), ids=lambda path: path.stem)
+def test_every_shipped_plan_passes_the_linter(jmx: Path) -> None:
+    assert lint(jmx) == ()

@@ -44,17 +44,17 @@ def add(plans: Path, text: str) -> Path:
     return plans
 
 
-def test_a_plan_needs_little(plans: Path) -> None:
+def test_a_minimal_plan_is_complete(plans: Path) -> None:
     plan = load_plan(plans, "shop")
     assert (plan.name, plan.title, plan.system) == ("shop", "Shop", "shop")
-    assert plan.shape_path == plans / "shop.jmx"
+    assert plan.jmx_path == plans / "shop.jmx"
     assert plan.load == PlanLoad(users=50, ramp_per_user_s=0.0, duration_s=100.0, think_time_s=0.0)
     assert plan.goal == Goal()
     assert (plan.properties, plan.once_labels, plan.dumps) == ({}, (), ())
     assert (plan.embedded_properties, plan.embedded_note) == ({}, "")
 
 
-def test_a_plan_can_say_more(plans: Path) -> None:
+def test_a_plan_has_optional_settings(plans: Path) -> None:
     text = """ramp_per_user_s = 0.5
 think_time_s = 2
 [goal]
@@ -102,13 +102,13 @@ def test_the_error_for_a_jmx_without_its_toml_names_the_command_that_writes_it(p
 
 
 @pytest.mark.parametrize("name", ["plans/shop.jmx", "shop.toml", "plans/shop.toml"])
-def test_a_files_name_is_no_plans_name(plans: Path, name: str) -> None:
+def test_a_file_name_is_not_a_plan_name(plans: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
     assert str(error.value) == f"PLAN={name}: this is a file name; give the name only: PLAN=shop"
 
 
-def test_an_unknown_name_with_a_folder_names_what_there_is(plans: Path) -> None:
+def test_an_unknown_name_with_a_folder_lists_the_plans(plans: Path) -> None:
     with pytest.raises(UsageError, match=r"^PLAN=plans/shopp: unknown; .*there are: bank, shop$"):
         load_plan(plans, "plans/shopp")
 
@@ -169,14 +169,14 @@ def test_an_invalid_plan_is_refused(plans: Path, text: str, message: str) -> Non
 
 
 @pytest.mark.parametrize(("line", "key"), [("users = 0", "users"), ("duration_s = 0.5", "duration_s")])
-def test_a_load_of_nothing_is_refused(plans: Path, line: str, key: str) -> None:
+def test_a_load_value_out_of_range_is_refused(plans: Path, line: str, key: str) -> None:
     text = "\n".join(line if x.startswith(key) else x for x in PLAN.split("\n"))
     (plans / "shop.toml").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=rf"\[load\]: {key} = "):
         load_plan(plans, "shop")
 
 
-def test_a_closed_load_runs_the_file_as_it_is(plans: Path) -> None:
+def test_a_closed_load_runs_the_file_unchanged(plans: Path) -> None:
     shape = plans / "shop.jmx"
     assert effective_jmx(shape, ClosedLoad(50, 25.0, 100.0, None)) == shape.read_bytes()
 

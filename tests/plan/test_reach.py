@@ -62,7 +62,7 @@ def refusal(check, *arguments, **options) -> str:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_can_reach_another_host_is_refused(check, name):
+def test_a_plan_that_can_reach_another_host_is_refused(check, name):
     in_group, beside, message = REFUSED[name]
     for target in (TARGET, None):
         told = refusal(check, jmx(in_group, beside), target)
@@ -70,7 +70,7 @@ def test_what_can_reach_another_host_is_refused(check, name):
         assert message in told
 
 
-def test_the_refusal_names_the_element_what_it_goes_to_and_what_to_do(check):
+def test_the_refusal_names_the_element_its_destination_and_the_remedy(check):
     plan = jmx(request(host(f"${{__P(hosst,{ALIAS})}}")))
     line = plan[: plan.index('testname="Buy"')].count("\n") + 1
     assert refusal(check, plan) == (
@@ -89,7 +89,7 @@ def test_several_findings_are_all_named(check):
     ]
 
 
-def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_is_started(refused, home, target):
+def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_starts(refused, home, target):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
     assert f"uses the host {ALIAS}" in refused("--target", target)
     assert f"uses the host {ALIAS}" in refused()
@@ -164,12 +164,12 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_stays_at_the_target_is_not_refused(check, name):
+def test_requests_to_the_target_are_not_refused(check, name):
     for target in (TARGET, None):
         check(jmx(*ALLOWED[name]), target)
 
 
-def test_paths_out_of_a_csv_file_that_are_addresses_are_refused(check, home):
+def test_urls_from_a_csv_file_are_refused(check, home):
     rows = element("CSVDataSet", "Rows", text("filename", "paths.csv"), text("variableNames", "path"))
     (home / "plans" / "paths.csv").write_text(f"/a\nHTTP://{ALIAS}/b\n")
     told = refusal(check, jmx(rows + request(path="${path}")))
@@ -197,7 +197,7 @@ OPT_INS = {
 
 
 @pytest.mark.parametrize(("line", "name"), [(line, name) for line, names in OPT_INS.items() for name in names])
-def test_one_line_of_the_plan_allows_it(check, line, name):
+def test_one_line_in_the_plan_allows_it(check, line, name):
     in_group, beside, _ = REFUSED[name]
     check(jmx(in_group, beside), allow=line, profile=f'allowed_targets = ["{ALIAS}"]\n')
 
@@ -216,7 +216,7 @@ def test_a_host_on_this_machine_needs_no_profile(check):
 
 
 @pytest.mark.parametrize("allow", ["scripts = 1", "script = true", 'hosts = "a.example"', 'hosts = ["*.example.org"]'])
-def test_an_opt_in_that_is_none_is_refused(check, allow):
+def test_an_invalid_opt_in_is_refused(check, allow):
     assert "plans/tiny.toml [allow]" in refusal(
         check, jmx(request()), allow=allow, profile='allowed_targets = ["*.example.org"]\n'
     )
@@ -243,7 +243,7 @@ def test_a_plan_that_ignores_the_load_is_refused(check, old, new, message):
     assert message in refusal(check, plan.replace(old, new))
 
 
-def test_a_plan_whose_groups_start_more_users_than_asked_is_refused(check):
+def test_a_plan_whose_groups_start_more_users_than_requested_is_refused(check):
     plan = jmx(request()).replace(GROUP_USERS, text("ThreadGroup.num_threads", "5"))
     start = plan.index("<ThreadGroup ")
     end = plan.index("</hashTree>\n</hashTree>")
@@ -276,12 +276,12 @@ def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
     check(jmx(request(path="${__P(base_path,)}/buy")), f"{TARGET}/shop")
 
 
-def test_data_that_is_not_there_is_named_before_the_start(check):
+def test_missing_data_is_reported_before_the_start(check):
     told = refusal(check, jmx(element("CSVDataSet", "Rows", text("filename", "gone.csv"), text("variableNames", "a"))))
     assert "Rows: the file gone.csv is missing" in told
 
 
-def test_a_request_without_a_host_or_port_or_scheme_of_its_own_needs_defaults_that_are_the_targets(check):
+def test_a_request_without_host_port_or_scheme_needs_the_defaults_of_the_target(check):
     assert "has no host" in refusal(check, jmx(request(), domain=""))
     plan = jmx(request())
     assert "has no port: it uses 80, not 8098" in refusal(check, plan.replace(text("HTTPSampler.port", "${port}"), ""))
@@ -323,7 +323,7 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
         ("1; new URL('x')", False),
     ],
 )
-def test_an_expression_that_only_compares_and_counts_is_no_code(expression, simple):
+def test_an_expression_that_only_compares_and_counts_is_not_a_script(expression, simple):
     assert is_simple(expression, {}) is simple
 
 

@@ -26,14 +26,14 @@ from tests.support.tiny import TINY_JMX
         "stripe.apiKey", "AWS_SECRET_ACCESS_KEY", "Authorization.password", "credentials", "passwd", "token2",
     ],
 )  # fmt: skip
-def test_a_name_says_that_its_value_is_a_secret(name):
+def test_names_of_secrets_are_recognised(name):
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["key", "token_url", "password_file", "externalKey2Count", "keyboard", "users", "secret_name", "tokens", ""]
 )
-def test_a_name_of_something_else_does_not(name):
+def test_other_names_are_not_secrets(name):
     assert not is_secret_name(name)
 
 
@@ -81,7 +81,7 @@ FIXED = """
 
 
 def with_fixed(folder: Path, **values: str) -> Path:
-    path = folder / "shape.jmx"
+    path = folder / "plan.jmx"
     group = '<ThreadGroup guiclass="ThreadGroupGui"'
     path.write_text(TINY_JMX.replace(group, FIXED.format(**values) + group))
     return path
@@ -92,7 +92,7 @@ def test_a_secret_in_the_plan_itself_is_found(tmp_path):
     assert fixed_secrets(jmx) == ("opensesame", "YWRtaW46eA==", "k-123456", "fromBody1")
 
 
-def test_variables_and_the_defaults_of_properties_are_no_secrets(tmp_path):
+def test_variables_and_defaults_of_properties_are_not_secrets(tmp_path):
     jmx = with_fixed(tmp_path, password="${__P(password,hunter2)}", basic="${basic}", key="${key}", body="${body}")
     assert fixed_secrets(jmx) == ()
 
@@ -183,7 +183,7 @@ new URL("http://bob:us%26er1@127.0.0.1/?access_token=q1w2e3&amp;x=1")</stringPro
 
 
 def test_secrets_in_scripts_urls_jdbc_headers_bodies_and_comments_of_a_plan_are_found(tmp_path):
-    path = tmp_path / "shape.jmx"
+    path = tmp_path / "plan.jmx"
     group = '<ThreadGroup guiclass="ThreadGroupGui"'
     path.write_text(TINY_JMX.replace(group, SCRIPTS + group))
     found = set(fixed_secrets(path))
@@ -196,13 +196,13 @@ def test_secrets_in_scripts_urls_jdbc_headers_bodies_and_comments_of_a_plan_are_
     assert found - wanted - escaped - {"sid=managed-1"} == set()
 
 
-def test_a_value_of_a_properties_file_goes_on_to_the_end_of_its_line():
+def test_a_value_of_a_properties_file_extends_to_the_end_of_its_line():
     assert "a b;c=d,e" in secrets_in("user = bob\n# comment\ndb.password = a b;c=d,e\n")
     assert "é&x" in secrets_in("user = bob\ndb.password = \\u00e9&x\n")
 
 
 @pytest.mark.parametrize("word", ["true", "False", "null"])
-def test_words_of_json_are_no_secrets(word):
+def test_words_of_json_are_not_secrets(word):
     assert secret_values([("password", word)]) == ()
 
 

@@ -14,11 +14,11 @@ def load(**given):
     return resolve_load(parse_load(LoadArguments(**given)), DEFAULT)
 
 
-def test_without_arguments_the_plan_decides():
+def test_without_arguments_the_plans_load_is_used():
     assert load() == ClosedLoad(50, 25, 100, None)
 
 
-def test_the_ramp_follows_the_users():
+def test_the_ramp_depends_on_the_users():
     assert load(users="100") == ClosedLoad(100, 50, 100, None)
 
 
@@ -45,7 +45,7 @@ def test_a_plan_of_loops_is_ended_by_them_unless_a_duration_is_given():
         resolve_load(parse_load(LoadArguments(rate="5")), LOOPED)
 
 
-def test_requests_end_a_load_that_is_closed():
+def test_requests_end_a_closed_load():
     default = replace(DEFAULT, requests=1_000_000)
     assert resolve_load(parse_load(LoadArguments()), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
     assert resolve_load(parse_load(LoadArguments(requests="500")), default).requests == 500
@@ -54,7 +54,7 @@ def test_requests_end_a_load_that_is_closed():
         load(rate="5", requests="9")
 
 
-def test_one_user_alone_may_have_a_ramp_of_its_own():
+def test_a_single_user_may_have_its_own_ramp():
     default = replace(DEFAULT, ramp_per_user_s=10, ramp_single_user_s=1)
     assert [resolve_load(parse_load(LoadArguments(users=users)), default).ramp_s for users in ("1", "2")] == [1, 20]
 
@@ -124,7 +124,7 @@ def test_an_unknown_key_of_a_profile_is_refused_with_the_known_ones(tmp_path):
         load_profile(tmp_path, "x")
 
 
-def test_a_profile_can_change_a_plan_and_say_what_is_there(tmp_path):
+def test_a_profile_can_change_a_plan_and_state_facts(tmp_path):
     (tmp_path / "x.toml").write_text(
         'format_version = 1\n[plan.shop]\nduration_s = 1800\n[facts]\n"heap of the balancer" = "4 GB"\n'
     )

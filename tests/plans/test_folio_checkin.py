@@ -153,7 +153,7 @@ def few_barcodes(okapi: FakeOkapi, tmp_path_factory: pytest.TempPathFactory) -> 
     return run(tmp_path_factory.mktemp("reports"), *arguments, "--home", str(home), **SECRETS)
 
 
-def test_the_plan_is_fit_for_measuring() -> None:
+def test_the_plan_passes_the_linter() -> None:
     assert lint(ROOT / "plans" / "folio-checkin.jmx") == ()
 
 
@@ -169,7 +169,7 @@ def test_ramp_and_duration_are_those_of_the_published_runs_and_a_minute_here(
     assert (load.ramp_s, load.duration_s) == (ramp_s, duration_s)
 
 
-def test_the_barcodes_that_come_along_are_all_different() -> None:
+def test_the_included_barcodes_are_unique() -> None:
     head, *barcodes = (ROOT / "plans" / "data" / "folio-barcodes.csv").read_text().split()
     assert head == "barcode"
     assert len(barcodes) == len(set(barcodes)) == 45_000
@@ -216,7 +216,7 @@ def test_a_file_with_fewer_barcodes_than_the_run_needs_makes_it_invalid_and_is_n
 
 
 @pytest.mark.real
-def test_nothing_that_is_kept_holds_tenant_user_or_password(few_barcodes: Ended) -> None:
+def test_no_stored_file_contains_tenant_user_or_password(few_barcodes: Ended) -> None:
     kept = {path.name: path.read_text(errors="replace") for path in few_barcodes.reports.rglob("*") if path.is_file()}
     assert {"samples.jtl", "run.json", "run-01_1.json", "run-01_1.md", "effective.jmx", "jmeter.log"} <= kept.keys()
     assert {name for name, text in kept.items() if any(secret in text for secret in KEPT_APART)} == set()
@@ -225,7 +225,7 @@ def test_nothing_that_is_kept_holds_tenant_user_or_password(few_barcodes: Ended)
 
 
 @pytest.mark.real
-def test_a_log_in_that_is_refused_ends_the_run_before_the_load(okapi: FakeOkapi, tmp_path: Path) -> None:
+def test_a_refused_log_in_ends_the_run_before_the_load(okapi: FakeOkapi, tmp_path: Path) -> None:
     okapi.calls.clear()
     okapi.takes_log_in = False
     try:

@@ -39,7 +39,7 @@ properties = {{ barcodes_file = "BARCODES" }}
 """
 
 
-def test_the_plan_is_fit_for_measuring() -> None:
+def test_the_plan_passes_the_linter() -> None:
     assert lint(JMX) == ()
 
 

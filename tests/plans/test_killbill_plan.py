@@ -209,7 +209,7 @@ def test_loops_alone_run_the_whole_traffic_and_prepare_an_empty_killbill(killbil
         assert json.loads((run.folder / "dumps" / name).read_text())["gauges"]["threads.count"]["value"] == 66
 
 
-def test_only_an_authorize_that_gave_201_is_captured(killbill: FakeKillBill, drive: Drive) -> None:
+def test_only_an_authorisation_with_201_is_captured(killbill: FakeKillBill, drive: Drive) -> None:
     killbill.codes["authorize"] = itertools.cycle([201, 402, 202, NO_ANSWER, 500])
     run = drive({"users": 1, "ramp_s": 0, "loops": 10, "plugin_config": "a=b"})
     authorized = [call.made_id for call in killbill.of("authorize") if call.code == 201]
@@ -225,7 +225,9 @@ def test_only_an_authorize_that_gave_201_is_captured(killbill: FakeKillBill, dri
     assert not killbill.of("create tenant") + killbill.of("upload config")
 
 
-def test_a_user_without_an_account_pays_nothing_and_floods_nobody(killbill: FakeKillBill, drive: Drive) -> None:
+def test_a_user_without_an_account_makes_no_payments_and_retries_once_a_second(
+    killbill: FakeKillBill, drive: Drive
+) -> None:
     killbill.codes["account"] = itertools.repeat(500)
     run = drive({"users": 2, "ramp_s": 0, "duration_s": 3.5})
     assert run.labels().keys() == {"Create Account"}
@@ -235,7 +237,7 @@ def test_a_user_without_an_account_pays_nothing_and_floods_nobody(killbill: Fake
     assert (run.folder / "metrics-after.json").is_file()
 
 
-def test_a_payment_method_is_tried_again_and_the_account_kept(killbill: FakeKillBill, drive: Drive) -> None:
+def test_a_failed_payment_method_is_retried_with_the_same_account(killbill: FakeKillBill, drive: Drive) -> None:
     killbill.codes["method"] = iter([NO_ANSWER, 202])
     run = drive({"users": 1, "ramp_s": 0, "loops": 4})
     assert run.labels() == {ONCE[0]: 1, ONCE[1]: 1, ONCE[2]: 3} | dict.fromkeys(LOOP, 2)

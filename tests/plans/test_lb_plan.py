@@ -29,7 +29,7 @@ def test_each_plan_is_the_published_load_on_its_own_balancer(name: str) -> None:
     assert (asked.plan.load.users, asked.plan.load.duration_s, asked.plan.load.requests) == (500, 80, 1_000_000)
 
 
-def test_a_balancer_that_runs_elsewhere_is_a_target_whose_settings_were_put_down_by_hand() -> None:
+def test_the_settings_of_a_remote_balancer_are_facts_of_its_profile() -> None:
     with pytest.raises(UsageError, match="PLAN=lb-gwlb has no system to start; give TARGET="):
         resolve_request(Names("lb-gwlb", "gwlb"), ROOT, ROOT / "build")
     asked = resolve_request(Names("lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks"), ROOT, ROOT / "build")
@@ -38,17 +38,17 @@ def test_a_balancer_that_runs_elsewhere_is_a_target_whose_settings_were_put_down
     assert "WSO2 Carbon" in dict(asked.profile.facts)["balancer (by hand)"]
 
 
-def test_the_published_figures_are_three_sweeps_over_the_levels() -> None:
+def test_the_published_values_are_three_sweeps_over_the_levels() -> None:
     sweeps = parse_csv((ROOT / "plans" / "data" / "lb-published.csv").read_text(), "lb-published.csv")
     assert [sweep.name for sweep in sweeps] == ["published nginx", "published GW-LB", "published direct"]
     for sweep in sweeps:
         assert [level.users for level in sweep.levels] == [500, *range(1000, 12_001, 1000)]
 
 
-def test_every_balancer_has_a_plan_of_the_one_shape() -> None:
+def test_every_balancer_has_a_plan_of_the_same_jmx() -> None:
     names = {path.stem for path in (ROOT / "plans").glob("lb-*.toml")}
     assert names == {*BALANCED, "lb-direct", "lb-gwlb"}
-    assert {load_plan(ROOT / "plans", name).shape_path.name for name in names} == {"lb.jmx"}
+    assert {load_plan(ROOT / "plans", name).jmx_path.name for name in names} == {"lb.jmx"}
 
 
 def test_the_versions_that_a_report_names_are_those_of_the_pom() -> None:

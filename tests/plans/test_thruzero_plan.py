@@ -28,7 +28,7 @@ PAGES = list(csv.DictReader((ROOT / "plans" / "data" / "thruzero-pages.csv").ope
 LABELS = [page["page"] for page in PAGES]
 
 
-def test_the_page_list_has_22_pages_with_names_of_their_own() -> None:
+def test_the_page_list_has_22_pages_with_unique_names() -> None:
     assert len(set(LABELS)) == len(LABELS) == 22
     assert all(page["path"].startswith("/") and page["text"] for page in PAGES)
     # A form belongs to the page before it: that page's address, or the one that its own form led to.
@@ -129,7 +129,7 @@ def test_every_page_is_a_label_and_forms_carry_the_state_of_the_page_before(site
 
 
 @pytest.mark.real
-def test_a_page_that_failed_leads_nowhere_and_what_is_no_whole_page_has_failed(site: FakeSite, tmp_path: Path) -> None:
+def test_a_failed_page_is_not_followed_and_an_incomplete_page_has_failed(site: FakeSite, tmp_path: Path) -> None:
     site.answers = {
         "/home.jsf": (200, "<html>News of nine feeds"),  # breaks off
         "/apps/demo/ajax.jsf": (200, "<html>Something else</html>"),

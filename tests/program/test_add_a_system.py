@@ -43,12 +43,12 @@ def contents(home: Path) -> dict[str, bytes]:
     return found
 
 
-def test_every_file_that_the_page_names_in_a_heading_stands_there_and_is_new() -> None:
+def test_every_file_in_a_heading_of_the_page_is_new() -> None:
     assert list(FILES) == re.findall(r"^### `(.+)`$", PAGE, re.MULTILINE)
     assert not [name for name in FILES if (ROOT / name).exists()]
 
 
-def test_plan_and_profile_of_the_page_fit_its_system(tmp_path: Path) -> None:
+def test_plan_and_profile_of_the_page_match_its_system(tmp_path: Path) -> None:
     write_files(tmp_path)
     assert lint(tmp_path / "plans" / "static.jmx") == ()
     asked = resolve_request(Names("static", "static-closing"), tmp_path, tmp_path)
@@ -57,7 +57,7 @@ def test_plan_and_profile_of_the_page_fit_its_system(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_the_page_adds_a_system_that_runs_and_passes_the_tests_without_a_change_to_any_file(tmp_path: Path) -> None:
+def test_the_page_adds_a_system_that_runs_and_passes_the_tests_unchanged(tmp_path: Path) -> None:
     home = tmp_path / "home"
     shutil.copytree(ROOT, home, ignore=shutil.ignore_patterns(".git", *MADE))
     (home / ".venv").symlink_to(sys.prefix)

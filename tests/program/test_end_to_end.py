@@ -26,7 +26,7 @@ def codes_of(summary: dict, label: str) -> dict[str, int]:
     return {code["code"]: code["sample_count"] for code in summary["codes"] if code["label"] == label}
 
 
-def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
+def test_one_command_writes_a_trustworthy_report(tmp_path):
     text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=40")
     directory = tmp_path / "killbill-stripe" / "run-01_1"
     summary = json.loads(directory.with_suffix(".json").read_text())
@@ -64,7 +64,7 @@ def test_one_command_leaves_a_report_that_can_be_trusted(tmp_path):
     assert processes_of(tmp_path) == []
 
 
-def test_the_litle_variant_on_the_smallest_size_says_what_takes_litles_place(tmp_path):
+def test_the_litle_variant_on_the_smallest_size_reports_what_replaces_litle(tmp_path):
     make_run(tmp_path, "PLAN=killbill-litle", "USERS=2", "DURATION=15", "ENV=t2.small")
     directory = tmp_path / "killbill-litle" / "run-01_1"
     summary = json.loads(directory.with_suffix(".json").read_text())

@@ -42,7 +42,7 @@ def test_make_alone_names_every_plan_and_profile(folder):
     assert names <= set(make().stdout.split())
 
 
-def test_make_accept_is_of_the_plan_and_the_profile_that_are_named_and_never_of_a_default_one():
+def test_make_accept_passes_only_a_given_plan_and_profile_and_no_defaults():
     asked = ("-n", "accept", "SINCE=2026-11-20", "REASON=so", "REPORTS=kept")
     line = make(*asked, "PLAN=thruzero", "ENV=folio").stdout
     for words in ("--plan='thruzero'", "--env='folio'", "--reports='kept/nightly'"):
@@ -54,13 +54,13 @@ def test_make_accept_is_of_the_plan_and_the_profile_that_are_named_and_never_of_
     ("target", "variables"),
     [("run", []), ("sweep", ["USERS=1,2"]), ("capacity", []), ("nightly", [])],
 )
-def test_sure_reaches_everything_that_measures(target, variables):
+def test_sure_is_passed_to_every_measuring_command(target, variables):
     assert " --sure" in make("-n", target, *variables, "SURE=1").stdout
     for not_sure in ("SURE=", "SURE=0"):
         assert "--sure" not in make("-n", target, *variables, not_sure).stdout
 
 
-def test_make_passes_every_variable_on_with_its_quotes():
+def test_make_passes_every_variable_with_its_quotes():
     line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
     assert "--users='5'" in line
     assert "--target='http://127.0.0.1:8080'" in line
@@ -68,14 +68,14 @@ def test_make_passes_every_variable_on_with_its_quotes():
     assert "--rate" not in line
 
 
-def test_a_search_for_the_capacity_does_not_drive_without_the_generators_that_it_was_given():
+def test_a_capacity_search_uses_the_given_generators():
     done = make("capacity", "REMOTES=10.0.0.7:1099")
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == "a search for the capacity has no REMOTES: make sweep has"
 
 
 @pytest.mark.parametrize("target", ["sweep", "capacity"])
-def test_what_a_sweep_would_not_push_it_does_not_begin(target):
+def test_a_sweep_with_an_s3_address_is_refused_because_it_pushes_nothing(target):
     done = make(target, "S3=s3://bucket/prefix")
     assert done.returncode == 2
     assert done.stderr.startswith("a sweep is not pushed by itself: when it is done, make push S3=")
@@ -201,7 +201,7 @@ def test_where_python_may_not_write_bytecode_it_is_kept_in_build_and_not_in_the_
 
 
 @pytest.mark.real
-def test_a_system_stays_up_until_it_is_asked_to_stop(home, tmp_path):
+def test_a_system_stays_up_until_it_is_interrupted(home, tmp_path):
     command = [
         sys.executable,
         ROOT / "scripts" / "system",

@@ -18,6 +18,6 @@ def test_every_promise_names_a_test_that_exists(promise):
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_no_row_of_the_page_is_overlooked():
+def test_every_row_of_the_page_is_parsed():
     table_lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
     assert len(ROWS) == len(table_lines) - 2 * PAGE.count("| promise ")  # less head and rule of each table

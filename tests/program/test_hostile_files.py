@@ -78,7 +78,7 @@ def commands(reports: Path, site: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("text", [text for name, text in HOSTILE.items() if "version" not in name], ids=len)
-def test_json_that_cannot_be_computed_with_is_refused(text):
+def test_json_with_unusable_values_is_refused(text):
     with pytest.raises(ValueError):
         parse_object(text.encode())
 
@@ -113,7 +113,7 @@ def test_a_hostile_file_of_another_run_does_not_end_a_later_run(run, target, tmp
     assert "run-07_1" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
 
 
-def test_errors_name_the_file_and_not_what_stands_in_it(reports, capsys):
+def test_errors_name_the_file_and_not_its_content(reports, capsys):
     path = reports / "tiny" / "run-01_1.json"
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, "source": None, "verdict": 5}))
@@ -164,7 +164,7 @@ def mutations(text: str, count: int, seed: int) -> Iterator[tuple[tuple[Any, ...
 @pytest.mark.real
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["run-01_1.json", "run-01_1/run.json"])
-def test_a_value_of_another_type_anywhere_is_no_error_of_the_harness(reports, tmp_path, capsys, name, seed):
+def test_a_value_of_another_type_is_never_an_internal_error(reports, tmp_path, capsys, name, seed):
     path = reports / "tiny" / name
     good = path.read_text()
     every = list(commands(reports, tmp_path / "site").values())
@@ -181,7 +181,7 @@ def test_a_value_of_another_type_anywhere_is_no_error_of_the_harness(reports, tm
 
 @pytest.mark.real
 @pytest.mark.parametrize("seed", range(2))
-def test_a_value_of_another_type_in_a_sweeps_record_is_no_error_of_the_harness(tmp_path, capsys, seed):
+def test_a_value_of_another_type_in_a_sweeps_record_is_never_an_internal_error(tmp_path, capsys, seed):
     reports = tmp_path / "reports"
     for number in (1, 2):
         add_run(reports, f"tiny/run-01_{number}", users=number)

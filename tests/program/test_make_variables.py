@@ -82,7 +82,7 @@ def hostile(folder: Path) -> list[str]:
         for target, name in PAIRS
     ],
 )
-def test_every_text_of_every_variable_reaches_the_script_as_it_was_written(target, name, argv, tmp_path):
+def test_every_value_of_every_variable_reaches_the_script_unchanged(target, name, argv, tmp_path):
     given = NEEDED.get(target, {})
     is_words = (target, name) != ("report", "RUN") and (name in WORDS or (target, name) == ("compare", "NEW"))
     pattern = argv(target, {**given, name: "BENIGN"})
@@ -164,7 +164,7 @@ def test_help_of_a_target_explains_each_of_its_variables_and_starts_nothing(targ
     assert explained == TAKES[target]
 
 
-def test_help_of_a_target_that_there_is_not_is_an_error():
+def test_help_of_an_unknown_target_is_an_error():
     done = subprocess.run(["make", "-C", str(ROOT), "help", "rnu"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "rnu: no such target; make lists them" in done.stderr
@@ -176,11 +176,11 @@ def test_help_in_the_environment_changes_nothing(argv):
 
 
 @pytest.mark.parametrize("name", ["PYTHON", "CHROME", "JAVA_HOME", "JMETER_HOME", "AWS_REGION", "NO_COLOR"])
-def test_what_the_scripts_read_from_the_environment_may_be_given_to_make(name, argv):
+def test_environment_variables_of_the_scripts_are_accepted_by_make(name, argv):
     assert argv("run", {name: "value"}) == argv("run", {})
 
 
-def test_make_users_are_told_of_variables(monkeypatch):
+def test_messages_to_make_users_name_variables(monkeypatch):
     from harness.program import with_variables
 
     text = "not comparable; compare others, or pass --anyway; --base and --new; --anyway-not; --figures-only"
@@ -192,7 +192,7 @@ def test_make_users_are_told_of_variables(monkeypatch):
 
 
 @pytest.mark.real
-def test_runs_that_cannot_be_compared_name_makes_own_variable(tmp_path):
+def test_the_error_for_incomparable_runs_names_the_make_variable(tmp_path):
     from tests.support.report_folder import add_run
 
     add_run(tmp_path, "tiny/run-01_1", users=2)

@@ -23,14 +23,14 @@ def test_every_plan_fits_the_system_that_it_starts(plan: str) -> None:
     assert (asked.manifest is None) == (target is not None)
 
 
-def test_every_traffic_shape_has_a_plan_and_every_system_one_that_starts_it() -> None:
+def test_every_jmx_has_a_plan_and_every_system_a_plan_that_starts_it() -> None:
     plans = [load_plan(ROOT / "plans", name) for name in PLANS]
-    assert {plan.shape_path for plan in plans} == set((ROOT / "plans").glob("*.jmx"))
+    assert {plan.jmx_path for plan in plans} == set((ROOT / "plans").glob("*.jmx"))
     assert {plan.system for plan in plans} - {""} == set(SYSTEMS)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in PROFILES])
-def test_a_profile_is_about_plans_and_systems_that_there_are(name: str) -> None:
+def test_a_profile_names_only_existing_plans_and_systems(name: str) -> None:
     profile = load_profile(ROOT / "env", name)
     assert set(profile.system_settings) <= set(SYSTEMS)
     assert set(profile.plan_changes) <= set(PLANS)

@@ -67,7 +67,7 @@ def test_a_branch_with_a_pull_request_is_tested_once():
     assert not events["pull_request"]
 
 
-def test_the_nightly_has_all_commits_to_list_those_since_the_night_before():
+def test_the_nightly_fetches_all_commits():
     checkout = next(step for step in steps("nightly.yml", "uses") if step["uses"].startswith("actions/checkout@"))
     assert checkout["with"]["fetch-depth"] == "0"
 
@@ -89,19 +89,19 @@ def test_the_tests_are_those_of_ci_run():
 
 
 @every_command
-def test_what_a_command_is_given_are_variables_of_the_makefile_or_of_aws(step):
+def test_commands_get_only_variables_of_the_makefile_or_of_aws(step):
     variables = set(step.get("env", {})) - AWS
     assert {one for one in variables if not re.search(rf"\$\((value )?{one}\)", MAKEFILE)} == set()
 
 
 @every_workflow
-def test_no_text_of_github_is_put_into_a_command(name):
+def test_no_github_text_is_inserted_into_a_command(name):
     """An input of `x; rm -rf /` in the environment is a text; put into a script it would be a command."""
     assert [step["run"] for step in steps(name, "run") if "${{" in step["run"]] == []
 
 
 @every_workflow
-def test_secrets_are_given_to_a_command_alone_and_only_the_keys_of_aws(name):
+def test_only_aws_keys_are_passed_as_secrets_and_only_to_a_command(name):
     given = {key for step in steps(name, "run") for key, value in step.get("env", {}).items() if "secrets." in value}
     assert given <= KEYS
     assert WORKFLOWS[name].read_text().count("secrets.") == len(given)
@@ -141,7 +141,7 @@ def test_actions_are_pinned_to_a_commit_and_keep_no_credentials(name):
 
 
 @every_workflow
-def test_the_evidence_is_kept_on_failure_too_and_not_for_ever(name):
+def test_artifacts_are_kept_on_failure_too_and_expire(name):
     kept = [step for step in steps(name, "uses") if re.search(r"upload-artifact|cache/save", step["uses"])]
     assert kept
     for step in kept:
@@ -149,7 +149,7 @@ def test_the_evidence_is_kept_on_failure_too_and_not_for_ever(name):
         assert "upload-artifact" not in step["uses"] or int(step["with"]["retention-days"]) <= 90
 
 
-def test_the_history_is_saved_where_it_is_looked_for():
+def test_the_history_is_saved_where_it_is_restored():
     saved, restored = (
         next(step["with"] for step in steps("nightly.yml", "uses") if f"cache/{verb}@" in step["uses"])
         for verb in ("save", "restore")
@@ -216,7 +216,7 @@ def test_the_nightly_leaves_its_page_and_its_summary_in_a_clean_copy(copy, tmp_p
 
 
 @pytest.mark.real
-def test_an_input_is_text_and_never_makes_own_language(tmp_path):
+def test_an_input_is_text_and_never_make_syntax(tmp_path):
     (step,) = steps("nightly.yml", "run")
     harm = f"$(shell touch {tmp_path}/harm)'; touch {tmp_path}/harm; '"
     given = {name: harm for name, value in step["env"].items() if re.search(r"inputs\.(suite|s3)\b", value)}

@@ -107,7 +107,7 @@ def test_a_jtl_with_a_document_type_is_refused(tmp_path, asked, tries, encoding)
 
 @every_try
 @pytest.mark.parametrize("torn", ["", '<httpSample t="10" ts="17'], ids=["whole", "torn"])
-def test_a_document_type_further_down_brings_nothing_in(tmp_path, asked, tries, torn):
+def test_a_later_document_type_loads_nothing(tmp_path, asked, tries, torn):
     """Where a second file was put behind the first one, a new parser takes over: it knows no entities either."""
     paths, address = asked
     evil = declarations(tmp_path, address)[tries]
@@ -124,7 +124,7 @@ def test_a_document_type_further_down_brings_nothing_in(tmp_path, asked, tries, 
 
 
 @pytest.mark.real
-def test_the_front_door_says_in_one_line_why_it_does_not_read_such_a_file(tmp_path):
+def test_the_command_says_in_one_line_why_it_refuses_such_a_file(tmp_path):
     (tmp_path / "secret.txt").write_text(SECRET)
     jtl = tmp_path / "samples.jtl"
     entity = f'<!DOCTYPE r [<!ENTITY x SYSTEM "{(tmp_path / "secret.txt").as_uri()}">]>'

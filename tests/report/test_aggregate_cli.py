@@ -77,7 +77,7 @@ def in_a_terminal(columns: int, *arguments: object, **environment: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
-def test_in_a_pipe_it_is_plain_markdown_with_the_warnings_below(samples):
+def test_a_pipe_gets_plain_markdown_with_warnings_below(samples):
     done = table(samples)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -103,12 +103,12 @@ def test_several_files_are_one_run_and_each_is_a_table_of_its_own(samples, tmp_p
 
 
 @pytest.mark.real
-def test_files_may_stand_on_both_sides_of_an_option(samples, tmp_path):
+def test_files_may_be_on_both_sides_of_an_option(samples, tmp_path):
     other = jtl(tmp_path / "other.jtl", (0, 700, "Pay", True))
     assert table(samples, "--layout", "wide", other).stdout == table(samples, other, "--layout", "wide").stdout
 
 
-def test_with_each_a_bad_file_ends_with_code_2_and_the_others_are_shown_still(samples, tmp_path):
+def test_with_each_a_bad_file_ends_with_code_2_and_the_others_are_shown(samples, tmp_path):
     done = table("--each", tmp_path / "none.jtl", samples, "--format", "json")
     assert done.returncode == 2
     assert [one["source"] for one in json.loads(done.stdout)] == [str(samples)]
@@ -117,7 +117,7 @@ def test_with_each_a_bad_file_ends_with_code_2_and_the_others_are_shown_still(sa
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl"])
-def test_machine_formats_hold_nothing_else_and_warnings_go_to_standard_error(samples, form):
+def test_machine_formats_contain_only_data_and_warnings_go_to_standard_error(samples, form):
     done = table(samples, "--format", form)
     assert done.returncode == 0
     assert done.stderr.startswith(
@@ -165,14 +165,14 @@ def test_the_measured_window_and_its_effect_are_printed(samples):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_done_is_one_line_and_code_2(samples, arguments, message):
+def test_wrong_use_is_one_line_and_code_2(samples, arguments, message):
     done = table(samples, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert message in line
 
 
-def test_a_terminal_gets_a_table_drawn_for_it_with_signs_and_colours(samples):
+def test_a_terminal_gets_a_table_with_signs_and_colours(samples):
     out = in_a_terminal(120, samples)
     assert "|" not in out
     assert "\x1b[1;31m" in out
@@ -190,18 +190,18 @@ def test_no_color_leaves_the_signs(samples):
 
 
 @pytest.mark.real
-def test_a_narrow_terminal_is_told_which_columns_it_does_not_see(samples):
+def test_a_narrow_terminal_lists_the_omitted_columns(samples):
     plain = re.sub(r"\x1b\[[\d;]*m", "", in_a_terminal(60, samples))
     assert max(map(len, plain.splitlines())) <= 60
     assert "columns that do not fit:" in plain
     assert "…" not in plain
 
 
-def test_a_format_that_is_asked_for_is_given_in_a_terminal_too(samples):
+def test_a_requested_format_is_also_used_in_a_terminal(samples):
     assert in_a_terminal(80, samples, "--format", "markdown").startswith("| label | count |")
 
 
-def test_the_way_to_a_plain_table_loads_no_heavy_package(samples):
+def test_a_plain_table_loads_no_heavy_package(samples):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", str(ROOT / "aggregate.py"), "table", str(samples)],
         capture_output=True, text=True, check=True,
@@ -234,9 +234,7 @@ def test_help_teaches_with_examples():
         ),
     ],
 )
-def test_a_file_where_the_verb_or_another_kind_of_file_is_due_is_told_what_reads_it(
-    words, line, samples, tmp_path, monkeypatch
-):
+def test_a_file_of_the_wrong_kind_is_answered_with_the_verb_that_reads_it(words, line, samples, tmp_path, monkeypatch):
     (tmp_path / "samples.jtl.gz").write_bytes(samples.read_bytes())
     (tmp_path / "run-01_1").mkdir()
     (tmp_path / "run-01_1" / "run.json").write_text("{}")

@@ -131,7 +131,7 @@ ODD_CHARTS = {
 
 
 @pytest.mark.parametrize("draw", ODD_CHARTS.values(), ids=ODD_CHARTS)
-def test_odd_data_still_makes_a_chart_whose_texts_stand_clear_and_inside_the_card(draw):
+def test_odd_data_give_a_chart_with_readable_text_inside_the_card(draw):
     chart = draw()
     assert_texts_stand_clear(chart)
     assert "nan" not in chart and "inf" not in chart
@@ -145,7 +145,7 @@ def test_titles_and_names_are_escaped_and_lose_what_xml_forbids():
     chart.encode("utf-8")
 
 
-def test_a_chart_needs_nothing_from_elsewhere():
+def test_a_chart_is_self_contained():
     chart = cpu_chart([minute([0.5, 1.0])])
     assert re.findall(r"https?://[^\"]+", chart) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|<image|<use|@import|url\(|\bon\w+=", chart)
@@ -167,7 +167,7 @@ def test_every_colour_of_the_dark_card_stands_out_from_it(colour, background):
     assert contrast(colour, background) >= 4.5
 
 
-def test_a_chart_switches_with_the_readers_system_and_never_lets_the_page_through():
+def test_a_chart_follows_the_readers_colour_scheme_and_is_opaque():
     chart = user_chart([0, 1], [1, 2])
     light, dark = chart.split("@media (prefers-color-scheme:dark)")
     assert ".card{fill:#ffffff" in light
@@ -216,7 +216,7 @@ def test_a_time_before_the_first_sample_is_negative():
     assert [words for _, words in time_axis([-130, 600]).ticks][:4] == ["−2:00", "0:00", "2:00", "4:00"]
 
 
-def test_a_logarithmic_axis_has_a_place_for_0():
+def test_a_logarithmic_axis_has_a_position_for_0():
     axis = log_axis(-0.5, 999.5)
     assert [words for _, words in axis.ticks] == ["0", "1", "2", "5", "10", "20", "50", "100", "200", "500"]
     assert 0 < axis.share(0) < axis.share(1) < axis.share(10) < 1
@@ -233,7 +233,7 @@ def test_a_line_runs_from_the_left_axis_to_the_right_end_and_from_0_to_the_top_t
     assert places(line) == [(84, 242), (467, 56), (850, 149)]
 
 
-def test_a_value_that_is_not_known_is_a_gap_and_not_0():
+def test_an_unknown_value_is_a_gap_and_not_0():
     chart = line_chart(
         "t", "ms", [Series("a", ((0, 10), (1, 10), (2, None), (3, 10), (4, float("nan")), (5, 10), (6, 10)))]
     )
@@ -244,7 +244,7 @@ def test_a_value_that_is_not_known_is_a_gap_and_not_0():
     assert "a: least 10, most 10, last 10; 2 of 7 points without a value." in description(chart)
 
 
-def test_lines_differ_by_more_than_their_colour():
+def test_lines_differ_not_only_in_colour():
     chart = cpu_chart([Series(f"p{place}", ((0, place), (1, place))) for place in range(12)])
     looks = {(path.get("class"), path.get("stroke-dasharray")) for path in elements(chart, "path", "line")}
     assert len({dash for _, dash in looks}) == 6
@@ -256,7 +256,7 @@ def test_one_line_needs_no_legend_and_two_have_one():
     assert texts(response_time_chart([0, 1], [5, 6], [7, None]))[1:3] == ["average", "p90"]
 
 
-def test_the_stretch_that_was_counted_is_shaded_and_named():
+def test_the_measurement_window_is_shaded_and_named():
     chart = throughput_chart(range(601), [5] * 601, band=(60, 540))
     assert "window: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
@@ -264,12 +264,12 @@ def test_the_stretch_that_was_counted_is_shaded_and_named():
     assert (shaded.get("x"), shaded.get("width")) == ("160.6", "612.8")
 
 
-def test_a_stretch_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
+def test_a_window_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
     assert elements(throughput_chart([0, 9], [1, 1], band=(20, 30)), "rect", "band") == []
     assert "window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
 
 
-def test_counts_become_rates_by_the_length_of_their_stretch():
+def test_counts_are_divided_by_the_length_of_their_interval():
     assert "least 2, most 6, last 2" in description(throughput_chart([0, 5, 10], [2, 6, 2]))
 
 
@@ -286,7 +286,7 @@ def test_a_run_without_errors_says_so_and_draws_none():
     assert elements(chart, "path", "bar") == []
 
 
-def test_one_error_among_a_million_samples_is_still_seen():
+def test_one_error_among_a_million_samples_is_visible():
     chart = error_chart(range(600), [int(x == 300) for x in range(600)], [2000] * 600, 1.0)
     assert "errors: 1 of 1,200,000 samples (below 0.01 %)" in texts(chart)
     (path,) = elements(chart, "path", "bar")
@@ -301,7 +301,7 @@ def test_many_errors_are_drawn_as_high_as_they_are():
     assert [height for _, _, height in bars(path.get("d"))] == [16.4] + [164] * 20
 
 
-def test_errors_of_a_long_run_are_added_up_and_none_is_lost():
+def test_errors_of_a_long_run_are_summed_and_none_is_lost():
     chart = error_chart(range(4000), [2] * 4000, [4] * 4000, 1.0)
     assert "errors: 8,000 of 16,000 samples (50.00 %)" in texts(chart)
     assert "Errorsper second, mean of 10 s" in texts(chart)
@@ -337,13 +337,13 @@ def test_a_distribution_shows_the_share_of_samples_per_bar():
     assert "100 samples from 250 to 1,000 ms." in description(chart)
 
 
-def test_a_far_tail_makes_the_axis_logarithmic_and_it_says_so():
+def test_a_long_tail_makes_the_axis_logarithmic_and_labels_it():
     near, far = (distribution_chart("t", {100: 99, greatest: 1}, []) for greatest in (1000, 1001))
     assert "response time, ms" in texts(near)
     assert "response time, ms, logarithmic" in texts(far)
 
 
-def test_areas_of_a_logarithmic_distribution_are_true():
+def test_areas_of_a_logarithmic_distribution_are_proportional():
     counts = {0: 30, 1: 20, 3: 40, 500: 10}
     chart = distribution_chart("t", counts, [])
     (path,) = elements(chart, "path", "bar")
@@ -351,7 +351,7 @@ def test_areas_of_a_logarithmic_distribution_are_true():
     assert [area / sum(areas) for area in areas] == pytest.approx([0.3, 0.2, 0.4, 0.1], abs=0.01)
 
 
-def test_a_mark_stands_in_the_middle_of_its_millisecond():
+def test_a_mark_is_in_the_middle_of_its_millisecond():
     chart = distribution_chart("t", {7: 10}, [("median", 7)])
     (mark,) = elements(chart, "polyline", "mark")
     ((left, width, _),) = bars(elements(chart, "path", "bar")[0].get("d"))
@@ -365,7 +365,7 @@ def test_marks_of_one_value_share_a_label():
 
 
 @pytest.mark.parametrize("values", [(5, 6, 7, 8), (9995, 9996, 9997, 9998), (100, 5000, 5001, 9999)])
-def test_labels_of_marks_that_stand_close_are_kept_apart_and_in_order(values):
+def test_labels_of_close_marks_are_separated_and_in_order(values):
     counts = dict.fromkeys(range(10_000), 1)
     chart = distribution_chart("t", counts, list(zip(PERCENTILES, values, strict=True)))
     assert_texts_stand_clear(chart)
@@ -373,7 +373,7 @@ def test_labels_of_marks_that_stand_close_are_kept_apart_and_in_order(values):
     assert [labels[name] for name in PERCENTILES] == sorted(labels[name] for name in PERCENTILES)
 
 
-def test_where_labels_do_not_fit_the_marks_of_the_slowest_stay():
+def test_when_labels_do_not_fit_the_slowest_marks_remain():
     marks = [(f"{n} %", 1_000_000 + 1000 * n) for n in range(80, 100)]
     chart = distribution_chart("t", {1_000_000: 5, 1_100_000: 5}, marks)
     assert "99 %" in texts(chart)
@@ -391,7 +391,7 @@ def test_where_labels_do_not_fit_the_marks_of_the_slowest_stay():
         ([100, 100, 100], [60, 100, 140]),
     ],
 )
-def test_labels_move_no_farther_than_they_must(centres, placed):
+def test_labels_move_only_as_far_as_needed(centres, placed):
     assert svg.spread(centres, [40] * len(centres), 0, 300) == pytest.approx(placed)
 
 

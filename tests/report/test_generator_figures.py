@@ -50,7 +50,7 @@ def text_of(summary, code):
     return text
 
 
-def test_one_generator_or_none_that_is_named_has_no_table():
+def test_a_single_or_unnamed_generator_has_no_table():
     assert summary_of(samples(GENERATORS[0])).generators == ()
     assert summary_of([sample(), sample()]).generators == ()
 
@@ -74,7 +74,7 @@ def test_each_generators_share_of_the_load_adds_up_to_total():
     assert "| 10.0.0.8:1099 | 30 |" in closing_text(summary, "x.md")
 
 
-def test_setup_and_transactions_are_in_nobodys_share():
+def test_setup_and_transactions_are_in_no_generators_share():
     setup = [sample("Tenant", thread_name=f"{GENERATORS[0]}-setUp Thread Group 1-1", start_ms=900_000)]
     message = "Number of samples in transaction : 2, number of failing samples : 0"
     transaction = [sample("Visit", message=message, thread_name=f"{GENERATORS[1]}-Users 1-1")]
@@ -82,7 +82,7 @@ def test_setup_and_transactions_are_in_nobodys_share():
     assert [one.sample_count for one in summary.generators] == [5, 5]
 
 
-def test_generators_of_an_xml_jtl_are_told_apart_too():
+def test_generators_of_an_xml_jtl_are_distinguished_too():
     rows = "".join(
         f'<httpSample t="10" ts="{1_000_000 + number}" s="true" lb="Pay" rc="200" rm="OK" '
         f'tn="gen{number % 2}:1099-Users 1-1" by="1" sby="1" ng="1" na="4"/>\n'
@@ -94,12 +94,12 @@ def test_generators_of_an_xml_jtl_are_told_apart_too():
     assert tally.second_series.active_users(1000, 1000) == [8]
 
 
-def test_generators_that_are_alike_raise_no_doubt():
+def test_equal_generators_raise_no_warning():
     summary = summary_of(samples(GENERATORS[0], errors=4), samples(GENERATORS[1], elapsed_ms=140, errors=9))
     assert codes_of(summary) == set()
 
 
-def test_a_generator_that_is_half_as_slow_again_as_the_others_is_told():
+def test_a_generator_50_percent_slower_than_the_others_is_reported():
     summary = summary_of(*(samples(one) for one in GENERATORS[:2]), samples(GENERATORS[2], elapsed_ms=150))
     assert "The samples of 10.0.0.9:1099 took at least 1.5 times as long" in text_of(
         summary, WarningCode.SLOW_GENERATOR
@@ -108,7 +108,7 @@ def test_a_generator_that_is_half_as_slow_again_as_the_others_is_told():
     assert codes_of(summary_of(samples(GENERATORS[0], 300, 4), samples(GENERATORS[1], 300, 8))) == set()  # 4 ms
 
 
-def test_a_generator_with_many_more_errors_is_told():
+def test_a_generator_with_many_more_errors_is_reported():
     summary = summary_of(samples(GENERATORS[0], errors=3), samples(GENERATORS[1], errors=10))
     assert "10.0.0.8:1099 failed at least 2 times as often" in text_of(summary, WarningCode.FAILING_GENERATOR)
 
@@ -120,19 +120,19 @@ def test_a_generator_with_many_more_errors_is_told():
         ({"count": 270}, "Generators ended early (10.0.0.8:1099 54 s), while"),
     ],
 )
-def test_a_generator_that_came_late_or_went_early_is_told(changes, said):
+def test_a_generator_that_began_late_or_ended_early_is_reported(changes, said):
     # The first drives for 60 s.
     assert said in text_of(
         summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), WarningCode.ABSENT_GENERATOR
     )
 
 
-def test_a_long_last_sample_of_one_generator_is_no_early_end_of_the_others():
+def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():
     late = sample(start_ms=1_059_000, elapsed_ms=30_000, thread_name=f"{GENERATORS[0]}-Users 1-1")
     assert codes_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1]), [late])) == set()
 
 
-def test_generators_on_this_machine_and_their_controller_are_one_bottleneck():
+def test_local_generators_and_their_controller_are_one_bottleneck():
     usages = tuple(
         Usage(process, 60, cores, cores, cores, 1, 1, 1, None)
         for process, cores in (("host", 1.7), ("jmeter", 0.2), ("generator a:1", 0.7), ("generator b:1", 0.8))
@@ -155,5 +155,5 @@ def test_generators_on_this_machine_and_their_controller_are_one_bottleneck():
         (("only/one",), ("only/one",)),
     ],
 )
-def test_paths_are_called_by_what_tells_them_apart(paths, names):
+def test_paths_are_named_by_the_part_that_differs(paths, names):
     assert short_names(paths) == names

@@ -35,7 +35,7 @@ def figures_of_its_time(summary):
     return {name: LabelFigures.of(name, False, counts) for name, counts in merged.items()}
 
 
-def test_every_cell_of_the_aggregate_csv_of_a_made_run_is_equal():
+def test_every_cell_of_the_aggregate_csv_of_a_synthetic_run_is_equal():
     check_cells(MADE)
 
 

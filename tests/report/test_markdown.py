@@ -14,7 +14,7 @@ def report(summary, notes):
     return rendered(summary, gallery(summary), notes, "run-01_1")
 
 
-def test_a_report_says_its_verdict_before_any_figure():
+def test_a_report_states_its_verdict_before_any_metric():
     text = report(summary_of([sample(), sample("Create")], record()), "")
     assert text.index("VALID") < text.index("## Set-up") < text.index("## Results") < text.index("### Once per user")
     assert "- heap: 512 MB" in text
@@ -27,12 +27,12 @@ def test_a_report_lists_errors_and_codes():
     assert "| Pay | 402 | expected 201 | 1 | 0.0 | 0.0 |" in text  # the message says no more than the cause
 
 
-def test_codes_and_causes_are_text_and_stand_to_the_left():
+def test_codes_and_causes_are_escaped_and_left_aligned():
     text = report(summary_of([sample(), failed()], record()), "")
     assert "| label | code | cause | count | first s | last s |\n| --- | --- | --- | ---: | ---: | ---: |" in text
 
 
-def test_a_report_of_a_run_without_samples_is_still_a_report():
+def test_a_run_without_samples_has_a_report():
     text = report(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))), "")
     assert "**INVALID: the load has no samples; jmeter.log: no such plugin.**" in text
     assert "No sample of the load." in text
@@ -46,19 +46,19 @@ def test_codes_of_setup_are_left_out_unless_they_failed():
     assert "| Create Tenant | 409 | 1 | 1 |" in text
 
 
-def test_an_open_load_is_not_held_against_littles_law():
+def test_littles_law_is_not_applied_to_an_open_load():
     open_load = closed_load(users=None, model="open", rate_per_s=2.0)
     text = report(summary_of([sample(start_ms=0), sample(start_ms=900)], record(load=open_load)), "")
     assert "users busy on average" in text
     assert "accounted for" not in text
 
 
-def test_a_note_that_holds_the_end_mark_loses_nothing():
+def test_a_note_that_contains_the_end_mark_loses_nothing():
     note = f"before {NOTES_END} behind"
     assert notes_of(report(summary_of([sample()], record()), note)) == note
 
 
-def test_notes_survive_a_render_and_a_report_without_a_block_has_none():
+def test_notes_survive_rendering_and_a_report_without_a_block_has_none():
     text = report(summary_of([sample()], record()), "plugin threads raised\n\nsee run-01_2")
     assert notes_of(text) == "plugin threads raised\n\nsee run-01_2"
     assert (text.count(NOTES_BEGIN), text.count(NOTES_END)) == (1, 1)

@@ -73,7 +73,7 @@ def two_runs(tmp_path):
     return [str(tmp_path / folder / "run-01_1") for folder in ("gen1", "gen2")]
 
 
-def test_two_merged_runs_have_the_figures_of_one_distributed_run(tmp_path, two_runs):
+def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_runs):
     folder = run_folder(tmp_path / "tiny" / "run-01_1", run_of(5), distributed_rows())
     whole = summary_of_run(RunDirectory(folder))
     directory, merged = merge(two_runs, tmp_path / "reports", None)
@@ -113,7 +113,7 @@ def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(
     assert RunRecord.from_json(json.loads(directory.run_json.read_text()), "run.json") == run
 
 
-def test_the_bottleneck_on_one_generators_machine_is_told_with_its_name(tmp_path, two_runs):
+def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_path, two_runs):
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     assert [use.process for use in merged.observed.usages] == [
         "host gen1",
@@ -146,7 +146,7 @@ def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, tw
     assert {"samples.jtl", "samples-2.jtl", "telemetry.csv", "run.json"} <= set(stored_names(there, ()))
 
 
-def test_samples_of_which_a_part_is_gone_are_not_taken_for_the_run(tmp_path, two_runs):
+def test_incomplete_samples_are_not_accepted_as_the_run(tmp_path, two_runs):
     directory, _ = merge(two_runs, tmp_path / "reports", None)
     directory.all_samples[1].unlink()
     with pytest.raises(UsageError, match="the samples of only 1 of 2 generators exist"):
@@ -162,7 +162,7 @@ def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_
     assert load["total"]["sample_count"] == merged.whole.total.sample_count
 
 
-def test_bare_jtls_with_names_become_a_report_of_their_own(tmp_path, two_runs):
+def test_named_jtls_become_a_report(tmp_path, two_runs):
     given = [f"left={two_runs[0]}/samples.jtl", f"right={two_runs[1]}/samples.jtl"]
     with pytest.raises(UsageError, match="JTL files have no plan"):
         merge(given, tmp_path / "reports", None)
@@ -173,7 +173,7 @@ def test_bare_jtls_with_names_become_a_report_of_their_own(tmp_path, two_runs):
     assert summary_of_run(directory).to_json() == summary.to_json()
 
 
-def test_generators_that_hardly_overlapped_are_told(tmp_path):
+def test_generators_that_hardly_overlapped_are_reported(tmp_path):
     for folder, first in (("gen1", 0), ("gen2", 60)):
         rows = [row("h:1", second, 1, 1) for second in range(first, first + 70)]
         run_folder(tmp_path / folder / "run-01_1", run_of(1, properties={"run_id": folder}), rows)
@@ -200,12 +200,12 @@ def test_generators_that_hardly_overlapped_are_told(tmp_path):
         ({"generators": (GeneratorRecord("h:1", 3, None, "5.6.3", "17", 0, True),)}, "already has several generators"),
     ],
 )
-def test_what_is_no_part_of_the_same_load_is_refused(changes, said):
+def test_parts_of_different_loads_are_refused(changes, said):
     with pytest.raises(UsageError, match=said):
         check_parts([Part("gen1", run_of(2)), Part("gen2", run_of(3, **changes))])
 
 
-def test_what_ended_a_part_stands_in_the_whole_with_its_generator():
+def test_the_end_reason_of_a_part_is_in_the_merged_run_with_its_generator():
     broken = run_of(3, stop_reasons=("JMeter ended with code 1",), exit_codes={"jmeter": 1})
     slow = replace(
         run_of(2), host=HostRecord("Old CPU", 1, 1024**3, "Linux 5", "3.11.7"), ended_at="2026-01-01T00:01:50Z"
@@ -218,7 +218,7 @@ def test_what_ended_a_part_stands_in_the_whole_with_its_generator():
 
 
 @pytest.mark.real
-def test_a_refused_merge_leaves_nothing_behind_and_ends_with_2(tmp_path, two_runs):
+def test_a_refused_merge_leaves_no_files_and_ends_with_2(tmp_path, two_runs):
     jtl = f"{two_runs[0]}/samples.jtl"
     for arguments, said in (
         ([two_runs[0]], "--merge needs at least two runs"),
@@ -238,7 +238,7 @@ def test_a_refused_merge_leaves_nothing_behind_and_ends_with_2(tmp_path, two_run
     assert not (tmp_path / "reports").exists()
 
 
-def test_runs_that_are_merged_are_no_other_runs_for_each_other():
+def test_merged_runs_are_not_concurrent_runs_of_each_other():
     first = run_of(3, name="run-01_1", other_runs=("tiny/run-01_2, pid 7 of ann", "lb/run-01_1, pid 9 of bob"))
     second = run_of(3, name="run-01_2", other_runs=("tiny/run-01_1, pid 5 of ann",))
     merged = merged_record([Part("a", first), Part("b", second)], "run-02_1", "", "id")

@@ -69,7 +69,7 @@ def test_notes_survive_a_damaged_block(noted, damage):
 
 
 @pytest.mark.real
-def test_a_line_at_any_place_of_a_real_report_survives(noted):
+def test_a_line_anywhere_in_a_real_report_survives(noted):
     summary = summary_of_run(noted)
     charts = gallery(summary)
     lines = noted.report.read_text(encoding="utf-8").split("\n")
@@ -80,7 +80,7 @@ def test_a_line_at_any_place_of_a_real_report_survives(noted):
         assert {"- load: the pool was full", WORD} <= set(notes_of(again.text).split("\n"))
 
 
-def test_words_outside_of_the_block_move_into_it_and_it_is_said(noted, capsys):
+def test_text_outside_of_the_block_moves_into_it_and_is_reported(noted, capsys):
     text = noted.report.read_text(encoding="utf-8")
     noted.report.write_text(text.replace("## Results\n", "## Results\n\nThe disk was full.\n\nSee the log.\n"), "utf-8")
     write_report(noted)
@@ -102,7 +102,7 @@ def test_a_generated_line_that_a_person_changed_is_kept_in_a_copy(noted, capsys)
     assert capsys.readouterr().err == ""
 
 
-def test_the_summary_of_all_runs_keeps_words_though_its_rows_change(tmp_path):
+def test_the_summary_of_all_runs_keeps_text_although_its_rows_change(tmp_path):
     add_run(tmp_path, "tiny/run-01_1")
     write_summary(tmp_path)
     summary = tmp_path / SUMMARY_NAME
@@ -114,7 +114,7 @@ def test_the_summary_of_all_runs_keeps_words_though_its_rows_change(tmp_path):
     assert "run-01_2" in summary.read_text(encoding="utf-8")
 
 
-def test_other_figures_alone_are_no_persons_words(tmp_path):
+def test_changed_metrics_alone_are_not_a_persons_text(tmp_path):
     path = tmp_path / "page.md"
     write_page(path, lambda notes: page(notes, 3))
     path.write_text(path.read_text().replace(f"\n{NOTES_END}", f"{WORD}\n{NOTES_END}"))
@@ -123,7 +123,7 @@ def test_other_figures_alone_are_no_persons_words(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["page.md"]
 
 
-def test_a_page_without_a_notes_block_is_copied_before_it_is_written_over(tmp_path):
+def test_a_page_without_a_notes_block_is_copied_before_it_is_overwritten(tmp_path):
     path = tmp_path / "history.md"
     write_page(path, lambda _: "# History\n\n| a |\n")
     path.write_text(path.read_text() + "\nmine\n")
@@ -131,7 +131,7 @@ def test_a_page_without_a_notes_block_is_copied_before_it_is_written_over(tmp_pa
     assert "mine" in path.with_name("history.md.old").read_text()
 
 
-def test_a_file_that_is_no_utf8_is_refused_with_its_line(tmp_path):
+def test_a_file_that_is_not_utf8_is_refused_with_its_line(tmp_path):
     path = tmp_path / "page.md"
     path.write_bytes(page("x").encode() + "für\n".encode("latin-1"))
     before = path.read_bytes()
@@ -152,7 +152,7 @@ WORDS = st.lists(
     inserts=st.lists(st.tuples(st.integers(0, 40), WORDS), max_size=4),
     counts=st.tuples(st.integers(0, 5), st.integers(0, 5)),
 )
-def test_text_at_any_place_survives_or_the_older_page_is_kept(notes, inserts, counts):
+def test_text_anywhere_survives_or_the_old_page_is_kept(notes, inserts, counts):
     lines = rendered_again(None, lambda text: page(text, counts[0]), "\n".join(notes)).text.split("\n")
     for place, words in inserts:
         lines[min(place, len(lines)) : min(place, len(lines))] = words

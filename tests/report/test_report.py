@@ -116,7 +116,7 @@ def text(directory):
     return directory.report.read_text(encoding="utf-8")
 
 
-def test_the_sections_stand_in_the_order_in_which_they_are_read(text):
+def test_the_sections_are_in_reading_order(text):
     found = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert found == [
         "Set-up", "Results", "Response codes", "Errors by cause", "Over time", "Distribution of response times",
@@ -133,19 +133,19 @@ def test_the_measured_window_and_its_effect_are_above_the_table(text):
     assert text.index("Measured window:") < text.index("### Load\n") < text.index("### Load, the whole run")
 
 
-def test_the_loads_table_has_the_95_and_99_percent_lines_and_the_window_only(text):
+def test_the_table_of_the_load_has_p95_and_p99_and_covers_the_window_only(text):
     load = text[text.index("### Load\n") : text.index("### Load, the whole run")]
     assert re.search(r"90 % ms \| 95 % ms \[\^\d+] \| 99 % ms \[\^\d+] \|", load)
     assert "| TOTAL | 176 | 900 | 900 | 900 | 900 | 900 | 900 | 900 | 0.57 | 1 | 2.00 |" in load
     assert "| TOTAL | 190 |" in text[text.index("### Load, the whole run") :]
 
 
-def test_errors_have_their_times_and_one_message_where_it_says_more_than_the_cause(text):
+def test_errors_have_their_times_and_one_message_if_it_adds_to_the_cause(text):
     assert "| Pay | 500 | no card … | no card 4711 | 1 | 43.0 | 43.0 |" in text
     assert "| Tenant | 201 | x |  | 1 | -3.0 | -3.0 |" in text
 
 
-def test_every_chart_is_a_file_beside_the_report_that_is_pointed_at_with_words(directory, text):
+def test_every_chart_is_a_file_that_the_report_links_with_a_description(directory, text):
     images = re.findall(r"^!\[(.+)\]\((.+)\)$", text, re.M)
     assert [path for _, path in images] == [f"run-01_1/{name}.svg" for name in CHARTS]
     for words, path in images:
@@ -161,7 +161,7 @@ def test_charts_over_time_share_one_axis_and_shade_the_window(directory):
             assert "window: 11 to 99 s" in chart, name
 
 
-def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is_not_taken_for_no_exceptions(text):
+def test_heap_and_exceptions_are_reported_and_a_missing_log_does_not_mean_no_exceptions(text):
     # Points at 20, 30 … 90 s, two each: from 100 to 300 MB and back, 200 MB on average over time.
     assert "| shop | 200 | 100-300 | 512 | 512-512 | 1024 | 1024-1024 | 16 |" in text
     assert "- till: the recording till.jfr is missing" in text
@@ -172,7 +172,7 @@ def test_the_heap_its_unknown_part_and_exceptions_are_there_and_a_missing_log_is
     assert "Not known: gone.log is missing." in text
 
 
-def test_a_log_without_exceptions_is_none_and_a_system_without_logs_has_no_section(tmp_path):
+def test_a_log_without_exceptions_says_none_and_a_system_without_logs_has_no_section(tmp_path):
     quiet = run_directory(tmp_path / "quiet", record(exception_logs=("shop.log",)))
     (quiet.system_logs / "shop.log").write_text("INFO started\n")
     write_report(quiet)
@@ -182,7 +182,7 @@ def test_a_log_without_exceptions_is_none_and_a_system_without_logs_has_no_secti
     assert "Exceptions" not in silent.report.read_text()
 
 
-def test_every_footnote_is_pointed_at_and_they_are_numbered_in_the_order_of_the_page(text):
+def test_every_footnote_is_referenced_and_numbered_in_page_order(text):
     body, notes = text.split("## Warnings")
     numbers = [int(number) for number in re.findall(r"^\[\^(\d+)\]: ", notes, re.M)]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -190,7 +190,7 @@ def test_every_footnote_is_pointed_at_and_they_are_numbered_in_the_order_of_the_
     assert first_seen == numbers
 
 
-def test_warnings_stand_at_the_figures_that_they_concern(text):
+def test_warnings_are_marked_at_the_metrics_they_concern(text):
     notes = {words.split(":")[0]: number for number, words in re.findall(r"^\[\^(\d+)\]: (.+)$", text, re.M)}
 
     def mark(start):
@@ -217,7 +217,7 @@ def test_a_warning_with_text_of_the_system_cannot_break_the_page(tmp_path):
     assert r"\*bold\* \[^1\]: \<b\> \| x" in made.report.read_text()
 
 
-def test_the_same_run_elsewhere_gives_the_same_bytes_so_there_is_no_path_and_no_time_of_rendering(tmp_path, directory):
+def test_the_same_run_in_another_folder_gives_the_same_bytes(tmp_path, directory):
     other = run_directory(tmp_path / "somewhere" / "else")
     write_report(other)
     assert files_of(other) == files_of(directory)
@@ -235,7 +235,7 @@ def test_a_report_is_rendered_again_from_its_json_alone_with_the_same_bytes(dire
     assert files_of(directory) == before
 
 
-def test_notes_are_kept_and_charts_that_there_is_nothing_for_any_more_are_removed(directory):
+def test_notes_are_kept_and_obsolete_charts_are_removed(directory):
     directory.report.write_text(directory.report.read_text().replace("first try", "second thoughts"))
     (directory.path / "plan-of-the-site.svg").write_text("<svg/>")
     directory.heap.unlink()
@@ -284,14 +284,14 @@ def summaries():
 
 
 @pytest.mark.parametrize("name", summaries())
-def test_the_json_of_any_summary_keeps_to_its_schema_and_reads_back_equal(name):
+def test_the_json_of_any_summary_is_valid_and_reads_back_equal(name):
     summary = summaries()[name]
     data = json.loads(json_text(summary.to_json()))
     jsonschema.Draft202012Validator(SCHEMA).validate(data)
     assert RunSummary.from_json(data) == summary
 
 
-def test_the_json_of_a_run_with_everything_keeps_to_its_schema_and_reads_back_equal(directory):
+def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
     text = directory.summary_json.read_text(encoding="utf-8")
     data = json.loads(text)
     jsonschema.Draft202012Validator(SCHEMA).validate(data)
@@ -301,7 +301,7 @@ def test_the_json_of_a_run_with_everything_keeps_to_its_schema_and_reads_back_eq
     assert json_text(RunSummary.from_json(data).to_json()) == text
 
 
-def test_an_unknown_or_missing_key_is_no_summary(directory):
+def test_an_unknown_or_missing_key_is_refused(directory):
     data = json.loads(directory.summary_json.read_text(encoding="utf-8"))
     for broken in ({**data, "extra": 1}, {key: value for key, value in data.items() if key != "window"}):
         with pytest.raises(jsonschema.ValidationError):
@@ -336,18 +336,18 @@ def test_the_schema_is_the_one_that_the_types_give():
     )
 
 
-def test_every_key_of_the_schema_stands_in_the_format_page():
+def test_the_format_page_describes_every_key_of_the_schema():
     text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
     names = {name for schema in objects_of(SCHEMA) for name in schema["properties"]}
     assert sorted(name for name in names if f"`{name}`" not in text) == []
 
 
-def test_the_codes_of_warnings_in_the_schema_are_those_that_there_are():
+def test_the_schema_lists_exactly_the_existing_warning_codes():
     codes = SCHEMA["properties"]["caveats"]["items"]["properties"]["code"]["enum"]
     assert sorted(codes) == sorted(WarningCode)
 
 
-def test_a_course_is_a_line_of_the_json_so_that_it_stays_short(directory):
+def test_a_time_series_is_one_line_of_the_json(directory):
     lines = directory.summary_json.read_text(encoding="utf-8").splitlines()
     assert sum(line.lstrip().startswith('"seconds": [') for line in lines) == 3  # two processes and a heap
     assert len(lines) < 700

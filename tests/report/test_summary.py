@@ -15,7 +15,7 @@ def summary_of(samples, run=None, dropped=None):
     return summarise(tally_of(samples, run.once_labels if run else ()), dropped or Dropped(), "tiny/run-01_1", run)
 
 
-def test_figures_of_a_label_are_those_worked_out_by_hand():
+def test_metrics_of_a_label_are_those_worked_out_by_hand():
     samples = [sample(elapsed_ms=10 * n, start_ms=1000 * n) for n in range(1, 11)]  # 10..100 ms, one a second
     (figures,) = summary_of(samples).group(LOAD).labels
     assert (figures.sample_count, figures.average_ms, figures.median_ms, figures.p90_ms) == (10, 55.0, 50, 90)
@@ -26,7 +26,7 @@ def test_figures_of_a_label_are_those_worked_out_by_hand():
     assert figures.sent_bytes_per_s == pytest.approx(1000 / 9.1)
 
 
-def test_setup_teardown_and_once_per_user_steps_stand_apart_from_the_loads_total():
+def test_setup_teardown_and_once_per_user_steps_are_not_in_the_loads_total():
     samples = [
         sample("Tenant", 900, thread_name="setUp 1-1"),
         sample("Create", 700),
@@ -44,12 +44,12 @@ def test_setup_teardown_and_once_per_user_steps_stand_apart_from_the_loads_total
     assert summary.group(LOAD).total.average_ms == 200.0
 
 
-def test_a_distributed_threads_name_still_tells_setup_from_load():
+def test_setup_is_recognised_in_thread_names_of_remote_generators():
     summary = summary_of([sample("Tenant", thread_name="10.0.0.7:1099-setUp 1-1"), sample("Pay")])
     assert summary.group(SETUP).total.sample_count == 1
 
 
-def test_one_sample_of_no_length_has_no_rate_rather_than_an_infinite_one():
+def test_a_single_sample_of_0_ms_has_no_rate():
     (figures,) = summary_of([sample(elapsed_ms=0)]).group(LOAD).labels
     assert figures.rate_per_s is None
 
@@ -98,7 +98,7 @@ def in_window(samples, from_s, to_s, run_s):
     return summarise(tally_of(samples), Dropped(), "samples.jtl", options=SummaryOptions(window, counted))
 
 
-def test_rates_in_a_window_are_over_its_length_however_early_its_samples_began():
+def test_rates_in_a_window_use_its_length_however_early_its_samples_began():
     # Four samples of 10 s end at 11, 14, 17 and 22 s; two of them between 12 and 20 s.
     samples = [sample(elapsed_ms=10_000, start_ms=1_000_000 + 1000 * second) for second in (1, 4, 7, 12)]
     summary = in_window([sample(start_ms=1_000_000), *samples], 12, 20, 23)
@@ -126,7 +126,7 @@ def test_labels_of_a_window_keep_the_order_of_the_whole_run():
     assert [label.label for label in summary.group(LOAD).labels] == ["A", "B"]
 
 
-def test_all_seconds_count_from_the_one_in_which_the_load_began_and_errors_of_setup_come_before_it():
+def test_seconds_count_from_the_begin_of_the_load_and_setup_errors_are_earlier():
     samples = [
         failed("Tenant", thread_name="setUp 1-1", start_ms=997_500),
         sample(start_ms=1_000_400),
@@ -153,14 +153,14 @@ def test_without_a_load_errors_count_from_the_first_sample():
         (1, 400, 16),
     ],
 )
-def test_points_of_the_timeline_hold_ten_samples_where_that_leaves_twenty_points(per_second, run_s, bucket_s):
+def test_points_of_the_timeline_have_ten_samples_if_twenty_points_remain(per_second, run_s, bucket_s):
     samples = [sample(start_ms=1_024_000 + 1000 * second) for second in range(run_s) for _ in range(per_second)]
     timeline = summary_of(samples).timeline
     assert timeline.bucket_s == bucket_s
     assert sum(timeline.sample_count) == len(samples)
 
 
-def test_the_json_of_two_runs_merges_into_the_figures_of_both_together():
+def test_the_json_of_two_runs_merges_into_the_metrics_of_both():
     first = [sample(elapsed_ms=10 * n, start_ms=1_000_000 + n) for n in range(1, 40)]
     second = [sample(elapsed_ms=7 * n, start_ms=2_000_000 + n) for n in range(1, 60)] + [failed(start_ms=2_000_100)]
     counts = LabelCounts()

@@ -55,7 +55,7 @@ def three():
     ]
 
 
-def test_the_default_table_is_the_one_that_engineers_read():
+def test_the_default_table_has_the_usual_columns():
     assert group_table(load_of(TWO)) == (
         "| label | count | average ms | median ms | 90 % ms | min ms | max ms | errors % | errors | req/s "
         "| KB/s received | KB/s sent |\n"
@@ -65,7 +65,7 @@ def test_the_default_table_is_the_one_that_engineers_read():
     )
 
 
-def test_the_wide_table_has_every_figure():
+def test_the_wide_table_has_every_metric():
     text = group_table(load_of(TWO), columns_of(WIDE))
     assert text.splitlines()[0] == (
         "| label | count | average ms | median ms | 75 % ms | 90 % ms | 95 % ms | 99 % ms | 99.9 % ms | min ms "
@@ -79,7 +79,7 @@ def test_the_wide_table_has_every_figure():
     )
 
 
-def test_the_classic_table_is_padded_as_the_reports_of_2015_were_and_its_figures_are_right():
+def test_the_classic_table_is_padded_as_in_2015_and_its_values_are_right():
     samples = [sample(elapsed_ms=18, start_ms=0, received_bytes=0), failed(elapsed_ms=82, start_ms=918)]
     group = load_of([*samples, *[sample(elapsed_ms=50, start_ms=500, received_bytes=770) for _ in range(6)]])
     # 8 samples in a second; of 300 + 6 * 770 bytes; the 90 % line is of rank floor(7.2 + 0.5) = 7
@@ -108,7 +108,7 @@ def test_a_classic_table_grows_with_its_cells():
         (CLASSIC, ("95",), ["median", "90%", "95%"]),
     ],
 )
-def test_percentiles_asked_for_stand_beside_the_median_and_the_90_percent_line(layout, asked, titles):
+def test_requested_percentiles_are_next_to_median_and_p90(layout, asked, titles):
     heads = [column.title for column in columns_of(layout, asked)]
     assert [head for head in heads if "%" in head.replace("errors %", "") or "median" in head] == titles
 
@@ -122,7 +122,7 @@ def test_percentiles_are_read_in_their_shortest_form(text, percentiles):
 
 
 @pytest.mark.parametrize("text", ["101", "0", "-5", "nan", "", "50,,90", "fifty", "50,90,50.0"])
-def test_what_is_no_percentile_is_refused(text):
+def test_an_invalid_percentile_is_refused(text):
     with pytest.raises(UsageError, match="--percentiles"):
         parse_percentiles(text)
 
@@ -140,7 +140,7 @@ def test_a_label_cannot_act_on_a_terminal_or_turn_the_direction_of_writing():
 
 @settings(max_examples=15)
 @given(st.text())
-def test_any_label_is_one_row_of_as_many_cells_as_the_head_in_every_layout(label):
+def test_any_label_is_one_complete_row_in_every_layout(label):
     group = load_of([sample(label)])
     for layout in LAYOUTS:
         columns = columns_of(layout)
@@ -151,29 +151,29 @@ def test_any_label_is_one_row_of_as_many_cells_as_the_head_in_every_layout(label
             assert bars == [len(columns) + 2] * 4
 
 
-def test_titles_stand_above_the_tables_of_several_groups_alone():
+def test_tables_have_titles_only_if_there_are_several_groups():
     groups = summary_of([sample(), sample("Tenant", thread_name="setUp 1-1")]).groups
     assert titled_tables(groups, ["one", "two"]) == "**Load**\n\none\n\n**setUp**\n\ntwo\n"
     assert titled_tables(groups[:1], ["one"]) == "one\n"
 
 
 @pytest.mark.parametrize("text", ["average ms", "average", "average_ms", "Average MS"])
-def test_a_column_is_sorted_by_its_head_or_its_key_the_greatest_first(text):
+def test_a_column_sorts_by_title_or_key_largest_first(text):
     assert labels_of(view_of(three(), order=parse_sort(text))) == ["B", "C", "A"]
 
 
-def test_a_minus_turns_the_order_around_and_equal_labels_stay_in_theirs():
+def test_a_minus_reverses_the_order_and_equal_labels_keep_theirs():
     assert labels_of(view_of(three(), order=parse_sort("-average"))) == ["A", "C", "B"]
     assert labels_of(view_of(three(), order=parse_sort("count"))) == ["B", "C", "A"]
     assert labels_of(view_of(three(), order=parse_sort("-label"))) == ["C", "B", "A"]
 
 
-def test_a_column_that_is_not_shown_sorts_as_well():
+def test_a_hidden_column_can_sort():
     assert labels_of(view_of(three(), order=parse_sort("p99"))) == ["C", "B", "A"]
     assert labels_of(view_of(three(), order=parse_sort("stddev")))[0] == "C"
 
 
-def test_a_label_without_the_figure_comes_last_in_either_direction():
+def test_a_label_without_the_value_comes_last_in_either_direction():
     samples = [sample("none", latency_ms=None), sample("low", latency_ms=1), sample("high", latency_ms=2)]
     assert labels_of(view_of(samples, order=parse_sort("latency"))) == ["high", "low", "none"]
     assert labels_of(view_of(samples, order=parse_sort("-latency"))) == ["low", "high", "none"]
@@ -186,7 +186,7 @@ def test_an_unknown_column_is_refused_with_the_nearest_one():
         parse_sort("averge ms")
 
 
-def test_with_a_filter_total_adds_up_the_labels_shown_and_a_remark_says_so():
+def test_with_a_filter_total_covers_the_labels_shown_and_a_remark_says_so():
     view = view_of(three(), pattern=parse_pattern("^[AB]$"))
     assert labels_of(view) == ["A", "B"]
     # of 10, 70 and 70 ms
@@ -202,7 +202,7 @@ def test_a_group_in_which_no_label_matches_is_not_shown():
     assert [group.name for group in view_of(samples, pattern=parse_pattern("Ten")).groups] == [SETUP]
 
 
-def test_a_filter_that_finds_nothing_names_the_labels_that_there_are():
+def test_a_filter_without_matches_lists_the_labels():
     with pytest.raises(UsageError, match=r"tiny\.jtl: no label matches --label zzz; there are: A, B, C"):
         view_of(three(), pattern=parse_pattern("zzz"))
     many = [sample(f"L{number}") for number in range(25)]
@@ -210,7 +210,7 @@ def test_a_filter_that_finds_nothing_names_the_labels_that_there_are():
         view_of(many, pattern=parse_pattern("zzz"))
 
 
-def test_what_is_no_regular_expression_is_refused():
+def test_an_invalid_regular_expression_is_refused():
     with pytest.raises(UsageError, match=r"--label \(: not a regular expression"):
         parse_pattern("(")
 
@@ -227,7 +227,7 @@ def test_only_a_label_is_its_row_without_total():
         view_of(three(), only="Bb")
 
 
-def test_it_is_said_whether_total_counts_transaction_controllers():
+def test_the_table_says_whether_total_counts_transaction_controllers():
     samples = [sample("Order", message=f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"), sample(), sample()]
     assert view_of(samples).remarks[1:] == (
         "TOTAL excludes the rows of 1 Transaction Controller; it includes their samplers. See --transactions.",
@@ -240,7 +240,7 @@ def test_it_is_said_whether_total_counts_transaction_controllers():
     )
 
 
-def test_a_file_that_must_not_be_believed_says_so_beside_its_table():
+def test_an_unreliable_file_has_a_warning_below_its_table():
     assert view_of([failed()]).remarks == (
         "INVALID: all 1 samples failed: response times of errors are not meaningful.",
     )
@@ -255,7 +255,7 @@ def windowed(samples, **selection):
     return Selection(**selection).view(summary_of(samples, window=window, counted=counted), "tiny.jtl")
 
 
-def test_what_the_window_changed_is_said():
+def test_the_effect_of_the_window_is_printed():
     view = windowed([sample(start_ms=0, elapsed_ms=500), sample(start_ms=500, elapsed_ms=1500)])
     assert view.remarks[1:] == (
         "Measured window: 0 s to 1 s of 2 s.",
@@ -274,7 +274,7 @@ def csv_of(samples, columns=None):
     return csv_head(columns) + csv_rows(view_of(samples), columns)
 
 
-def test_csv_has_a_line_per_row_with_figures_in_full_precision_under_their_json_keys():
+def test_csv_has_a_line_per_row_in_full_precision_under_the_json_keys():
     assert csv_of([sample(elapsed_ms=100, start_ms=0), sample(elapsed_ms=101), sample(elapsed_ms=101)], columns_of(
         DEFAULT)[:3]) == (
         "source,group,label,is_total,is_transaction,sample_count,average_ms,p50_ms\n"
@@ -283,7 +283,7 @@ def test_csv_has_a_line_per_row_with_figures_in_full_precision_under_their_json_
     )  # fmt: skip
 
 
-def test_a_figure_that_is_not_known_is_an_empty_cell_in_csv_and_null_in_json():
+def test_an_unknown_value_is_an_empty_cell_in_csv_and_null_in_json():
     samples = [sample(sent_bytes=None)]
     (row, _) = csv.DictReader(io.StringIO(csv_of(samples)))
     assert (row["sent_bytes_per_s"], row["sample_count"]) == ("", "1")
@@ -291,14 +291,14 @@ def test_a_figure_that_is_not_known_is_an_empty_cell_in_csv_and_null_in_json():
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
-def test_csv_and_json_lines_give_any_label_back_as_it_is(label):
+def test_csv_and_json_lines_preserve_any_label(label):
     row, total = csv.DictReader(io.StringIO(csv_of([sample(label)]), newline=""))
     assert (row["label"], row["is_total"], total["label"], total["is_total"]) == (label, "false", "TOTAL", "true")
     lines = json_lines(view_of([sample(label)]), ("50",)).split("\n")
     assert [json.loads(line)["label"] for line in lines[:-1]] == [label, "TOTAL"]
 
 
-def test_json_has_the_keys_of_a_runs_json_and_the_percentiles_asked_for():
+def test_json_has_the_keys_of_a_runs_json_and_the_requested_percentiles():
     data = json_object(view_of(TWO), ("50", "99"))
     whole = summary_of(TWO).to_json()
     assert set(data) - {"remarks"} < set(whole)
@@ -316,7 +316,7 @@ def test_a_table_of_10000_labels_has_all_of_them():
     assert len(json_lines(view_of(samples), ("50",)).splitlines()) == 10_001
 
 
-def test_in_a_terminal_errors_and_the_slowest_label_are_marked_by_a_sign():
+def test_in_a_terminal_errors_and_the_slowest_label_have_a_sign():
     table = screen_table(load_of(three()), columns_of(DEFAULT), 200)
     signs = {
         (label, head): cell.sign
@@ -334,11 +334,11 @@ def test_in_a_terminal_errors_and_the_slowest_label_are_marked_by_a_sign():
     }
 
 
-def test_a_label_alone_is_not_the_slowest():
+def test_a_single_label_is_not_the_slowest():
     assert screen_table(load_of([sample(), sample(elapsed_ms=900)]), columns_of(WIDE), 300).signs == frozenset()
 
 
-def test_of_labels_with_one_sample_none_is_the_slowest():
+def test_labels_with_one_sample_have_no_slowest():
     setup = [sample("Create Tenant", elapsed_ms=900), sample("Upload Catalogue", elapsed_ms=20), sample("Configure")]
     assert screen_table(load_of(setup), columns_of(DEFAULT), 200).signs == frozenset()
     table = screen_table(load_of([*three(), sample("D", elapsed_ms=900)]), columns_of(DEFAULT), 200)
@@ -348,7 +348,7 @@ def test_of_labels_with_one_sample_none_is_the_slowest():
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_a_table_fits_its_window_or_says_what_it_leaves_out(layout, width):
+def test_a_table_fits_the_terminal_or_lists_what_it_omits(layout, width):
     table = screen_table(load_of([*three(), sample("Stripe (Default) Payment Method")]), columns_of(layout), width)
     assert table.width <= width
     titles = [column.title for column in columns_of(layout)]
@@ -358,7 +358,7 @@ def test_a_table_fits_its_window_or_says_what_it_leaves_out(layout, width):
             assert len(cell_.sign + cell_.text) <= cell_width
 
 
-def test_a_window_too_narrow_for_all_keeps_count_average_90_percent_and_errors():
+def test_a_narrow_terminal_keeps_count_average_p90_and_errors():
     assert screen_table(load_of(three()), columns_of(DEFAULT), 10).heads == (
         "label", "count", "average ms", "90 % ms", "errors %",
     )  # fmt: skip

@@ -18,7 +18,7 @@ def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():
     assert headline(verdict) == "VALID. Goal met: p90 900 ms, goal 1000 ms; errors 0.00 %, goal 1.00 %."
 
 
-def test_a_missed_goal_ends_with_1_and_names_the_figure():
+def test_a_missed_goal_ends_with_1_and_names_the_metric():
     verdict = summary_of(two_users(elapsed_ms=1100), record()).verdict
     assert (verdict.state, verdict.exit_code) == ("VALID", 1)
     assert verdict.goals_missed == ("p90 1100 ms, goal 1000 ms",)
@@ -41,7 +41,7 @@ def test_a_goal_may_be_set_for_the_average_of_each_label():
     assert met.goals_met == ("each of 3 labels within 3000 ms on average",)
 
 
-def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
+def test_a_mostly_failing_label_is_never_within_its_goal():
     samples = [sample("A", elapsed_ms=500)] * 9 + [failed("B", elapsed_ms=1)] * 2 + [sample("B", elapsed_ms=1)]
     verdict = summary_of(samples, record(goal=Goal(each_average_ms=1000), load=closed_load(users=1))).verdict
     assert verdict.goals_missed == (
@@ -49,7 +49,7 @@ def test_a_label_that_mostly_fails_is_not_within_its_goal_however_fast():
     )
 
 
-def test_a_run_in_which_all_samples_failed_is_invalid_however_fast():
+def test_a_run_whose_samples_all_failed_is_invalid():
     verdict = summary_of([failed(elapsed_ms=1)] * 10, record()).verdict
     assert (verdict.state, verdict.exit_code) == ("INVALID", 3)
     assert verdict.reasons == ("all 10 samples failed: response times of errors are not meaningful",)
@@ -67,7 +67,7 @@ def test_a_run_without_a_sample_of_the_load_is_invalid_and_shows_what_failed_bef
     assert verdict.reasons == ("the load has no samples", "Tenant failed: 401 expected 200 or 404")
 
 
-def test_what_went_wrong_with_the_process_makes_a_run_invalid():
+def test_a_failure_of_the_process_makes_a_run_invalid():
     verdict = summary_of(two_users(), record(stop_reasons=("killbill died during the run with exit code 137",))).verdict
     assert (verdict.state, verdict.reasons) == ("INVALID", ("killbill died during the run with exit code 137",))
 
@@ -81,7 +81,7 @@ def test_an_interrupted_run_is_marked_and_ends_with_130():
     assert (verdict.state, verdict.exit_code) == ("INTERRUPTED", 130)
 
 
-def test_a_warning_makes_a_run_doubtful_and_leaves_the_goal_and_the_exit_code():
+def test_a_warning_makes_a_run_doubtful_without_changing_goal_and_exit_code():
     verdict = summary_of(two_users(count=49), record()).verdict
     assert (verdict.state, verdict.reasons) == ("DOUBTFUL", ("too few samples",))  # 98 of 100
     assert (verdict.exit_code, verdict.exit_code_if(sure=True)) == (0, 3)
@@ -111,5 +111,5 @@ def test_many_errors_without_a_goal_for_them_are_a_warning(failures, is_doubtful
     assert "many-errors" not in {warning.code for warning in summary_of(samples, record()).caveats}
 
 
-def test_a_busy_machine_alone_makes_no_run_doubtful():
+def test_a_busy_machine_alone_does_not_make_a_run_doubtful():
     assert WarningCode.HOST_CPU.severity is Severity.WARNING

@@ -30,11 +30,11 @@ def test_the_format_page_lists_every_warning_and_no_other():
     )
 
 
-def test_a_warning_that_makes_a_run_doubtful_has_words_for_the_verdict():
+def test_a_doubtful_warning_has_a_text_for_the_verdict():
     assert [code for code in WarningCode if code.severity is Severity.DOUBTFUL and not code.brief] == []
 
 
-def test_a_code_of_another_version_is_a_plain_warning_at_the_verdict():
+def test_an_unknown_warning_code_is_a_plain_warning_at_the_verdict():
     old = RunWarning("bad-weather", "It rains.")
     assert (old.severity, old.concerns, old.brief) == (Severity.WARNING, (Part.VERDICT,), "")
 
@@ -45,7 +45,7 @@ def test_busy_users_satisfy_littles_law():
     assert "littles-law" not in {warning.code for warning in summary.caveats}
 
 
-def test_a_starved_client_breaks_littles_law_and_the_report_says_what_to_look_at():
+def test_a_starved_generator_breaks_littles_law_and_the_report_says_what_to_check():
     # The samples last 10 ms of every second: where were the two users for the rest?
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
     text = warnings_of(samples, record())["littles-law"]
@@ -61,14 +61,14 @@ def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
 
 
-def test_a_think_time_that_the_plan_tells_of_is_no_breach_of_littles_law():
+def test_a_think_time_in_the_plan_does_not_break_littles_law():
     samples = [sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * turn, all_threads=1) for turn in range(50)]
     thinking = closed_load(users=1, think_time_s=0.9)
     assert "littles-law" not in warnings_of(samples, record(load=thinking))
     assert "littles-law" in warnings_of(samples, record(load=closed_load(users=1)))
 
 
-def test_below_ten_seconds_littles_law_raises_an_alarm_only_when_it_is_off_by_half():
+def test_below_ten_seconds_littles_law_warns_only_when_it_is_off_by_half():
     # Two users of whom 1.6 are busy over 5 s; and 0.01.
     fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * turn, all_threads=2) for turn in range(10)]
     assert "littles-law" not in warnings_of(fair, record())
@@ -84,7 +84,7 @@ def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
     assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
 
 
-def test_users_who_were_all_there_outside_of_the_window_are_enough():
+def test_users_that_were_all_active_outside_of_the_window_are_enough():
     # Five users in the first second alone, two in those that are counted.
     samples = [sample(elapsed_ms=500, start_ms=1_000_000, all_threads=5), *two_users()]
     counted = SampleTally(window_ms=(1_010_000, 1_040_000))
@@ -101,7 +101,7 @@ def test_a_202_that_counts_as_success_is_a_warning():
     assert text.startswith("Code 202 counts as success (Pay: 1 sample): the work may not be complete")
 
 
-def test_labels_of_one_odd_code_share_a_warning_and_the_usual_codes_and_failures_raise_none():
+def test_labels_with_the_same_odd_code_share_a_warning():
     samples = [sample(code="302"), sample("Visit", code="302"), sample(code="200"), sample(code="204"), failed()]
     found = [warning for warning in summary_of(samples).caveats if warning.code == "unexpected-success-code"]
     assert [(warning.subject, warning.text.split(":")[0]) for warning in found] == [
@@ -111,21 +111,21 @@ def test_labels_of_one_odd_code_share_a_warning_and_the_usual_codes_and_failures
     assert "Assert on the code" in found[0].text
 
 
-def test_a_generator_that_eats_the_machine_is_a_warning():
+def test_a_generator_that_uses_all_cpu_is_a_warning():
     found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.7), usage("host", 1.9)))
     assert "85 % of the 2 cores in the measurement window" in found["generator-cpu"]
     assert "95 % busy" in found["host-cpu"]
     assert "a machine of its own" in found["host-cpu"]
 
 
-def test_of_a_system_elsewhere_the_hosts_cpu_is_the_generators_alone():
+def test_with_a_remote_system_the_hosts_cpu_belongs_to_the_generator():
     found = warnings_of(two_users(), record(target="http://shop"), usage=(usage("host", 1.9),))
     assert "share" not in found["host-cpu"]
     assert "a larger machine" in found["host-cpu"]
 
 
 @pytest.mark.parametrize(("host_cores", "is_doubted"), [(1.29, False), (1.31, True)])
-def test_a_machine_that_others_work_on_is_a_warning(host_cores, is_doubted):
+def test_cpu_use_of_other_processes_is_a_warning(host_cores, is_doubted):
     # Of two cores the run accounts for 1.1: what is over that by 10 % of both, 0.2, is doubted.
     run = (usage("jmeter", 0.3), usage("shop", 0.8))
     found = warnings_of(two_users(), record(), usage=(usage("host", host_cores), *run))
@@ -145,12 +145,12 @@ def test_a_hypervisor_that_takes_more_than_a_twentieth_of_the_cores_makes_a_run_
         assert "took 6 % of the time of the 2 cores" in found["stolen-cpu"]
 
 
-def test_an_idle_generator_is_no_warning():
+def test_an_idle_generator_has_no_warning():
     found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
     assert not {"generator-cpu", "host-cpu"} & set(found)
 
 
-def test_the_closed_model_is_said_and_the_open_one_is_not():
+def test_the_closed_model_is_noted_and_the_open_one_is_not():
     assert "RATE=" in warnings_of(two_users(), record())["closed-model"]
     open_load = closed_load(users=None, model="open", rate_per_s=2.0)
     assert "closed-model" not in warnings_of(two_users(), record(load=open_load))
@@ -168,16 +168,16 @@ def test_too_few_samples_for_the_last_percentiles_are_a_warning(count, words):
     assert warnings_of([sample()] * count)["few-samples"].startswith(words)
 
 
-def test_enough_samples_are_no_warning():
+def test_enough_samples_have_no_warning():
     assert "few-samples" not in warnings_of([sample()] * 5000)
 
 
 @pytest.mark.parametrize(("elapsed_ms", "is_coarse"), [(4, True), (5, False)])
-def test_a_median_of_a_few_steps_of_the_clock_is_a_warning(elapsed_ms, is_coarse):
+def test_a_median_near_the_clock_resolution_is_a_warning(elapsed_ms, is_coarse):
     assert ("coarse-clock" in warnings_of([sample(elapsed_ms=elapsed_ms)])) is is_coarse
 
 
-def test_failed_samples_among_those_counted_are_a_warning():
+def test_counted_failed_samples_are_a_warning():
     assert "include 2 failed samples" in warnings_of([sample(), failed(), failed()])["errors-in-figures"]
 
 
@@ -207,7 +207,7 @@ def seconds_of(averages_ms):
 
 
 @pytest.mark.parametrize(("warm_up_ms", "is_doubted"), [(79, True), (80, False), (300, False)])
-def test_a_warm_up_faster_than_what_is_counted_is_a_warning(warm_up_ms, is_doubted):
+def test_a_warm_up_faster_than_the_window_is_a_warning(warm_up_ms, is_doubted):
     samples = seconds_of([10] * 10 + [warm_up_ms] * 20 + [100] * 70)  # ramp, warm-up, what is counted
     counted = tally_of(samples[30:])
     window = Window("steady", 30, 100, 70, 100, ramp_cut_s=10, warm_up_cut_s=20, is_steady=True)
@@ -220,18 +220,18 @@ def test_a_warm_up_faster_than_what_is_counted_is_a_warning(warm_up_ms, is_doubt
         )
 
 
-def test_a_file_over_more_than_a_month_is_a_warning_and_has_no_course_over_time():
+def test_a_file_over_more_than_a_month_has_a_warning_and_no_time_series():
     samples = [sample(start_ms=0), sample(start_ms=40 * 24 * 3600 * 1000)]
     summary = summary_of(samples, record())
     assert summary.timeline is None
     assert "more than 31 days" in next(warning.text for warning in summary.caveats if warning.code == "long-span")
 
 
-def test_a_bare_jtl_has_no_warning_about_a_run():
+def test_a_jtl_without_a_run_has_no_warning_about_a_run():
     assert set(warnings_of(two_users(), usage=(usage("host", 2.0),))) == {"few-samples"}
 
 
-def test_the_parts_of_a_sample_that_jmeter_writes_beside_it_are_a_warning():
+def test_sub_samples_in_rows_of_their_own_are_a_warning():
     samples = [sample("Cart"), sample("Cart-0"), sample("Cart-1"), sample("Pay-0")]
     text = warnings_of(samples)["sub-samples"]
     assert "beside their request (Cart): TOTAL counts both" in text
@@ -239,7 +239,7 @@ def test_the_parts_of_a_sample_that_jmeter_writes_beside_it_are_a_warning():
 
 
 @pytest.mark.parametrize(("elapsed_ms", "is_off"), [(100, True), (2000, False)])
-def test_what_samples_in_flight_at_the_ends_of_a_window_can_do_is_no_breach_of_littles_law(elapsed_ms, is_off):
+def test_samples_in_flight_at_the_ends_of_a_window_do_not_break_littles_law(elapsed_ms, is_off):
     # Two users over 20 s, one of them busy for 14.8 s or so: 87 % are accounted for. Slow answers may be in flight at
     # both ends (10 % + 2 s / 20 s are allowed), fast ones are not.
     first = [
@@ -256,7 +256,7 @@ def driven(name, ahead_ms, is_local):
     return GeneratorRecord(name, 1, None, "5.6.3", "17.0.15", ahead_ms, is_local)
 
 
-def test_generators_elsewhere_are_not_watched_and_their_clocks_may_be_apart():
+def test_remote_generators_are_not_watched_and_their_clocks_may_differ():
     here = driven("127.0.0.1:1099", 499, True)
     there = driven("10.0.0.7:1099", -500, False)
     found = warnings_of(two_users(), record(generators=(here, there)))

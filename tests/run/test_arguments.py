@@ -44,7 +44,7 @@ def test_a_setting_that_the_system_does_not_have_is_refused(home: Path) -> None:
         resolve_request(Names("tiny", "local"), home, home)
 
 
-def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
+def test_a_plan_without_a_system_needs_a_target(home: Path) -> None:
     change(home / "plans" / "tiny.toml", 'system = "tiny"\n', "")
     with pytest.raises(UsageError) as error:
         resolve_request(Names("tiny", "local"), home, home)
@@ -55,7 +55,7 @@ def test_a_plan_without_a_system_wants_a_target(home: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [run, sweep], ids=["run", "sweep"])
-def test_a_folder_of_reports_means_the_same_to_programs_that_work_elsewhere(command, tmp_path, monkeypatch) -> None:
+def test_a_relative_reports_folder_is_passed_as_an_absolute_path(command, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)

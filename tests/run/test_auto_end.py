@@ -41,7 +41,7 @@ def steady(_):
     return 400.0
 
 
-def test_a_load_that_is_steady_from_the_start_ends_soon_but_not_before_a_minute_and_two_looks():
+def test_a_steady_load_ends_after_a_minute_and_two_successful_checks():
     ended_s, watch = drive(steady)
     assert 60 + LOOK_PERIOD_S <= ended_s <= 120
     found = watch.record
@@ -49,27 +49,27 @@ def test_a_load_that_is_steady_from_the_start_ends_soon_but_not_before_a_minute_
     assert found.within_ms <= PRECISION_RATIO * found.average_ms
 
 
-def test_a_warm_up_is_waited_for_and_left_out():
+def test_a_warm_up_is_excluded_before_the_load_ends():
     ended_s, watch = drive(lambda second: 400.0 * (3 if second < 60 else 1), spread=0.03)
     assert ended_s >= 60 + 60
     assert 58 <= watch.record.steady_from_s <= 75
     assert watch.record.average_ms == pytest.approx(400 * 1.046, rel=0.06)  # exp(0.3² / 2) of the log-normal noise
 
 
-def test_a_load_that_never_settles_goes_on_to_its_end():
+def test_a_load_that_is_never_steady_runs_to_its_maximum():
     ended_s, watch = drive(lambda second: 200.0 + 3 * second, spread=0.03, most_s=300)
     assert ended_s == 300
     assert watch.record == AutoEndRecord(False, watch.record.after_s, None, None, None)
 
 
-def test_a_mean_that_scatters_too_much_is_waited_for():
+def test_an_imprecise_mean_prolongs_the_load():
     ended_s, watch = drive(steady, spread=0.1)
     later_s, _ = drive(steady, spread=0.5, seed=3, most_s=400)
     assert ended_s < later_s
     assert watch.record.is_met
 
 
-def test_one_good_look_is_not_enough():
+def test_one_successful_check_is_not_enough():
     watch = AutoEnd(LOAD)
     looks = []
     watch._check = lambda: True
@@ -82,13 +82,13 @@ def test_one_good_look_is_not_enough():
     assert looks == [10]
 
 
-def test_a_system_that_stands_still_is_no_reason_to_end():
+def test_a_stalled_system_does_not_end_the_load():
     ended_s, _ = drive(steady, silent_from_s=62, most_s=200)
     assert ended_s == 200
 
 
 @pytest.mark.real
-def test_looking_often_does_not_end_too_early():
+def test_frequent_checks_do_not_end_the_load_too_early():
     """Nearly all loads that ended by themselves have a mean within 5 % of the true one: stopping does not bias it."""
     true_ms = 400 * 2.718281828 ** (0.3**2 / 2)
     errors = []
@@ -112,7 +112,7 @@ def resolved(default: PlanLoad, **given: str):
     return resolve_load(parse_load(LoadArguments(**given)), default)
 
 
-def test_duration_auto_is_a_budget_of_ten_minutes_unless_max_says_otherwise():
+def test_duration_auto_lasts_at_most_ten_minutes_or_max():
     assert resolved(DEFAULT, duration="auto") == ClosedLoad(10, 5, 600, None, None, True)
     assert resolved(DEFAULT, duration="auto", most="90s") == ClosedLoad(10, 5, 90, None, None, True)
     assert resolved(DEFAULT, duration="60") == ClosedLoad(10, 5, 60, None, None, False)
@@ -128,7 +128,7 @@ def test_duration_auto_is_a_budget_of_ten_minutes_unless_max_says_otherwise():
         ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto exclude each other"),
     ],
 )
-def test_what_makes_no_sense_with_auto_is_refused(given, said):
+def test_options_that_contradict_auto_are_refused(given, said):
     with pytest.raises(UsageError, match=said):
         resolved(DEFAULT, **given)
 
@@ -142,7 +142,7 @@ def test_a_plan_may_have_auto_as_its_default():
     assert resolved(auto, rate="5").duration_s == 100
 
 
-def test_the_report_says_what_it_took():
+def test_the_report_states_how_an_auto_run_ended():
     load = closed_load(users=50, ramp_s=25.0, duration_s=600.0, is_auto=True)
     assert load_text(load) == "closed model, 50 users, ramp 25 s, auto: until steady and ± 5 %, 600 s at most"
     assert load_record(LOAD, DEFAULT).is_auto is True
@@ -164,7 +164,7 @@ def test_a_budget_that_is_too_short_is_refused_on_the_command_line(refused, targ
 
 
 @pytest.mark.parametrize("script", ["sweep", "capacity"])
-def test_levels_of_a_sweep_are_not_auto(script):
+def test_levels_of_a_sweep_cannot_be_auto(script):
     users = ["--users", "1,2"] if script == "sweep" else []
     done = command(f"scripts/{script}", "--plan", "lb-direct", "--duration", "auto", *users)
     assert done.returncode == 2
@@ -185,7 +185,7 @@ def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target
     assert "- auto: ended after " in report(tmp_path / "reports")
 
 
-def test_make_passes_the_budget_on_and_takes_the_java_of_jmeter():
+def test_make_passes_max_and_the_java_of_jmeter():
     argv = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ from harness.run.directory import RunDirectory
         ("http://10.0.0.5", (), ("10.0.0.7",), ("10.0.0.5:80", "10.0.0.7:0")),
     ],
 )
-def test_the_target_the_hosts_of_the_plan_and_the_generators_may_be_reached(target, hosts, generators, allowed):
+def test_target_allowed_hosts_and_generators_may_be_reached(target, hosts, generators, allowed):
     assert allowed_connections(parse_target(target), hosts, generators) == allowed
 
 
@@ -43,7 +43,7 @@ def test_foreign_addresses_are_counted_and_named_most_frequent_first():
     )
 
 
-def test_a_list_that_the_agent_cut_short_is_at_least_that_long():
+def test_a_truncated_list_of_connections_says_at_least():
     told = foreign_reasons("allowed: x\n" + "a:1\n" * 1000, ("10.0.0.5:80",))
     assert told[0].startswith("at least 1000 connections to hosts that are not allowed were refused: a:1 (1000×)")
 

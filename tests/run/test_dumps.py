@@ -4,7 +4,7 @@ from harness.run.dumps import read_figures
 THREADS = ("gauges", "threads.count", "value")
 
 
-def test_a_figure_is_read_from_the_dump_and_a_missing_one_is_said_to_be_missing(tmp_path):
+def test_a_value_is_read_from_the_dump_and_a_missing_one_is_reported(tmp_path):
     (tmp_path / "before.json").write_text('{"gauges": {"threads.count": {"value": 61}}}')
     (tmp_path / "after.json").write_text('{"gauges": {}}')
     (tmp_path / "torn.json").write_text('{"gauges": {')

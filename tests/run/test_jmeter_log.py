@@ -16,17 +16,17 @@ def log(tmp_path):
     return write
 
 
-def test_what_a_plan_logs_as_an_error_is_its_word_on_the_run_said_once_for_all_users(log):
+def test_an_error_logged_by_the_plan_is_reported_once_for_all_users(log):
     line = "2026-11-21 10:27:05,643 ERROR o.a.j.f.LogFunction: Users 1-{}  :  none left: a run needs one each\n"
     assert plan_messages(*log(STARTED + line.format(4) + line.format(2))) == ("none left: a run needs one each",)
 
 
-def test_what_a_plan_logs_for_information_is_no_reason(log):
+def test_information_logged_by_a_plan_is_not_a_reason(log):
     text = "2026-11-21 10:27:05,643 INFO o.a.j.f.LogFunction: Users 1-4  :  half of them are used\n"
     assert plan_messages(*log(STARTED + text)) == ()
 
 
-def test_an_exception_that_ends_a_thread_is_seen_and_told(log):
+def test_an_exception_that_ends_a_thread_is_reported(log):
     where = log(
         STARTED
         + "2026-11-21 10:27:11,628 ERROR o.a.j.t.JMeterThread: Test failed!\n"
@@ -39,7 +39,7 @@ def test_an_exception_that_ends_a_thread_is_seen_and_told(log):
     )
 
 
-def test_a_run_without_errors_or_without_a_log_has_nothing_to_say(log, tmp_path):
+def test_a_run_without_errors_or_log_has_no_reasons(log, tmp_path):
     where = log(STARTED)
     assert (plan_messages(*where), has_dead_thread(*where)) == ((), False)
     assert (plan_messages(tmp_path, "none.log"), has_dead_thread(tmp_path, "none.log")) == ((), False)

@@ -149,7 +149,7 @@ def everything(port: int, there: str, start: str) -> str:
 EVERY_OPT_IN = "scripts = true\nredirects = true\nembedded_resources = true\nother_protocols = true\nhosts = [{hosts}]"
 
 
-def test_whatever_a_plan_is_allowed_to_try_no_connection_reaches_another_host(drive, foreign):
+def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     port = foreign.server_address[1]
     # hosts allows values that only the run knows; the one that it names is not the foreign server.
     plan = everything(port, "${there}", "${start}")
@@ -171,7 +171,7 @@ def test_whatever_a_plan_is_allowed_to_try_no_connection_reaches_another_host(dr
     assert "reach 127.0.0.2:1" in report
 
 
-def test_the_same_plan_reaches_a_host_that_it_names_and_the_profile_allows(drive, foreign):
+def test_a_plan_reaches_a_host_that_plan_and_profile_allow(drive, foreign):
     port = foreign.server_address[1]
     allowed = f'"{ALIAS}:{port}"'
     code, output, directory = drive(
@@ -185,7 +185,7 @@ def test_the_same_plan_reaches_a_host_that_it_names_and_the_profile_allows(drive
     assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
 
 
-def test_a_load_generator_elsewhere_reaches_no_other_host(drive, foreign, tmp_path):
+def test_a_remote_load_generator_reaches_no_other_host(drive, foreign, tmp_path):
     port = foreign.server_address[1]
     with generator(tmp_path / "keys", tmp_path / "generator.log") as (address, _):
         plan = everything(port, "${there}", "${start}")
@@ -220,7 +220,7 @@ def test_jmeter_without_the_agent_is_noticed(drive, tmp_path, monkeypatch):
     assert "JMeter ran without the agent that watches its connections" in output
 
 
-def test_a_java_option_of_the_user_is_not_lost(drive, monkeypatch):
+def test_java_options_of_the_user_are_kept(drive, monkeypatch):
     monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Dshop.answer=42")
     plan = jmx(request() + script("JSR223Sampler", "Answer", 'System.getProperty("shop.answer") == "42" ?: 1 / 0'))
     _, output, directory = drive(plan, "scripts = true")

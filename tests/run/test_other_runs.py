@@ -34,13 +34,13 @@ def test_each_of_two_runs_sees_the_other_and_not_itself():
             assert str(first.seen[0]).startswith(f"lb/run-02_1, pid {os.getpid()} of ")
 
 
-def test_a_run_whose_load_is_over_is_no_other_run():
+def test_a_run_whose_load_is_over_does_not_count():
     with registered("shop/run-01_1"):
         pass
     assert OtherRuns().new() == []
 
 
-def test_a_run_that_was_killed_is_no_other_run_and_its_file_is_removed(folder):
+def test_a_killed_run_does_not_count_and_its_file_is_removed(folder):
     program = "import time; from harness.run.other_runs import registered\n"
     program += "with registered('shop/run-01_1'): print('on', flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
@@ -53,7 +53,7 @@ def test_a_run_that_was_killed_is_no_other_run_and_its_file_is_removed(folder):
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"name": "x"}', b"\xff\xfe", b'{"name": 1, "pid": "x", "user": 2}'])
-def test_a_file_of_something_else_is_no_run(folder, content):
+def test_other_files_in_the_folder_are_ignored(folder, content):
     folder.mkdir()
     path = folder / "odd.run"
     path.write_bytes(content)
@@ -62,14 +62,14 @@ def test_a_file_of_something_else_is_no_run(folder, content):
         assert OtherRuns().new() == []
 
 
-def test_pipes_and_links_in_the_folder_do_not_hold_a_run_up(folder, tmp_path):
+def test_pipes_and_links_in_the_folder_do_not_block_a_run(folder, tmp_path):
     folder.mkdir()
     os.mkfifo(folder / "pipe.run")
     (folder / "link.run").symlink_to(tmp_path / "nowhere")
     assert OtherRuns().new() == []
 
 
-def test_what_another_user_writes_cannot_act_on_the_terminal(folder):
+def test_text_of_another_user_cannot_control_the_terminal(folder):
     folder.mkdir()
     path = folder / "odd.run"
     path.write_text(json.dumps({"name": "\x1b[31m" + "x" * 500, "pid": 1, "user": "a\nb"}))
@@ -81,7 +81,7 @@ def test_what_another_user_writes_cannot_act_on_the_terminal(folder):
     assert "\x1b" not in other.name
 
 
-def test_a_folder_that_cannot_be_written_is_no_reason_not_to_run(monkeypatch, tmp_path):
+def test_an_unwritable_folder_does_not_prevent_a_run(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HARNESS_RUNS", str(tmp_path / "file" / "runs"))
     with registered("shop/run-01_1") as others:
@@ -95,7 +95,7 @@ def test_the_folder_is_for_all_users_of_the_machine(folder):
         assert file.stat().st_mode & 0o044 == 0o044
 
 
-def test_a_run_beside_another_has_a_warning_that_names_it():
+def test_a_concurrent_run_is_named_in_a_warning():
     text = warnings_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))[WarningCode.OTHER_RUN]
     assert text.startswith("Another run's load was on at the same time on this machine: lb/run-02_1, pid 7 of ann.")
     assert WarningCode.OTHER_RUN not in warnings_of(two_users(), record())
@@ -121,7 +121,7 @@ def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(st
 
 
 @pytest.mark.real
-def test_runs_one_after_the_other_do_not_see_each_other(run, target, tmp_path):
+def test_consecutive_runs_do_not_see_each_other(run, target, tmp_path):
     for number in (1, 2):
         done = run("--target", target, "--duration", "1")
         assert "another run" not in done.stdout

@@ -37,7 +37,7 @@ def finish(process: subprocess.Popen[str]) -> str:
     return out + err
 
 
-def test_every_sample_of_jmeter_is_in_the_report_and_its_columns_are_those_we_ask_for(real, target, tmp_path):
+def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(real, target, tmp_path):
     process = real("--target", target, "--users", "4", "--duration", "5")
     text = finish(process)
     assert process.returncode == 0, text
@@ -85,7 +85,7 @@ def test_ctrl_c_stops_a_real_jmeter_gracefully(real, target, tmp_path, load):
     assert processes_of(tmp_path) == []
 
 
-def test_a_plan_whose_plugin_is_absent_ends_with_3_and_the_name_of_the_plugin(real, home, target, tmp_path):
+def test_a_missing_plugin_ends_with_3_and_its_name(real, home, target, tmp_path):
     plan = home / "plans" / "tiny.jmx"
     plan.write_text(DUMMY_JMX.replace("kg.apc.jmeter.samplers.DummySampler", "kg.apc.jmeter.samplers.GoneSampler"))
     toml = home / "plans" / "tiny.toml"

@@ -37,13 +37,13 @@ def test_a_finished_run_leaves_its_directory_verdict_reasons_and_exit_code(path,
         (ValueError("oops"), "an error of the harness itself: ValueError: oops", 70),
     ],
 )
-def test_an_error_that_ends_a_run_is_its_reason_and_goes_on_to_the_caller(path, error, reason, code):
+def test_an_error_that_ends_a_run_is_its_reason_and_is_raised(path, error, reason, code):
     with pytest.raises(type(error)), ResultFile(path):
         raise error
     assert read_end(path) == RunEnd(reasons=(reason,), exit_code=code)
 
 
-def test_a_run_that_is_killed_has_named_its_directory_and_has_no_exit_code(path, tmp_path):
+def test_a_killed_run_has_its_directory_and_no_exit_code(path, tmp_path):
     ResultFile(path).begin(RunDirectory(tmp_path / "tiny" / "run-07_1"))
     assert read_end(path) == RunEnd(run="tiny/run-07_1")
 

@@ -17,7 +17,7 @@ from tests.support.processes import output_until, processes_of, wait_for
 from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 
 
-def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, tmp_path):
+def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tiny/run-01_1: DOUBTFUL: not steady" in done.stdout  # 2 s are too few to tell
@@ -39,7 +39,7 @@ def test_a_run_starts_the_system_and_leaves_its_directory_report_and_json(run, t
 
 
 @pytest.mark.real
-def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_path):
+def test_a_load_ends_after_about_the_requested_samples_and_is_valid(run, target, tmp_path):
     done = run("--target", target, "--duration", "60", "--requests", "5")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "of 5 samples done" in done.stdout
@@ -49,7 +49,7 @@ def test_a_load_ends_after_about_so_many_requests_and_is_valid(run, target, tmp_
 
 
 @pytest.mark.real
-def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp_path):
+def test_a_secret_reaches_jmeter_and_no_stored_file(run, home, target, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
     refused = run("--target", target, SHOP_PASSWORD="")
@@ -64,7 +64,7 @@ def test_a_secret_reaches_jmeter_and_nothing_that_is_kept(run, home, target, tmp
 
 
 @pytest.mark.real
-def test_after_kill_9_no_secret_is_left_in_what_the_run_was_writing(start_run, home, target, tmp_path):
+def test_after_kill_9_no_secret_is_left_in_the_runs_files(start_run, home, target, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
     process = start_run("--target", target, "--duration", "60", SHOP_PASSWORD="hunter2hunter2")
@@ -77,7 +77,7 @@ def test_after_kill_9_no_secret_is_left_in_what_the_run_was_writing(start_run, h
 
 
 @pytest.mark.real
-def test_the_next_run_counts_on_in_the_series_given(run, target, tmp_path):
+def test_the_next_run_continues_the_given_series(run, target, tmp_path):
     for arguments in (("--series", "7"), ()):
         assert run("--target", target, "--duration", "1", *arguments).returncode == 0
     assert sorted(path.name for path in (tmp_path / "reports" / "tiny").glob("*.md")) == ["run-07_1.md", "run-07_2.md"]
@@ -204,7 +204,7 @@ def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, home, target
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.real) for one in (signal.SIGTERM, signal.SIGHUP))]
 )
-def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target, tmp_path, number):
+def test_an_interrupt_keeps_the_samples_and_marks_the_report(start_run, target, tmp_path, number):
     process = start_run("--target", target, "--duration", "60")
     samples_under_way(tmp_path)
     process.send_signal(number)
@@ -219,7 +219,7 @@ def test_a_wish_to_stop_keeps_the_samples_and_marks_the_report(start_run, target
 
 
 @pytest.mark.real
-def test_a_second_wish_to_stop_does_not_wait_for_a_deaf_jmeter(start_run, target, tmp_path):
+def test_a_second_interrupt_does_not_wait_for_an_unresponsive_jmeter(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "60", mode="hangs")
     samples_under_way(tmp_path)
     process.send_signal(signal.SIGINT)
@@ -288,13 +288,13 @@ def test_bad_input_is_one_clear_line_and_nothing_is_started_or_left(refused, arg
     assert time.monotonic() - started_s < 10
 
 
-def test_a_refusal_reaches_the_shell(run):
+def test_a_refusal_sets_the_exit_code_of_the_shell(run):
     done = run("--plan", "tinny")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scripts/run: PLAN=tinny: unknown")
 
 
-def test_a_port_that_is_taken_is_refused_and_nothing_is_left(refused):
+def test_a_port_in_use_is_refused_and_nothing_is_left(refused):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -317,14 +317,14 @@ def test_a_jmeter_home_without_jmeter_is_refused(refused, tmp_path):
     assert f"JMETER_HOME={tmp_path}: has no bin/jmeter" in refused(JMETER_HOME=str(tmp_path))
 
 
-def test_a_profile_for_a_system_that_is_not_there_is_refused(refused, home):
+def test_a_profile_for_an_unknown_system_is_refused(refused, home):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text() + "[system.tinny]\nheap_max_mb = 1\n")
     assert "env/local.toml: unknown system tinny; did you mean tiny?" in refused()
 
 
 @pytest.mark.real
-def test_a_run_directory_that_vanishes_is_an_invalid_run_and_no_traceback(start_run, target, tmp_path):
+def test_a_vanished_run_directory_is_an_invalid_run_without_traceback(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "3")
     samples = samples_under_way(tmp_path)
     shutil.rmtree(samples.parent)

@@ -6,7 +6,7 @@ from harness.base.errors import UsageError
 from harness.run.directory import RunDirectory, check_space, read_json, reserve
 
 
-def test_the_first_run_of_a_plan_is_run_01_1_and_the_next_counts_on(tmp_path):
+def test_runs_of_a_plan_are_numbered_from_run_01_1(tmp_path):
     assert [reserve(tmp_path, "tiny", None).name for _ in range(3)] == ["run-01_1", "run-01_2", "run-01_3"]
 
 
@@ -15,7 +15,7 @@ def test_the_last_series_is_used_until_another_is_given(tmp_path):
     assert names == ["run-07_1", "run-07_2", "run-08_1", "run-08_2", "run-07_3"]
 
 
-def test_a_number_whose_report_alone_is_left_is_not_used_again(tmp_path):
+def test_a_number_of_which_only_the_report_exists_is_not_reused(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "run-07_91.md").write_text("old")
     assert reserve(tmp_path, "tiny", None).name == "run-07_92"
@@ -63,13 +63,13 @@ CSV_PLAN = """<?xml version="1.0" encoding="UTF-8"?>
 </hashTree></hashTree></jmeterTestPlan>"""
 
 
-def test_what_the_plan_reads_goes_along_into_the_run_directory(tmp_path):
-    shape, directory = tmp_path / "plans" / "a.jmx", RunDirectory(tmp_path / "run-01_1")
+def test_data_files_of_the_plan_are_copied_into_the_run_directory(tmp_path):
+    jmx_path, directory = tmp_path / "plans" / "a.jmx", RunDirectory(tmp_path / "run-01_1")
     (tmp_path / "plans" / "data").mkdir(parents=True)
     (tmp_path / "plans" / "data" / "pages.csv").write_text("home,/\n")
-    shape.write_text(CSV_PLAN.replace("FILE", "data/pages.csv"))
+    jmx_path.write_text(CSV_PLAN.replace("FILE", "data/pages.csv"))
     directory.path.mkdir()
-    directory.add_plan(b"<effective/>", shape)
+    directory.add_plan(b"<effective/>", jmx_path)
     assert directory.effective_plan.read_bytes() == b"<effective/>"
     assert (directory.path / "data" / "pages.csv").read_text() == "home,/\n"
 
@@ -81,11 +81,11 @@ def test_what_the_plan_reads_goes_along_into_the_run_directory(tmp_path):
         ("../a.csv", "plans/a.jmx: its data file ../a.csv is outside of the plan's folder"),
     ],
 )
-def test_a_data_file_that_cannot_go_along_is_refused(tmp_path, name, message):
-    shape, directory = tmp_path / "plans" / "a.jmx", RunDirectory(tmp_path / "run-01_1")
-    shape.parent.mkdir()
-    shape.write_text(CSV_PLAN.replace("FILE", name))
+def test_a_data_file_that_cannot_be_copied_is_refused(tmp_path, name, message):
+    jmx_path, directory = tmp_path / "plans" / "a.jmx", RunDirectory(tmp_path / "run-01_1")
+    jmx_path.parent.mkdir()
+    jmx_path.write_text(CSV_PLAN.replace("FILE", name))
     directory.path.mkdir()
     with pytest.raises(UsageError) as error:
-        directory.add_plan(b"", shape)
+        directory.add_plan(b"", jmx_path)
     assert str(error.value).startswith(message)

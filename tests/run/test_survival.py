@@ -117,7 +117,7 @@ def guardian_of(pid: int) -> psutil.Process:
 
 
 @pytest.mark.real
-def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_terminal, command, target, tmp_path):
+def test_closing_the_terminal_stops_the_run_and_the_report_is_written(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "60"))
     samples_under_way(tmp_path)
     terminal.close()
@@ -129,7 +129,7 @@ def test_closing_the_terminal_is_a_wish_to_stop_and_the_report_is_written(in_ter
 
 
 @pytest.mark.real
-def test_where_hup_is_ignored_the_run_goes_on_without_its_terminal(in_terminal, command, target, tmp_path):
+def test_with_hup_ignored_the_run_continues_without_its_terminal(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "4"), ignore_hup=True)
     samples_under_way(tmp_path)
     terminal.close()
@@ -138,7 +138,7 @@ def test_where_hup_is_ignored_the_run_goes_on_without_its_terminal(in_terminal, 
     assert run_json(tmp_path / "reports")["interrupted"] is False
 
 
-def test_one_terminal_that_is_closed_is_one_wish_to_stop_though_system_and_shell_send_one_hup_each():
+def test_a_closed_terminal_is_one_interrupt_although_kernel_and_shell_each_send_hup():
     with Interrupts() as interrupts, interrupts.held():
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGINT):
             os.kill(os.getpid(), number)
@@ -146,7 +146,7 @@ def test_one_terminal_that_is_closed_is_one_wish_to_stop_though_system_and_shell
 
 
 @pytest.mark.real
-def test_a_sweep_whose_terminal_is_closed_leaves_its_report_and_goes_on_later(
+def test_a_sweep_whose_terminal_is_closed_writes_its_report_and_can_be_resumed(
     in_terminal, command, environment, tmp_path
 ):
     argv = command("sweep", *SWEEP)
@@ -165,7 +165,7 @@ def test_a_sweep_whose_terminal_is_closed_leaves_its_report_and_goes_on_later(
 
 @pytest.mark.real
 @pytest.mark.parametrize("script", ["sweep", "capacity"])
-def test_a_sweep_goes_on_without_its_terminal_where_hup_is_ignored(in_terminal, command, tmp_path, script):
+def test_with_hup_ignored_a_sweep_continues_without_its_terminal(in_terminal, command, tmp_path, script):
     levels = SWEEP if script == "sweep" else ("--most", "2", "--duration", "2", "--warmup", "0")
     terminal = in_terminal(command(script, *levels), ignore_hup=True)
     samples_under_way(tmp_path)
@@ -180,9 +180,7 @@ def test_a_sweep_goes_on_without_its_terminal_where_hup_is_ignored(in_terminal, 
     ("mode", "code", "verdict"),
     [("works", 0, "Goal met"), ("all-failed", 3, "**INVALID")],
 )
-def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
-    command, environment, tmp_path, mode, code, verdict
-):
+def test_a_closed_pipe_changes_neither_the_run_nor_its_exit_code(command, environment, tmp_path, mode, code, verdict):
     process = subprocess.Popen(
         command("run", "--duration", "2"),
         stdout=subprocess.PIPE,
@@ -199,7 +197,7 @@ def test_a_reader_that_goes_away_changes_neither_the_run_nor_its_code(
 
 @pytest.mark.real
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "<&-", ">&-", "2>&-"])
-def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, environment, target, tmp_path, closed):
+def test_a_run_works_with_closed_standard_descriptors(command, environment, target, tmp_path, closed):
     argv = command("run", "--target", target, "--duration", "1")
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *argv],
@@ -213,7 +211,7 @@ def test_a_run_whose_standard_descriptors_are_closed_is_like_any_other(command, 
 
 
 @pytest.mark.real
-def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command, environment, target, tmp_path):
+def test_a_full_disk_at_standard_output_is_one_line_and_keeps_the_exit_code(command, environment, target, tmp_path):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command("run", "--target", target, "--duration", "1"),
@@ -226,9 +224,7 @@ def test_a_full_disk_below_standard_output_is_one_line_and_no_other_code(command
 
 @pytest.mark.real
 @pytest.mark.parametrize("way", ["reader", "terminal"])
-def test_a_nightly_whose_output_is_gone_writes_its_page_and_its_junit_file(
-    in_terminal, home, environment, tmp_path, way
-):
+def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_terminal, home, environment, tmp_path, way):
     (home / "env" / "nightly.toml").write_text(SUITE)
     nights = tmp_path / "reports" / "nightly"
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
@@ -265,7 +261,7 @@ def table_command(tmp_path) -> list[str]:
     return [sys.executable, str(ROOT / "aggregate.py"), "table", str(samples)]
 
 
-def test_a_table_whose_reader_goes_away_ends_quietly(table_command):
+def test_a_table_into_a_closed_pipe_ends_quietly(table_command):
     process = subprocess.Popen(table_command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     process.stdout.close()
@@ -273,7 +269,7 @@ def test_a_table_whose_reader_goes_away_ends_quietly(table_command):
     assert process.wait(timeout=30) == 0
 
 
-def test_of_many_tables_none_is_made_when_the_reader_has_gone(table_command, tmp_path):
+def test_no_further_table_is_computed_after_the_pipe_is_closed(table_command, tmp_path):
     big = tmp_path / "later.fifo"
     os.mkfifo(big)  # nobody writes: whoever reads it waits for ever
     process = subprocess.Popen([*table_command, str(big), "--each"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -297,7 +293,7 @@ def test_help_that_cannot_be_written_is_an_error():
 
 @pytest.mark.real
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
-def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
+def test_a_table_with_closed_descriptors_has_no_traceback(table_command, closed):
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *table_command], capture_output=True, text=True, check=False
     )
@@ -305,7 +301,7 @@ def test_a_table_with_closed_descriptors_is_no_traceback(table_command, closed):
 
 
 @pytest.mark.real
-def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_path):
+def test_a_guardian_that_dies_is_replaced_and_the_run_continues(start_run, tmp_path):
     process = start_run("--duration", "5")  # with a system
     samples_under_way(tmp_path)
     guardian_of(process.pid).kill()
@@ -318,7 +314,7 @@ def test_a_guardian_that_dies_is_replaced_and_the_run_goes_on(start_run, tmp_pat
 
 
 @pytest.mark.real
-def test_the_guardian_that_replaces_a_dead_one_knows_all_that_was_told(start_run, home, tmp_path):
+def test_a_replaced_guardian_knows_everything_registered_before(start_run, home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
     temporary = tmp_path / "tmp"
@@ -400,7 +396,7 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
             process.communicate()
 
 
-def test_telemetry_on_a_full_disk_is_no_traceback(capfd):
+def test_telemetry_on_a_full_disk_has_no_traceback(capfd):
     with TelemetryWriter(Path("/dev/full"), {}) as writer:
         wait_for(lambda: writer.problem, 5)
     assert writer.problem == "No space left on device"
@@ -408,14 +404,14 @@ def test_telemetry_on_a_full_disk_is_no_traceback(capfd):
 
 
 @pytest.mark.real
-def test_a_jmeter_that_is_killed_is_said_to_be_and_no_harmless_line_is_quoted(run, target, tmp_path):
+def test_a_killed_jmeter_is_reported_without_quoting_harmless_lines(run, target, tmp_path):
     done = run("--target", target, "--duration", "1", mode="torn")
     assert done.returncode == 3
     assert run_json(tmp_path / "reports")["stop_reasons"] == ["JMeter was killed by signal 9 (SIGKILL)"]
 
 
 @pytest.mark.real
-def test_a_run_folder_that_is_removed_is_said_to_be(start_run, target, tmp_path):
+def test_a_removed_run_folder_is_reported(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "3")
     folder = samples_under_way(tmp_path).parent
     subprocess.run(["rm", "-r", str(folder)], check=False)
@@ -471,7 +467,7 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
 
 
 @pytest.mark.real
-def test_a_run_in_a_folder_of_somebody_else_is_reported_nowhere_and_that_is_one_line(run, target, tmp_path):
+def test_a_report_into_an_unwritable_folder_is_a_one_line_error(run, target, tmp_path):
     assert run("--target", target, "--duration", "1").returncode == 0
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     directory.parent.chmod(0o555)

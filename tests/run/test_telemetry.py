@@ -20,14 +20,14 @@ ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
 2000,jme"""
 
 
-def test_use_is_averaged_over_the_stretch_asked_for_and_torn_rows_are_passed_over():
+def test_use_is_averaged_over_the_given_interval_and_torn_rows_are_skipped():
     (jmeter, host), _ = read_telemetry(ROWS.splitlines(), (0, 9000), (1000, 2000))
     assert (jmeter.process, jmeter.second_count, jmeter.cpu_cores_mean, jmeter.cpu_cores_max) == ("jmeter", 2, 1.0, 1.5)
     assert (jmeter.rss_bytes_mean, jmeter.rss_bytes_max, jmeter.thread_count_max) == (200.0, 300, 12)
     assert (host.process, host.thread_count_max) == ("host", None)
 
 
-def test_the_course_of_a_process_is_in_seconds_after_the_start_of_the_run():
+def test_the_series_of_a_process_is_in_seconds_after_the_start_of_the_run():
     _, (jmeter, host) = read_telemetry(ROWS.splitlines(), (500, 2000), (1000, 1000))
     assert jmeter == UsageSeries("jmeter", (0.5, 1.5), (0.5, 1.5), (100, 300))
     assert host == UsageSeries("host", (0.5,), (1.0,), (5000,))
@@ -53,7 +53,7 @@ def test_stolen_time_is_not_the_use_of_the_host(tmp_path, monkeypatch, steal, ho
     assert (found["host"], found["stolen"]) == (host, stolen)
 
 
-def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_lost():
+def test_a_long_series_is_drawn_as_means_of_a_few_seconds():
     # 1,500 seconds become means of four: 0..3 s, 4..7 s, …, each with one second of 4 cores and three idle ones.
     rows = [f"{1000 * second},jmeter,{4 if second % 4 == 0 else 0},{second},9" for second in range(1500)]
     _, (jmeter,) = read_telemetry([ROWS.splitlines()[0], *rows], (0, 2_000_000), (0, 0))
@@ -63,7 +63,7 @@ def test_a_long_course_is_drawn_as_means_of_a_few_seconds_and_nothing_of_it_is_l
 
 
 @pytest.mark.real
-def test_a_busy_process_and_one_with_a_busy_child_are_measured_with_the_cpu_that_they_got(tmp_path):
+def test_cpu_of_busy_processes_and_their_children_is_measured(tmp_path):
     path = tmp_path / "telemetry.csv"
     busy = f"{sys.executable} -c 'while True: pass'"
     with (

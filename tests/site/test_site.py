@@ -99,7 +99,7 @@ def test_the_list_has_every_run_newest_first_and_filters_narrow_it(page, site):
     becomes(lambda: shown(page), ["shop/run-07_10"])
 
 
-def test_a_columns_head_sorts_by_number_and_what_is_not_known_stands_last(page, site):
+def test_a_column_title_sorts_by_number_with_unknown_values_last(page, site):
     page.goto(f"{site}/index.html")
     head = page.locator("th", has_text="average ms")
     head.get_by_role("button").click()
@@ -180,7 +180,7 @@ def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, 
     page.get_by_role("cell", name="−33.11").first.wait_for()  # (101 - 151) / 151
 
 
-def test_beside_a_doubtful_run_nothing_is_worse_and_compares_verdict_stands_first(page, site):
+def test_next_to_a_doubtful_run_nothing_is_marked_and_the_verdict_comes_first(page, site):
     page.goto(f"{site}/compare.html#doubt/run-01_1&doubt/run-01_2")
     verdict = page.locator(".verdict")
     becomes(verdict.inner_text, "CANNOT TELL: doubt/run-01_2 is DOUBTFUL: too few samples.")
@@ -195,13 +195,13 @@ def test_runs_of_other_loads_are_said_not_to_be_comparable(page, site):
     page.get_by_text("These runs differ in plan or load").wait_for()
 
 
-def test_an_address_cannot_make_the_page_load_what_is_not_a_run_of_the_site(page, site):
+def test_an_address_cannot_make_the_page_load_anything_but_runs_of_the_site(page, site):
     page.goto(f"{site}/compare.html#../evil&https://example.org/x")
     assert page.get_by_label("Baseline").input_value() == ""
     assert page.locator("#comparison").inner_text() == ""
 
 
-def test_a_label_that_is_a_script_is_words_everywhere(page, site):
+def test_a_label_that_contains_a_script_is_shown_as_text(page, site):
     for path in ("evil/run-01_1.html", "index.html", "compare.html#evil/run-01_1&shop/run-07_1"):
         page.goto(f"{site}/{path}")
         page.get_by_text(LABEL).first.wait_for()
@@ -215,7 +215,7 @@ def test_a_sweep_is_linked_and_has_a_page(page, site):
 
 
 @pytest.mark.parametrize("page", ["dark"], indirect=True)
-def test_in_the_dark_the_page_and_its_charts_are_dark(page, site):
+def test_the_dark_scheme_applies_to_page_and_charts(page, site):
     page.goto(f"{site}/shop/run-07_1.html")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     assert page.evaluate("shown[0].chart.data.datasets[0].borderColor") == "#4493f8"
@@ -223,7 +223,7 @@ def test_in_the_dark_the_page_and_its_charts_are_dark(page, site):
     page.wait_for_function("shown[0].chart.data.datasets[0].borderColor === '#1673c4'")
 
 
-def test_tables_are_there_without_javascript(browser, site):
+def test_tables_work_without_javascript(browser, site):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{site}/index.html")

@@ -23,7 +23,7 @@ def rows_of(text):
     return [line for line in text.splitlines() if line.startswith("| ") and not line.startswith(("| run |", "| ---"))]
 
 
-def test_a_run_stands_in_one_row_with_its_figures(tmp_path):
+def test_a_run_is_one_row_with_its_metrics(tmp_path):
     # 100, 101, 102, 100 … ms, one a second; without the first and the last second 6 of each are left, in 18 s
     add_run(tmp_path, "tiny/run-07_1", started_at="2026-02-03T04:05:06Z")
     (row,) = rows_of(summary_of(tmp_path))
@@ -32,7 +32,7 @@ def test_a_run_stands_in_one_row_with_its_figures(tmp_path):
     )
 
 
-def test_plans_stand_by_name_series_and_runs_newest_first(tmp_path):
+def test_plans_are_sorted_by_name_and_series_and_runs_newest_first(tmp_path):
     for run, started_at in (
         ("tiny/run-07_1", "2026-01-03T00:00:00Z"),
         ("tiny/run-07_2", "2026-01-04T00:00:00Z"),
@@ -53,14 +53,14 @@ def test_plans_stand_by_name_series_and_runs_newest_first(tmp_path):
     ]
 
 
-def test_of_equal_starts_the_tenth_run_is_newer_than_the_second(tmp_path):
+def test_with_equal_starts_the_tenth_run_is_newer_than_the_second(tmp_path):
     for run in ("tiny/run-07_2", "tiny/run-07_10"):
         add_run(tmp_path, run)
     text = summary_of(tmp_path)
     assert text.index("run-07_10.md") < text.index("run-07_2.md")
 
 
-def test_the_page_is_the_same_bytes_when_it_is_made_again_and_keeps_what_people_wrote(tmp_path):
+def test_writing_the_page_again_gives_the_same_bytes_and_keeps_notes(tmp_path):
     add_run(tmp_path, "tiny/run-07_1")
     first = summary_of(tmp_path)
     assert summary_of(tmp_path) == first
@@ -72,7 +72,7 @@ def test_the_page_is_the_same_bytes_when_it_is_made_again_and_keeps_what_people_
     assert "run-07_2.md" in again
 
 
-def test_the_first_line_of_a_runs_notes_stands_under_its_series_with_links_that_work_from_there(tmp_path):
+def test_the_first_line_of_a_runs_notes_is_under_its_series_with_working_links(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", note="threads 60")
     assert "- [run-07_1](tiny/run-07_1.md): threads 60" in summary_of(tmp_path)
     text = run.report.read_text()
@@ -102,7 +102,7 @@ def test_html_in_notes_is_shown_as_text(tmp_path):
         ("| a | b |\n|---|---|\nafter the table", "after the table"),
     ],
 )
-def test_the_first_line_of_notes_is_the_first_that_says_something(notes, line):
+def test_the_first_line_of_notes_is_the_first_non_empty_one(notes, line):
     assert first_line(notes) == line
 
 
@@ -110,7 +110,7 @@ def broken(directory, text):
     directory.summary_json.write_text(text)
 
 
-def test_runs_without_figures_are_listed_with_the_reason_and_do_not_end_the_page(tmp_path):
+def test_runs_without_metrics_are_listed_with_the_reason(tmp_path):
     add_run(tmp_path, "tiny/run-07_1")
     run_folder(tmp_path, "tiny/run-07_2", state=RUNNING, ended_at=None)
     run_folder(tmp_path, "tiny/run-07_3")
@@ -138,7 +138,7 @@ def test_runs_without_figures_are_listed_with_the_reason_and_do_not_end_the_page
     assert "| run-07_2 | no metrics | 2026-01-01 00:00 | 2 | local |  |  |  |  |  |  |" in text
 
 
-def test_a_report_of_2015_that_is_markdown_alone_has_its_figures_and_no_verdict(tmp_path):
+def test_a_markdown_report_of_2015_has_metrics_and_no_verdict(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "run-07_1.md").write_text(
         "# t2.medium\n\n|       | #count | average | median | 90% | min |  max |  errors | bandwidth |\n"
@@ -150,7 +150,7 @@ def test_a_report_of_2015_that_is_markdown_alone_has_its_figures_and_no_verdict(
     )
 
 
-def test_a_figure_that_is_no_number_is_a_broken_json_and_ends_nothing(tmp_path):
+def test_a_non_numeric_metric_is_reported_as_broken_json(tmp_path):
     for number, value in enumerate(("fast", True, float("nan")), start=1):
         run = add_run(tmp_path, f"tiny/run-07_{number}")
         data = json.loads(run.summary_json.read_text())
@@ -180,7 +180,7 @@ def test_doubtful_runs_say_so_in_their_row_and_in_the_count(tmp_path):
     assert "2 runs: 2 doubtful, 1 with a goal missed." in text
 
 
-def test_a_json_of_the_format_before_is_read_as_well(tmp_path):
+def test_json_of_the_previous_format_is_read(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1")
     data = json.loads(run.summary_json.read_text())
     for label in (*data["groups"][0]["labels"], data["groups"][0]["total"]):
@@ -190,7 +190,7 @@ def test_a_json_of_the_format_before_is_read_as_well(tmp_path):
     assert entry.result.total.sample_count == 118
 
 
-def test_sweeps_stand_with_the_series_of_their_runs_and_comparisons_with_the_plan(tmp_path):
+def test_sweeps_are_listed_with_their_series_and_comparisons_with_the_plan(tmp_path):
     add_run(tmp_path, "tiny/run-07_1")
     (tmp_path / "tiny" / "sweep-07.md").write_text("# Sweep\n\n**50 users are within the goal.** More.\n")
     (tmp_path / "tiny" / "sweep-09.md").write_text("# Sweep\n")
@@ -205,7 +205,7 @@ def test_sweeps_stand_with_the_series_of_their_runs_and_comparisons_with_the_pla
     assert "readme" not in text
 
 
-def test_that_a_run_is_a_level_of_the_sweep_above_it_is_not_said_again(tmp_path):
+def test_a_level_does_not_repeat_the_name_of_its_sweep(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "sweep-07.md").write_text("# Sweep\n\n**50 users are within the goal.**\n")
     add_run(tmp_path, "tiny/run-07_1", note=level_note("sweep-07"))
@@ -215,7 +215,7 @@ def test_that_a_run_is_a_level_of_the_sweep_above_it_is_not_said_again(tmp_path)
     assert "- [run-07_2](tiny/run-07_2.md): threads 60\n" in text
 
 
-def test_the_reason_why_a_report_has_no_figures_does_not_name_the_run_again(tmp_path):
+def test_the_reason_for_missing_metrics_does_not_repeat_the_run(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "run-07_1.md").write_text("torn")
     assert "- [run-07_1](tiny/run-07_1.md): a Markdown file without a table;" in summary_of(tmp_path)

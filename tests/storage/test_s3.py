@@ -92,7 +92,7 @@ def said(text: str) -> None:
     print(text)
 
 
-def test_a_run_comes_back_as_it_was_and_renders_the_same_report(storage, tmp_path):
+def test_a_downloaded_run_is_identical_and_renders_the_same_report(storage, tmp_path):
     run = a_run(tmp_path / "here")
     pushed = push(run, storage, said)
     assert pushed.url == f"s3://kept/{FOLDER}"
@@ -111,7 +111,7 @@ def test_a_run_comes_back_as_it_was_and_renders_the_same_report(storage, tmp_pat
     assert contents(tmp_path / "there") == before
 
 
-def test_existing_files_are_neither_sent_nor_fetched_again(storage, proxy, tmp_path):
+def test_existing_files_are_not_transferred_again(storage, proxy, tmp_path):
     run = a_run(tmp_path)
     push(run, storage, said)
     puts = proxy.puts()
@@ -121,7 +121,7 @@ def test_existing_files_are_neither_sent_nor_fetched_again(storage, proxy, tmp_p
     assert pull(storage, tmp_path, said, figures_only=False).there == ("tiny/run-07_1",)
 
 
-def test_figures_alone_are_fetched_and_later_the_rest(storage, proxy, tmp_path):
+def test_metrics_alone_are_downloaded_and_later_the_rest(storage, proxy, tmp_path):
     push(a_run(tmp_path / "here"), storage, said)
     pull(storage, tmp_path / "there", said, plan="tiny", since="2026-01-01")
     assert sorted(contents(tmp_path / "there")) == [
@@ -144,7 +144,7 @@ def test_a_part_that_fails_once_is_sent_again(storage, proxy, tmp_path, what):
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
 
 
-def test_a_part_that_arrives_as_something_else_is_an_error_and_alone_is_sent_again(storage, proxy, tmp_path):
+def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, tmp_path):
     run = large_run(tmp_path)
     proxy.add("PUT", "partNumber=2", CORRUPT)
     with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server has other contents .*repeat the command"):
@@ -157,7 +157,7 @@ def test_a_part_that_arrives_as_something_else_is_an_error_and_alone_is_sent_aga
     assert [found.is_whole for found in runs_there(storage)] == [True]
 
 
-def test_a_small_file_that_arrives_as_something_else_is_an_error_and_sent_again(storage, proxy, tmp_path):
+def test_a_corrupted_small_file_is_an_error_and_is_sent_again(storage, proxy, tmp_path):
     run = a_run(tmp_path / "here")
     proxy.add("PUT", "run.json", CORRUPT)
     with pytest.raises(ServiceError, match=r"run.json: the server has other contents"):
@@ -193,7 +193,7 @@ def test_an_interrupted_push_resumes_with_the_missing_files(storage, proxy, tmp_
     assert [found.is_whole for found in runs_there(storage)] == [True]
 
 
-def test_other_measurements_under_the_same_id_are_an_error_and_stay_as_they_are(storage, proxy, tmp_path):
+def test_other_measurements_under_the_same_id_are_an_error_and_remain(storage, proxy, tmp_path):
     run = a_run(tmp_path)
     push(run, storage, said)
     run.samples.write_text(run.samples.read_text().replace("Pay", "Buy"))
@@ -215,7 +215,7 @@ def test_a_regenerated_report_replaces_the_old_one_only_on_request(storage, tmp_
     assert contents(tmp_path / "there")["tiny/run-07_1.md"] == b"with notes"
 
 
-def test_a_pull_verifies_files_leaves_no_damaged_ones_and_continues_with_the_other_runs(storage, tmp_path):
+def test_a_pull_verifies_files_and_continues_with_the_other_runs(storage, tmp_path):
     push(a_run(tmp_path / "here"), storage, said)
     push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, said)
     client = boto3.client("s3")
@@ -267,7 +267,7 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_pa
     assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
 
 
-def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_figures_can_be_pulled(storage, tmp_path, capsys):
+def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_metrics_can_be_pulled(storage, tmp_path, capsys):
     push(a_run(tmp_path / "here"), storage, said)
     boto3.client("s3").delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
     there = ["--reports", str(tmp_path / "there")]
@@ -277,7 +277,7 @@ def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_figures_can_be
     assert (tmp_path / "there" / "tiny" / "run-07_1.md").is_file()
 
 
-def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out(storage, proxy, tmp_path, capsys):
+def test_an_incomplete_run_is_an_error_if_named_and_else_omitted(storage, proxy, tmp_path, capsys):
     proxy.add("PUT", "report.md", FORBIDDEN)
     with pytest.raises(UsageError):
         push(a_run(tmp_path / "here"), storage, said)
@@ -287,7 +287,7 @@ def test_a_run_that_is_named_and_not_whole_is_an_error_and_among_all_is_left_out
         assert "tiny/run-07_1: left out: its push was interrupted" in capsys.readouterr().err
 
 
-def test_an_answer_that_breaks_off_is_read_on_from_there(storage, proxy, tmp_path):
+def test_an_interrupted_download_continues_where_it_stopped(storage, proxy, tmp_path):
     push(large_run(tmp_path / "here"), storage, said)
     fault = proxy.add("GET", "samples.jtl.zst", CUT_ANSWER)
     pull(storage, tmp_path / "there", said, figures_only=False)
@@ -296,7 +296,7 @@ def test_an_answer_that_breaks_off_is_read_on_from_there(storage, proxy, tmp_pat
     assert [path.name for path in (tmp_path / "there" / "tiny").iterdir() if path.name.startswith(".")] == []
 
 
-def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(storage, tmp_path, capsys):
+def test_another_run_of_that_name_is_never_changed_and_the_others_are_pulled(storage, tmp_path, capsys):
     push(a_run(tmp_path / "one"), storage, said)
     push(a_run(tmp_path / "one", "run-07_2-1a2b3c4d"), storage, said)
     mine = a_run(tmp_path / "two", "run-07_1-ffffffff", note="mine")
@@ -313,7 +313,7 @@ def test_another_run_of_that_name_is_never_touched_and_the_others_are_pulled(sto
 
 
 @pytest.mark.usefixtures("proxy")
-def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
+def test_the_commands_push_list_and_pull(tmp_path, capsys):
     a_run(tmp_path / "here")
     run_folder(tmp_path / "here", "tiny/run-07_2", state=RUNNING)
     add_run(tmp_path / "here", "other/run-01_1", properties={})
@@ -333,7 +333,7 @@ def test_the_front_doors_push_list_and_pull(tmp_path, capsys):
     assert "run-07_1" in (tmp_path / "there" / "SUMMARY.md").read_text()
 
 
-def test_a_table_is_read_out_of_s3_though_the_connection_breaks(proxy, tmp_path, capsys):
+def test_a_table_is_read_from_s3_although_the_connection_breaks(proxy, tmp_path, capsys):
     rows = (f"{1_700_000_000_000 + storage},{storage % 977},Pay,200,OK,Users 1-1,true" for storage in range(20_000))
     file = tmp_path / "samples.jtl"
     file.write_text("\n".join(("timeStamp,elapsed,label,responseCode,responseMessage,threadName,success", *rows)))
@@ -407,13 +407,13 @@ def test_rejected_credentials_are_not_repeated_in_the_error(storage, proxy):
     assert "testing" not in str(caught.value)
 
 
-def test_a_server_that_keeps_failing_is_given_up(storage, proxy):
+def test_a_server_that_keeps_failing_is_an_error(storage, proxy):
     proxy.add("GET", "list-type", SERVER_ERROR, times=4)
     with pytest.raises(ServiceError, match=r"the server failed \(SlowDown, 4 attempts\); repeat the command later"):
         runs_there(storage)
 
 
-def test_a_location_is_checked_and_nothing_is_left_there(storage, proxy):
+def test_checking_a_location_leaves_nothing_there(storage, proxy):
     check_writable(storage)
     client = boto3.client("s3")
     assert "Contents" not in client.list_objects_v2(Bucket="kept")
@@ -431,9 +431,7 @@ def test_a_run_is_pushed_at_its_end(storage, start_run: Start):
     assert [(found.key.id, found.is_whole) for found in runs_there(storage)] == [("tiny/run-01_1", True)]
 
 
-def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_prints(
-    storage, proxy, start_run: Start, tmp_path
-):
+def test_a_failed_push_loses_nothing_and_prints_the_command_that_repeats_it(storage, proxy, start_run: Start, tmp_path):
     proxy.add("PUT", "samples.jtl", FORBIDDEN)
     process = start_run("--users", "2", "--s3", "s3://kept/load")
     out, _ = process.communicate(timeout=60)
@@ -448,12 +446,12 @@ def test_a_push_that_fails_loses_nothing_and_is_repeated_by_the_command_that_it_
 
 
 @pytest.mark.parametrize("code", [1, EXIT_INVALID])
-def test_a_push_that_fails_leaves_a_run_its_own_exit_code_when_that_is_not_0(storage, proxy, tmp_path, code):
+def test_a_failed_push_keeps_a_runs_nonzero_exit_code(storage, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
     assert push_after_run(a_run(tmp_path), storage, code, said).exit_code == code
 
 
-def test_the_command_that_is_printed_is_one_for_a_shell(storage, tmp_path, monkeypatch):
+def test_the_printed_command_is_quoted_for_a_shell(storage, tmp_path, monkeypatch):
     run = a_run(tmp_path / "my reports")
     monkeypatch.chdir(tmp_path)
     assert push_command(run, storage).endswith(" --reports 'my reports'")
@@ -466,7 +464,7 @@ def test_a_run_without_samples_is_pushed_with_a_message(storage, tmp_path, capsy
     assert "its samples are not on this machine" in capsys.readouterr().out
 
 
-def test_an_interrupted_run_is_not_pushed_and_the_command_for_it_is_printed(storage, tmp_path, capsys):
+def test_an_interrupted_run_is_not_pushed_and_the_command_is_printed(storage, tmp_path, capsys):
     assert push_after_run(a_run(tmp_path), storage, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
     assert runs_there(storage) == ()
     assert (

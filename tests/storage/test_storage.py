@@ -121,14 +121,14 @@ def test_a_manifest_is_read_as_it_was_written():
         lambda data: data.update(files=None),
     ],
 )
-def test_a_manifest_of_another_run_or_with_names_that_lead_elsewhere_is_refused(change):
+def test_a_manifest_of_another_run_or_with_outside_paths_is_refused(change):
     data = Manifest(KEY, (file("run.json"),)).to_json()
     change(data)
     with pytest.raises(UsageError, match="not the manifest of that run"):
         Manifest.from_text(json.dumps(data).encode(), KEY, "s3://x")
 
 
-def test_a_measurement_with_other_contents_contradicts_and_a_report_made_again_only_differs():
+def test_a_changed_measurement_contradicts_and_a_rendered_report_only_differs():
     stored = Manifest(KEY, (file("samples.jtl"), file("report.md"), file("heap.csv"), file("run.json")))
     # run.json says as well what CloudWatch was asked for, which may be something else later.
     again = Manifest(KEY, (file("samples.jtl"), file("report.md", "bb"), file("errors.svg"), file("run.json", "bb")))
@@ -155,7 +155,7 @@ SIZES = {
 }
 
 
-def test_a_listing_gives_runs_oldest_first_and_marks_incomplete_ones():
+def test_a_listing_has_runs_oldest_first_and_marks_incomplete_ones():
     runs = stored_runs(SIZES)
     assert [(run.key.id, run.is_whole, run.file_count, run.size_bytes) for run in runs] == [
         ("b/run-02_1", True, 0, 1),
@@ -181,6 +181,6 @@ def test_runs_are_chosen_by_name_plan_profile_date_and_number(wanted, ids):
     assert [run.key.id for run in wanted.of(stored_runs(SIZES))] == ids
 
 
-def test_a_name_that_no_run_has_is_answered_with_one_that_may_be_meant():
+def test_an_unknown_run_is_answered_with_a_similar_name():
     with pytest.raises(UsageError, match=r"b/run-11_1: no such run is stored; did you mean b/run-10_1\?"):
         Wanted(names=("b/run-11_1",)).of(stored_runs(SIZES))

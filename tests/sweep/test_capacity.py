@@ -41,13 +41,13 @@ def test_a_first_level_that_misses_is_searched_below():
     assert [probe.users for probe in searched(lambda users: users <= 5, first=50)] == [50, 25, 12, 6, 3, 4, 5, 5, 6]
 
 
-def test_a_system_that_holds_the_most_is_not_searched_above():
+def test_the_search_ends_at_the_maximum_if_the_system_holds_it():
     probes = searched(lambda users: users <= 100, most=100)
     assert [probe.users for probe in probes] == [1, 2, 4, 8, 16, 32, 64, 100, 100]
     assert capacity(probes, 1, 100) == Capacity(100, None, 2, 2, 0, 0, True)
 
 
-def test_a_system_that_does_not_hold_one_user_has_no_capacity():
+def test_a_system_that_fails_with_one_user_has_no_capacity():
     probes = searched(lambda users: users < 1)
     assert [probe.users for probe in probes] == [1, 1]
     assert capacity(probes, 1, 400) == Capacity(None, 1, 0, 0, 0, 2, True)
@@ -62,22 +62,22 @@ def outcomes(text: str) -> list[Probe]:
     return [Probe(int(word[:-1]), word.endswith("+")) for word in text.split()]
 
 
-def test_two_runs_that_disagree_ask_for_a_third():
+def test_two_runs_that_disagree_need_a_third():
     so_far = "1+ 2+ 4+ 8- 6+ 7- 6+ 7+"
     assert next_users(outcomes(so_far), 1, 400) == 7
 
 
-def test_a_miss_that_was_a_fluke_lets_the_search_go_on_above():
+def test_after_an_accidental_miss_the_search_continues_above():
     # 4 missed once and held twice: nothing has missed, and the next is the double of 4.
     assert next_users(outcomes("1+ 2+ 4- 3+ 3+ 4+ 4+"), 1, 400) == 8
 
 
-def test_a_level_that_held_by_luck_is_given_up():
+def test_a_level_that_passed_by_chance_is_rejected():
     # 6 held once and missed twice: the bracket is 5 to 6.
     assert next_users(outcomes("4+ 8- 6+ 7- 6- 6-"), 1, 400) == 5
 
 
-def test_what_held_above_a_level_that_misses_counts_for_nothing():
+def test_a_passing_level_above_a_missed_one_is_ignored():
     found = capacity(outcomes("4+ 8+ 16- 12- 10- 9- 8- 8- 6- 6- 5- 5- 4+"), 1, 400)
     assert (found.users, found.missed_users, found.is_settled) == (4, 5, True)
 
@@ -98,7 +98,7 @@ def test_a_search_that_ends_below_an_undecided_level_says_so():
     )
 
 
-def test_an_undecided_level_of_one_user_is_no_miss():
+def test_an_undecided_level_of_one_user_is_not_a_miss():
     found = capacity(outcomes("1- 1- 1+"), 1, 400, {1})
     text = capacity_text(found, Goal(p90_ms=300), "the run is DOUBTFUL (not steady)")
     assert text == (
@@ -108,7 +108,7 @@ def test_an_undecided_level_of_one_user_is_no_miss():
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 400])
-def test_the_search_never_asks_for_more_than_the_most(most):
+def test_the_search_never_exceeds_the_maximum(most):
     assert max(probe.users for probe in searched(lambda users: users <= most, most=most)) == most
 
 
@@ -128,7 +128,7 @@ def test_a_system_with_a_sharp_limit_is_found_to_five_percent_and_up_to_40_users
 
 @given(seed=st.randoms(use_true_random=False), most=st.integers(1, 400))
 @pytest.mark.real
-def test_a_search_ends_whatever_the_outcomes_are(seed, most):
+def test_a_search_always_ends(seed, most):
     probes = searched(lambda users: seed.random() * users < 20, 1, most)
     assert max(Counter(probe.users for probe in probes).values()) <= 3
     found = capacity(probes, 1, most)

@@ -25,27 +25,27 @@ def test_the_slope_and_its_interval_are_those_of_least_squares():
     assert growth.is_suspect
 
 
-def test_what_more_users_take_is_no_growth():
+def test_memory_of_more_users_is_not_growth():
     # Rounds of 1 and 8 users: 50 MB more at 8 users, and nothing from round to round.
     (growth,) = growth_per_run(runs(100, 150, 100, 150, 100, 150, users=(1, 8, 1, 8, 1, 8)))
     assert growth.per_run_bytes == pytest.approx(0)
     assert not growth.is_suspect
 
 
-def test_growth_from_round_to_round_is_seen_beside_that_of_users():
+def test_growth_between_rounds_is_separated_from_that_of_users():
     # Two runs lie between the same levels of two rounds: 20 MB are 10 per run.
     (growth,) = growth_per_run(runs(100, 150, 120, 170, users=(1, 8, 1, 8)))
     assert growth.per_run_bytes / MB == pytest.approx(10)
     assert growth.is_suspect
 
 
-def test_levels_that_were_measured_once_tell_nothing():
+def test_levels_measured_once_show_no_growth():
     assert growth_per_run(runs(100, 120, 140, 160, users=(1, 5, 8, 20))) == ()
     assert growth_per_run(runs(100, 120)) == ()
     assert growth_per_run([]) == ()
 
 
-def test_a_growth_that_may_be_chance_is_no_suspicion():
+def test_growth_that_may_be_chance_is_not_suspected():
     # Slope 2; residuals -7, 11, -1, -3, their squares 180; error sqrt(180 / 2 / 5) = 4.24, times 4.3 = 18.3.
     (growth,) = growth_per_run(runs(100, 120, 110, 110))
     assert growth.per_run_bytes / MB == pytest.approx(2)
@@ -54,14 +54,14 @@ def test_a_growth_that_may_be_chance_is_no_suspicion():
 
 
 @pytest.mark.parametrize(("step_mb", "is_suspect"), [(3, False), (5, True)])
-def test_a_certain_growth_of_less_than_two_percent_a_run_is_no_suspicion(step_mb, is_suspect):
+def test_certain_growth_below_two_percent_per_run_is_not_suspected(step_mb, is_suspect):
     # 3 MB of 204.5 MB are 1.5 %, 5 MB of 207.5 MB are 2.4 %.
     (growth,) = growth_per_run(runs(*(200 + turn * step_mb for turn in range(4))))
     assert growth.low_bytes > 0
     assert growth.is_suspect == is_suspect
 
 
-def test_each_process_is_judged_by_the_runs_that_it_was_seen_in():
+def test_each_process_is_judged_by_the_runs_that_contain_it():
     seen = [RunMemory(8, {"a": size * MB, **({"b": 50.0 * MB} if size > 100 else {})}) for size in (100, 110, 120)]
     (growth,) = growth_per_run(seen)
     assert (growth.process, growth.run_count) == ("a", 3)

@@ -50,7 +50,7 @@ def test_a_csv_may_hold_several_sweeps_and_repeats():
         ("users,rate_per_s\n1,inf\n", "site.csv:2: rate_per_s = inf"),
     ],
 )
-def test_a_csv_that_cannot_be_read_says_in_which_line(text, message):
+def test_an_invalid_csv_is_refused_with_its_line(text, message):
     with pytest.raises(UsageError) as error:
         parse_csv(text, "site.csv")
     assert message in str(error.value).replace("?", "")
@@ -101,7 +101,7 @@ def test_a_table_with_right_differences_has_no_remarks():
     assert list(figures(sweeps[0])) == [1, 5, 8, 20]
 
 
-def test_of_several_tables_one_must_be_named():
+def test_one_of_several_tables_must_be_named():
     text = PUBLISHED + "\n" + PUBLISHED.replace("459", "463")
     with pytest.raises(UsageError, match=r"2 tables have a column of users \(lines 2, 10\); name one: page.md#1"):
         parse_markdown(text, "page.md")

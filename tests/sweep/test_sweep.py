@@ -19,7 +19,7 @@ FINE = Verdict(VALID, (), (), ())
 STOPPED = Verdict(INTERRUPTED, ("stopped by hand",), (), ())
 
 
-def test_thruzero_has_its_plateau_from_10_to_50_and_its_cliff_after_50():
+def test_thruzero_has_a_plateau_from_10_to_50_and_a_cliff_after_50():
     found = analyse(levels(THRUZERO), None)
     assert (found.best_users, found.best_rate_per_s) == (25, 32.3)
     assert found.plateau == Plateau(10, 50, is_open=False)
@@ -28,7 +28,7 @@ def test_thruzero_has_its_plateau_from_10_to_50_and_its_cliff_after_50():
     assert (found.cliff.lowest_per_s, found.cliff.highest_per_s) == (7.4, 23.2)
 
 
-def test_the_knee_of_thruzero_is_where_its_bounds_cross():
+def test_the_knee_of_thruzero_is_at_the_crossing_of_its_bounds():
     # Levels 10 to 50 have (31.4 + 32.3 + 32.1) / 3 = 31.93 per s; a round at one user takes 1000 / 5.6 ms.
     found = analyse(levels(THRUZERO), None)
     assert found.saturation.rate_per_s == pytest.approx(31.933, abs=1e-3)
@@ -83,7 +83,7 @@ def test_a_plateau_that_reaches_the_last_level_is_open():
     assert analyse(levels({1: 10, 10: 99, 20: 100, 30: 98}), None).plateau == Plateau(10, 30, is_open=True)
 
 
-def test_a_slow_decline_is_no_cliff():
+def test_a_slow_decline_is_not_a_cliff():
     assert analyse(levels({1: 100, 2: 96, 3: 92, 4: 88.5}), None).cliff is None
 
 
@@ -99,7 +99,7 @@ def test_failing_fast_is_not_throughput():
     assert analysis.cliff.fall_ratio == pytest.approx(0.7)
 
 
-def test_a_level_with_an_invalid_run_takes_no_part():
+def test_a_level_with_an_invalid_run_is_excluded():
     found = levels_of(
         [
             (1, LevelRun("a", Figures(rate_per_s=10), FINE)),
@@ -111,7 +111,7 @@ def test_a_level_with_an_invalid_run_takes_no_part():
     assert (analysis.best_users, analysis.cliff) == (3, None)
 
 
-def test_of_repeats_the_median_counts_and_what_was_stopped_does_not():
+def test_the_median_of_repeats_counts_without_interrupted_runs():
     runs = [
         LevelRun(
             "a",
@@ -162,7 +162,7 @@ def test_repeats_decide_whether_a_cliff_is_significant():
         ({1: 10, 10: 100, 20: 101, 30: 100, 40: 90, 50: 88, 60: 89}, True),  # and stays there
     ],
 )
-def test_a_fall_of_single_runs_is_a_cliff_only_where_it_is_large_or_lasts(rates, is_certain):
+def test_a_fall_of_single_runs_is_a_cliff_only_if_large_or_lasting(rates, is_certain):
     cliff = analyse(levels(rates), None).cliff
     assert (cliff.is_certain, cliff.is_single) == (is_certain, True)
 
@@ -184,7 +184,7 @@ def test_a_level_within_the_goal_above_one_that_is_not_does_not_count():
     assert (found.users, found.next_users, found.again) == (1, 10, (25,))
 
 
-def test_all_levels_within_the_goal_are_at_least_so_many():
+def test_if_all_levels_meet_the_goal_the_answer_is_at_least():
     assert answer(timed({1: 100, 10: 200}), GOAL) == Answer(10, is_least=True)
 
 
@@ -192,7 +192,7 @@ def test_no_level_within_the_goal_is_no_answer():
     assert answer(timed({1: 2000, 10: 3000}), GOAL).users is None
 
 
-def test_every_part_of_the_goal_must_be_kept():
+def test_every_part_of_the_goal_must_be_met():
     goal = Goal(p90_ms=500, error_ratio=0.01, average_ms=1000, each_average_ms=300)
     [level] = timed({1: 100}, percentiles_ms={"90": 501}, error_ratio=0.02, slowest_label_ms=301)
     assert outcome(level, goal).reasons == (
@@ -202,13 +202,13 @@ def test_every_part_of_the_goal_must_be_kept():
     )
 
 
-def test_what_is_not_known_is_neither_within_the_goal_nor_missed():
+def test_an_unknown_metric_is_neither_within_the_goal_nor_missed():
     found = answer(levels(THRUZERO), GOAL)
     assert (found.users, found.next_users, found.is_missed) == (None, 1, False)
     assert found.reasons == ("the average is unknown",)
 
 
-def test_a_level_of_which_one_run_is_invalid_is_not_within_the_goal():
+def test_a_level_with_one_invalid_run_is_not_within_the_goal():
     level = repeated(5, [LevelRun("a", Figures(average_ms=1), FINE), LevelRun("b", Figures(), BROKEN)])
     assert outcome(level, GOAL).reasons == ("1 of 2 runs is INVALID",)
     assert outcome(level, GOAL).is_within is False
@@ -231,7 +231,7 @@ def usage(process, cores):
     return Usage(process, 10, cores, cores, cores, 1, 1, 1, 1)
 
 
-def test_a_run_gives_the_figures_of_its_window_and_the_errors_of_all_of_it():
+def test_a_run_has_the_metrics_of_its_window_and_the_errors_of_the_whole_run():
     result = RunResult(
         name="tiny/run-07_1",
         kind=RUN,
@@ -253,12 +253,12 @@ def test_a_run_gives_the_figures_of_its_window_and_the_errors_of_all_of_it():
     assert run.warning_codes == ("closed-model",)
 
 
-def test_a_run_without_samples_or_telemetry_knows_nothing():
+def test_a_run_without_samples_or_telemetry_has_no_values():
     result = RunResult("tiny/run-07_1", RUN, None, BROKEN, None, None, None, ())
     assert level_run(result).figures == Figures()
 
 
-def test_runs_that_differ_in_their_goal_have_none_in_common():
+def test_runs_with_different_goals_have_no_common_goal():
     assert Sweep("x", levels(THRUZERO)).goal is None
 
 
@@ -284,7 +284,7 @@ def spread(middle_ms, count):
     return [round(middle_ms * (0.6 + 0.8 * place / (count - 1))) for place in range(count)]
 
 
-def test_27_samples_about_the_goal_cannot_tell():
+def test_27_samples_near_the_goal_are_undecided():
     # Binomial(27, 0.9) has its 2.5 % quantile at 21: the 21st sample is 243 × (0.6 + 0.8 × 20 / 26). With fewer than 36
     # samples all may be below the true p90.
     [level] = levels_of([measured(1, spread(243, 27))])
@@ -305,7 +305,7 @@ def test_repeats_of_a_level_are_judged_together():
     assert outcome(levels_of(runs)[0], P90).is_within is True
 
 
-def test_an_average_is_held_against_its_interval_as_well():
+def test_an_average_is_judged_by_its_interval_too():
     [level] = levels_of([measured(1, spread(295, 20))])
     assert outcome(level, Goal(average_ms=300)).is_within is None
     assert outcome(level, Goal(average_ms=200)).is_within is False
@@ -332,7 +332,7 @@ def test_a_doubtful_level_below_one_that_is_within_is_named():
     assert (found.users, found.unsure, found.is_least) == (20, (10,), True)
 
 
-def test_a_run_doubtful_for_its_few_samples_alone_is_judged_by_its_interval():
+def test_a_run_doubtful_only_for_few_samples_is_judged_by_its_interval():
     few = Verdict(DOUBTFUL, (WarningCode.TOO_FEW_SAMPLES.brief,), (), ())
     [level] = levels_of([measured(1, spread(100, 80), verdict=few)])
     assert outcome(level, P90).is_within is True

@@ -32,7 +32,7 @@ def sides(published):
 
 
 @pytest.mark.parametrize("published", [FIRST, SECOND], ids=["first round", "second round"])
-def test_every_published_difference_comes_out(published):
+def test_every_published_difference_is_reproduced(published):
     average, p75 = compare_sweeps(*sides(published)).figures
     for place, (users, cells) in enumerate(published.items()):
         for figure, (*_, percent) in zip((average, p75), cells, strict=True):
@@ -40,7 +40,7 @@ def test_every_published_difference_comes_out(published):
             assert f"{figure.deltas[place].delta_ratio * 100:.2f}" == f"{percent:.2f}"
 
 
-def test_one_sentence_says_over_which_range_a_side_is_slower():
+def test_one_sentence_states_the_range_in_which_a_side_is_slower():
     found = compare_sweeps(*sides(SECOND))
     # 10.95 to 16.10, widened to whole percent; the median is the mean of 11.04 and 12.93.
     assert (
@@ -49,7 +49,7 @@ def test_one_sentence_says_over_which_range_a_side_is_slower():
     )
 
 
-def test_a_range_with_both_signs_is_no_verdict():
+def test_a_range_with_both_signs_has_no_verdict():
     found = compare_sweeps(*sides(FIRST))
     assert sentence(found, found.figures[0]).startswith(
         "GR is between 1 % faster and 15 % slower than FF, depending on the level (average, over 4 levels"
@@ -64,7 +64,7 @@ def test_a_range_with_both_signs_is_no_verdict():
         ({1: 100}, {1: 110}, "new is about 10 % slower than base (average, over 1 level"),
     ],
 )
-def test_words_for_every_case(base, new, words):
+def test_every_case_has_a_text(base, new, words):
     found = compare_sweeps(
         *(
             sweep(name, {users: Figures(average_ms=ms) for users, ms in levels.items()})
@@ -74,13 +74,13 @@ def test_words_for_every_case(base, new, words):
     assert sentence(found, found.figures[0]).startswith(words)
 
 
-def test_throughput_is_lower_rather_than_slower():
+def test_throughput_is_called_lower_and_not_slower():
     base, new = (sweep(name, {1: Figures(rate_per_s=rate)}) for name, rate in (("base", 100.0), ("new", 75.0)))
     found = compare_sweeps(base, new)
     assert sentence(found, found.figures[0]).startswith("new is about 25 % lower than base (throughput")
 
 
-def test_levels_of_one_side_are_listed_and_not_compared():
+def test_levels_on_one_side_only_are_listed_and_not_compared():
     found = compare_sweeps(
         sweep("a", {1: Figures(average_ms=1), 5: Figures(average_ms=2)}),
         sweep("b", {5: Figures(average_ms=2), 9: Figures(average_ms=3)}),

@@ -50,7 +50,7 @@ def nothing_is_left(tmp_path: Path) -> bool:
 
 
 @pytest.mark.real
-def test_a_sweep_that_is_stopped_in_its_second_level_goes_on_with_it(start, finished, home, tmp_path):
+def test_a_sweep_stopped_in_its_second_level_resumes_there(start, finished, home, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
     jmeter = str(toolchain.ensure_jmeter())
     command = ("sweep", "--users", "1,2,4", "--duration", "3", "--warmup", "2", "--note", "before the fix")
@@ -92,7 +92,7 @@ def test_a_sweep_that_is_stopped_in_its_second_level_goes_on_with_it(start, fini
 
 
 @pytest.mark.real
-def test_kill_9_leaves_no_process_and_the_sweep_goes_on_without_repeating_what_is_measured(start, finished, tmp_path):
+def test_kill_9_leaves_no_process_and_the_sweep_resumes_without_repeating_runs(start, finished, tmp_path):
     process = start("sweep", *LEVELS)
     under_way(tmp_path, "run-01_2")
     process.kill()
@@ -108,7 +108,7 @@ def test_kill_9_leaves_no_process_and_the_sweep_goes_on_without_repeating_what_i
 
 
 @pytest.mark.real
-def test_a_system_that_dies_is_started_again_and_the_sweep_goes_on(start, tmp_path):
+def test_a_system_that_dies_is_restarted_and_the_sweep_continues(start, tmp_path):
     process = start("sweep", *LEVELS)
     under_way(tmp_path, "run-01_2")
     (server,) = [
@@ -223,7 +223,7 @@ def test_bad_input_is_one_clear_error_and_nothing_is_started_or_left(
     assert not (tmp_path / "reports").exists()
 
 
-def test_a_plan_without_a_goal_has_nothing_to_search_within(home, tmp_path):
+def test_a_search_needs_a_goal(home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().partition("[goal]")[0])
     places = ["--home", str(home), "--reports", str(tmp_path / "reports")]

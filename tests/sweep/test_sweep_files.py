@@ -29,7 +29,7 @@ def begun(reports: Path, **changes: object) -> SweepFiles:
     return files
 
 
-def test_a_sweep_has_a_series_that_no_run_and_no_sweep_had(tmp_path):
+def test_a_sweep_gets_an_unused_series(tmp_path):
     assert reserve_sweep(tmp_path, "tiny").name == "sweep-01"
     reserve(tmp_path, "tiny", "07")
     assert reserve_sweep(tmp_path, "tiny").name == "sweep-08"
@@ -62,7 +62,7 @@ def test_the_last_unfinished_sweep_of_the_same_settings_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format_version": 1}'], ids=range(5))
-def test_a_broken_record_of_the_last_sweep_is_named_and_an_older_one_disturbs_nobody(tmp_path, text):
+def test_a_broken_record_is_an_error_only_for_the_last_sweep(tmp_path, text):
     first, second = begun(tmp_path), begun(tmp_path)
     whole = second.record.read_text()
     second.record.write_text(text)
@@ -73,7 +73,7 @@ def test_a_broken_record_of_the_last_sweep_is_named_and_an_older_one_disturbs_no
     assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == second
 
 
-def test_a_record_of_another_version_is_not_gone_on_with(tmp_path):
+def test_a_record_of_another_version_is_not_resumed(tmp_path):
     files = begun(tmp_path)
     files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))
     assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) is None
@@ -88,18 +88,18 @@ def test_a_sweep_is_named_in_several_ways(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", ["sweep-02", "2", "x", "other/sweep-01", "../tiny/sweep-01"])
-def test_an_unknown_sweep_is_answered_with_those_there_are(tmp_path, text):
+def test_an_unknown_sweep_is_answered_with_the_existing_ones(tmp_path, text):
     begun(tmp_path)
     with pytest.raises(UsageError, match=r"no sweep of tiny; .*there are: sweep-01"):
         find_sweep(tmp_path, "tiny", text)
 
 
-def test_without_any_sweep_there_is_nothing_to_go_on_with(tmp_path):
+def test_without_any_sweep_there_is_nothing_to_resume(tmp_path):
     with pytest.raises(UsageError, match="there is none yet: leave RESUME out"):
         find_sweep(tmp_path, "tiny", "07")
 
 
-def test_a_second_harness_is_kept_off_a_sweep_until_the_first_has_gone(tmp_path):
+def test_a_sweep_is_locked_until_the_first_harness_ends(tmp_path):
     files = begun(tmp_path)
     with files.locked(), pytest.raises(UsageError, match="sweep-01 is running in another process"), files.locked():
         pass
@@ -107,7 +107,7 @@ def test_a_second_harness_is_kept_off_a_sweep_until_the_first_has_gone(tmp_path)
         assert files.read().name == "sweep-01"
 
 
-def test_the_logs_of_a_run_hold_only_what_was_logged_during_it(tmp_path):
+def test_the_logs_of_a_run_contain_only_its_own_time(tmp_path):
     logs, run = tmp_path / "logs", tmp_path / "run"
     logs.mkdir()
     for name, text in (("web.log", "started\n"), ("rotated.log", "a long line of yesterday\n"), ("quiet.log", "up\n")):
@@ -127,7 +127,7 @@ def test_the_logs_of_a_run_hold_only_what_was_logged_during_it(tmp_path):
     }
 
 
-def test_the_time_left_counts_what_runs_took_beyond_their_load():
+def test_the_time_left_includes_the_overhead_of_runs():
     assert time_left_s([100.0, 200.0], [], first_guess_s=10.0) == 320.0
     # 6 and 8 s beyond the load: 7 on average.
     assert time_left_s([100.0, 200.0], [(50.0, 56.0), (50.0, 58.0)], first_guess_s=10.0) == 314.0
@@ -151,7 +151,7 @@ def open_files_allowed(users: int, soft: int, hard: int) -> str:
     return done.stdout.strip()
 
 
-def test_the_soft_limit_of_open_files_is_raised_as_far_as_needed_and_the_hard_one_is_respected():
+def test_the_soft_limit_of_open_files_is_raised_up_to_the_hard_limit():
     assert open_files_allowed(10, 1024, 2048) == "1024"
     assert open_files_allowed(500, 1024, 2048) == "1500"
     assert open_files_allowed(2000, 1024, 2048) == (
@@ -160,7 +160,7 @@ def test_the_soft_limit_of_open_files_is_raised_as_far_as_needed_and_the_hard_on
     )
 
 
-def test_a_recording_that_no_jvm_can_write_is_said_to_be_missing(tmp_path, monkeypatch):
+def test_a_recording_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
     recordings = {"shop": tmp_path / "shop.jfr"}
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert dump_recordings({"shop": 1}, recordings, {}) == (
@@ -170,7 +170,7 @@ def test_a_recording_that_no_jvm_can_write_is_said_to_be_missing(tmp_path, monke
 
 
 @pytest.mark.real
-def test_a_jvm_that_goes_on_writes_its_heap_so_far(tmp_path):
+def test_a_running_jvm_writes_its_heap_so_far(tmp_path):
     command, own = garbage_command(tmp_path, "Serial", "true", round_count=2**31 - 1)
     folder = tmp_path / "run with a blank"
     folder.mkdir()

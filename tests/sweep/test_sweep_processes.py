@@ -33,7 +33,7 @@ def sweep(*runs: tuple[int, LevelRun]) -> Sweep:
     return Sweep("tiny/sweep-07", levels_of(runs))
 
 
-def test_memory_is_that_of_the_systems_processes_in_the_order_in_which_the_runs_began():
+def test_memory_covers_the_systems_processes_in_order_of_start():
     rounds = sweep((1, run(1, 100)), (1, run(3, 120)), (8, run(2, 150)), (8, run(4, 170)))
     assert memory_of_runs(rounds) == tuple(
         RunMemory(users, {"shop": size * MB}) for users, size in ((1, 100), (8, 150), (1, 120), (8, 170))
@@ -45,7 +45,7 @@ def test_memory_is_that_of_the_systems_processes_in_the_order_in_which_the_runs_
     [run(2, 300, kept_up=False), run(2, 300, BROKEN), run(2, 300, Verdict(INTERRUPTED, ("by hand",), (), ()))],
     ids=["started anew", "INVALID", "interrupted"],
 )
-def test_runs_that_do_not_follow_each_other_or_do_not_count_are_left_out(left_out):
+def test_interrupted_series_and_uncounted_runs_are_excluded(left_out):
     assert len(memory_of_runs(sweep((1, run(1, 100)), (1, left_out)))) == 1
 
 
@@ -56,7 +56,7 @@ def test_a_process_that_grows_from_run_to_run_is_a_suspect():
     assert section.table.splitlines()[2] == "| shop | 4 | 115 | 100 | 130 | 9.60 | 5.95 to 13.25 | yes |"
 
 
-def test_a_process_that_does_not_grow_is_none():
+def test_a_process_that_does_not_grow_is_not_a_suspect():
     section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 120, 110, 110)))))
     assert section.verdict == "No leak suspect."
     assert section.table.splitlines()[2].endswith("| 2.00 | -16.25 to 20.25 | no |")
@@ -68,11 +68,11 @@ def test_growth_is_unknown_without_repeated_levels():
     assert section.table == ""
 
 
-def test_of_systems_started_anew_nothing_is_said_of_growth():
+def test_restarted_systems_have_no_growth_section():
     assert growth_section(sweep(*((8, run(turn, 100, kept_up=False)) for turn in range(4)))) is None
 
 
-def test_processes_stand_level_by_level_with_the_median_of_repeats_and_the_range_of_all():
+def test_processes_are_listed_per_level_with_median_and_range():
     rows = process_table(
         sweep((8, run(1, 100)), (8, run(2, 110)), (8, run(3, 130)), (1, run(4, 90))).levels
     ).splitlines()
@@ -82,7 +82,7 @@ def test_processes_stand_level_by_level_with_the_median_of_repeats_and_the_range
     assert rows[7] == "| 8 | host, all processes | 50.0 | 25.0-100.0 | 900 | 899-901 |"
 
 
-def test_the_report_has_both_behind_the_charts():
+def test_memory_and_growth_come_after_the_charts():
     levels = sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130))))
     text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
     assert "\n## CPU and memory\n\n| users | process |" in text

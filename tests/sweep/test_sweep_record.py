@@ -10,7 +10,7 @@ from harness.sweep.record import Step, SweepRecord, SweepRun
 from tests.support.sweeps import NEW_SWEEP
 
 
-def test_what_a_record_wrote_it_reads_again():
+def test_a_record_reads_back_equal():
     under_way = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), under_way=SweepRun(5, 1, "run-07_2"))
     for record in (
         NEW_SWEEP,
@@ -21,26 +21,26 @@ def test_what_a_record_wrote_it_reads_again():
         assert SweepRecord.from_json(plain, "sweep-07.json") == record
 
 
-def test_a_record_with_a_key_too_few_or_too_many_is_refused():
+def test_a_record_with_a_missing_or_unknown_key_is_refused():
     plain = NEW_SWEEP.to_json()
     for broken in ({**plain, "colour": "red"}, {key: value for key, value in plain.items() if key != "runs"}):
         with pytest.raises(UsageError, match=r"sweep-07\.json: not a sweep's record"):
             SweepRecord.from_json(broken, "sweep-07.json")
 
 
-def test_rounds_go_over_all_levels_before_a_level_is_repeated():
+def test_a_round_covers_all_levels_before_a_level_is_repeated():
     assert NEW_SWEEP.steps == (Step(1, 1), Step(5, 1), Step(1, 2), Step(5, 2))
 
 
-def test_what_was_interrupted_is_still_to_be_measured():
+def test_an_interrupted_run_is_still_to_be_measured():
     record = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), broken_off=(SweepRun(5, 1, "run-07_2"),))
     assert record.steps_left == (Step(5, 1), Step(1, 2), Step(5, 2))
 
 
-def test_names():
+def test_a_sweep_has_name_series_and_plan():
     assert (NEW_SWEEP.id, NEW_SWEEP.series) == ("tiny/sweep-07", "07")
 
 
-def test_progress_does_not_change_what_was_asked_but_another_duration_does():
+def test_another_duration_changes_the_settings_and_progress_does_not():
     assert replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), name="sweep-08").settings == NEW_SWEEP.settings
     assert replace(NEW_SWEEP, duration_s=21.0).settings != NEW_SWEEP.settings

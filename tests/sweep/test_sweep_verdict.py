@@ -40,7 +40,7 @@ def test_less_throughput_is_worse_and_more_is_not():
     assert judged(figure("rate_per_s", 0.2, 0.21, 0.22))[0] == OK
 
 
-def test_one_level_alone_is_no_regression_but_more_than_half_are_and_one_with_repeats():
+def test_a_regression_needs_repeats_or_more_than_half_of_the_levels():
     flat = figure("average_ms", *[0.0] * 7)
     assert judged(flat, levels=[REGRESSED] + [OK] * 6) == (
         CANNOT_TELL,
@@ -50,17 +50,17 @@ def test_one_level_alone_is_no_regression_but_more_than_half_are_and_one_with_re
     assert judged(flat, levels=[REGRESSED] + [OK] * 6, repeated=True) == (REGRESSED, "at 1 user")
 
 
-def test_an_invalid_level_makes_all_of_it_invalid():
+def test_an_invalid_level_makes_the_comparison_invalid():
     assert judged(figure("average_ms", 0.5, 0.5, 0.5), levels=[OK, INVALID, REGRESSED]) == (INVALID, "at 5 users")
 
 
-def test_two_levels_have_no_spread_to_speak_of():
+def test_two_levels_are_judged_one_by_one():
     assert judged(figure("average_ms", 0.2, 0.2), levels=[OK, OK]) == (OK, "at every level")
     assert judged(figure("average_ms", 0.2, 0.2), levels=[OK, CANNOT_TELL])[0] == CANNOT_TELL
 
 
 @pytest.mark.parametrize(("noise", "alarms"), [(0.03, 0), (0.08, 2)])
-def test_sweeps_of_single_runs_in_which_nothing_changed_raise_no_alarm(noise, alarms):
+def test_unchanged_sweeps_of_single_runs_raise_no_alarm(noise, alarms):
     rng = random.Random(7)
     found = [
         judged(
@@ -74,7 +74,7 @@ def test_sweeps_of_single_runs_in_which_nothing_changed_raise_no_alarm(noise, al
     assert found.count(REGRESSED) <= alarms
 
 
-def test_a_doubtful_level_takes_no_part_and_keeps_the_whole_from_being_ok():
+def test_a_doubtful_level_is_excluded_and_prevents_ok():
     doubt = "b/run-01_3 is DOUBTFUL: not steady"
     verdicts = tuple(
         LevelVerdict(users, CANNOT_TELL if users == 100 else OK, doubt if users == 100 else "", False, users == 100)

@@ -24,7 +24,7 @@ def noisy(alpha, beta, ratio, seed, repeat=1):
     ]
 
 
-def test_the_law_without_noise_comes_back_exactly():
+def test_the_parameters_are_recovered_exactly_without_noise():
     found = fit(noisy(ALPHA, BETA, 0.0, 1))
     values = (found.gamma_per_s.value, found.alpha.value, found.beta.value, found.peak_users.value)
     assert values == pytest.approx((GAMMA, ALPHA, BETA, PEAK), rel=1e-5)
@@ -37,7 +37,7 @@ def test_one_user_has_the_throughput_gamma():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_with_noise_the_intervals_hold_the_true_parameters(seed):
+def test_with_noise_the_intervals_contain_the_true_parameters(seed):
     found = fit(noisy(ALPHA, BETA, 0.02, seed, repeat=3))
     estimates = (found.gamma_per_s, found.alpha, found.beta, found.peak_users)
     for estimate, true in zip(estimates, (GAMMA, ALPHA, BETA, PEAK), strict=True):
@@ -59,7 +59,7 @@ def test_a_curve_that_levels_off_has_a_limit_and_no_peak():
     assert found.limit_per_s == pytest.approx(GAMMA / 0.05)
 
 
-def test_a_peak_beyond_the_last_level_is_none_in_range():
+def test_a_peak_beyond_the_last_level_is_not_reported():
     assert math.sqrt(0.98 / 0.00002) > USERS[-1]
     assert fit(noisy(0.02, 0.00002, 0.0, 1)).peak_users is None
 
@@ -70,7 +70,7 @@ def test_the_law_cannot_follow_a_cliff_and_says_so():
     assert found.worst_users == 100
 
 
-def test_throughput_that_hardly_changes_is_followed_though_r_squared_is_low():
+def test_nearly_constant_throughput_is_fitted_although_r_squared_is_low():
     found = fit(list(DIRECT.items()))
     assert found.follows
     assert found.r_squared < 0.8
@@ -78,19 +78,19 @@ def test_throughput_that_hardly_changes_is_followed_though_r_squared_is_low():
     assert found.peak_users is None
 
 
-def test_the_same_throughput_at_every_level_has_no_r_squared():
+def test_constant_throughput_has_no_r_squared():
     found = fit([(users, 10.0) for users in USERS])
     assert found.r_squared is None
     assert found.peak_users is None
 
 
-def test_it_takes_six_levels_above_zero():
+def test_the_fit_needs_six_levels_above_zero():
     assert fit([(users, 10.0) for users in (1, 2, 3, 4, 5, 5, 5)]) is None
     assert fit([(1, 0.0), *((users, 10.0) for users in (2, 3, 4, 5, 6))]) is None
 
 
 @pytest.mark.real
-def test_nineteen_of_twenty_intervals_hold_the_truth():
+def test_nineteen_of_twenty_intervals_contain_the_truth():
     held, known = [0, 0, 0, 0], [0, 0, 0, 0]
     for seed in range(200):
         found = fit(noisy(ALPHA, BETA, 0.03, seed))

@@ -162,11 +162,11 @@ Caused by: java.io.IOException: inner
         "",
     ],
 )
-def test_a_line_that_only_names_an_exception_is_not_counted(text):
+def test_a_line_that_only_mentions_an_exception_is_not_counted(text):
     assert kinds_of(text) == []
 
 
-def test_an_exception_whose_frames_the_jvm_left_out_counts_and_the_next_one_is_its_own():
+def test_an_exception_without_frames_counts_separately():
     text = """\
 2026-11-21T06:16:57.279Z WARN Foo [a] cannot
 java.lang.NullPointerException: null
@@ -178,7 +178,7 @@ java.lang.NullPointerException: null
     assert kinds_of(text) == [("java.lang.NullPointerException", "", 2), ("java.io.IOException", "", 1)]
 
 
-def test_a_class_that_is_not_called_an_exception_is_one_by_its_frames():
+def test_a_class_with_frames_is_an_exception_whatever_its_name():
     text = "feign.RetryableFailure$NotFound: x\n\tat a.B.c(B.java:1)\njava.lang.ThreadDeath\n\tat a.B.c(B.java:1)\n"
     assert kinds_of(text) == [("feign.RetryableFailure$NotFound", "", 1), ("java.lang.ThreadDeath", "", 1)]
 
@@ -216,7 +216,7 @@ public class Thrower {
 
 
 @pytest.mark.real
-def test_what_java_itself_prints_is_counted(tmp_path: Path):
+def test_exceptions_printed_by_java_itself_are_counted(tmp_path: Path):
     (tmp_path / "Thrower.java").write_text(THROWER)
     command = ["java", "-Xmx64m", str(tmp_path / "Thrower.java")]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr

@@ -76,36 +76,36 @@ time_ms,process,used_bytes,committed_bytes,reserved_bytes
 9000,till,900,2"""
 
 
-def test_points_are_read_from_what_jfr_prints() -> None:
+def test_points_are_read_from_the_output_of_jfr() -> None:
     assert list(printed_points(PRINTED.splitlines(True))) == [BEFORE, AFTER]
 
 
 @pytest.mark.parametrize("cut_at", [PRINTED.index('"heapUsed": 3'), PRINTED.index('"startTime": "1970-01-01T01')])
-def test_of_an_output_that_breaks_off_the_whole_events_count(cut_at: int) -> None:
+def test_complete_events_of_a_truncated_output_count(cut_at: int) -> None:
     torn = PRINTED[:cut_at] + "\njfr print: unexpected internal error, Index 32000 out of bounds for length 32000\n"
     assert list(printed_points(torn.splitlines(True))) == [BEFORE]
 
 
-def test_half_an_event_lends_nothing_to_the_next_one() -> None:
+def test_half_an_event_does_not_affect_the_next_one() -> None:
     lines = PRINTED.splitlines(True)
     without_used_before = [line for line in lines if "19947152" not in line]
     assert list(printed_points(without_used_before)) == [AFTER]
 
 
-def test_rows_are_ordered_by_time_per_process_and_torn_ones_are_passed_over() -> None:
+def test_rows_are_sorted_by_time_per_process_and_torn_ones_are_skipped() -> None:
     heaps = read_heaps(HEAP_CSV.splitlines(True))
     assert [point.time_ms for point in heaps["shop"]] == [1000, 2000, 3000, 9000]
     assert heaps["till"] == (HeapPoint(1500, 7, 8, 9),)
 
 
-def test_the_mean_is_that_of_straight_lines_over_time() -> None:
+def test_the_mean_is_interpolated_linearly_over_time() -> None:
     shop, till = heap_uses(read_heaps(HEAP_CSV.splitlines()), 1000, 3000)
     # Used: 200 on average for one second, 350 for another. Committed: 750, then 1000.
     assert shop == HeapUse("shop", 3, 275.0, 100, 400, 875.0, 500, 1000, 4000.0, 4000, 4000)
     assert till == HeapUse("till", 1, 7.0, 7, 7, 8.0, 8, 8, 9.0, 9, 9)
 
 
-def test_an_interval_without_a_collection_has_no_figures_and_no_series() -> None:
+def test_an_interval_without_a_collection_has_no_values() -> None:
     heaps = read_heaps(HEAP_CSV.splitlines())
     use = heap_uses(heaps, 4000, 8000)[0]
     assert (use.process, use.point_count) == ("shop", 0)
@@ -164,7 +164,7 @@ def test_a_java_without_jfr_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.real
-def test_a_run_whose_system_left_no_recording_says_so_and_is_as_good(
+def test_a_missing_recording_is_reported_and_does_not_affect_the_verdict(
     run: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
 ) -> None:
     manifest = home / "systems" / "tiny" / "system.toml"

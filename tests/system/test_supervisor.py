@@ -71,7 +71,7 @@ def test_a_started_system_answers_at_its_target(make: Start) -> None:
         assert system.check() == ()
 
 
-def test_after_stop_no_process_and_no_work_folder_is_left_and_the_log_is(make: Start, tmp_path: Path) -> None:
+def test_after_stop_only_the_log_is_left(make: Start, tmp_path: Path) -> None:
     system = make()
     system.start()
     process, work = psutil.Process(system.processes["web"]), Path(process_work(system))
@@ -95,7 +95,7 @@ def process_work(system: Supervisor) -> str:
     return psutil.Process(system.processes["web"]).cwd()
 
 
-def test_a_process_that_ends_early_is_noticed_at_once_with_the_end_of_its_log(make: Start) -> None:
+def test_a_process_that_ends_early_is_reported_at_once_with_the_end_of_its_log(make: Start) -> None:
     started_s = time.monotonic()
     with pytest.raises(StartError) as caught:
         make(mode="dies").start()
@@ -116,7 +116,7 @@ def test_a_process_that_is_never_ready_fails_at_its_deadline_and_is_stopped(make
 
 
 @pytest.mark.real
-def test_a_wrong_answer_is_not_ready_and_is_quoted(make: Start) -> None:
+def test_a_wrong_response_is_not_ready_and_is_quoted(make: Start) -> None:
     with pytest.raises(StartError, match="answers 503, not 200"):
         make(mode="unhealthy").start()
 
@@ -139,7 +139,7 @@ def test_a_process_that_ignores_term_is_killed_after_its_deadline(make: Start) -
     assert not process.is_running()
 
 
-def test_a_grandchild_in_a_session_of_its_own_does_not_survive_either(make: Start) -> None:
+def test_a_grandchild_in_its_own_session_is_ended_too(make: Start) -> None:
     system = make(mode="scattering")
     system.start()
     (grandchild,) = psutil.Process(system.processes["web"]).children()
@@ -170,7 +170,7 @@ def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
         system.start()
 
 
-def test_a_port_that_is_taken_is_refused_with_its_owner(make: Start) -> None:
+def test_a_port_in_use_is_refused_with_its_owner(make: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=rf"port {port} \(http\) is in use by .*\(pid {os.getpid()}\)"):
@@ -183,7 +183,7 @@ def test_an_unknown_port_is_refused(make: Start) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin")
-def test_a_system_runs_on_as_many_cpus_as_its_profile_says_and_the_harness_on_all(make: Start) -> None:
+def test_a_system_is_limited_to_the_cpus_of_its_profile_and_the_harness_is_not(make: Start) -> None:
     ours = os.sched_getaffinity(0)
     with make(cpus=1) as system:
         system.start()
@@ -216,9 +216,7 @@ def test_a_command_before_is_left_out_when_its_work_is_done(make: Start, tmp_pat
 
 
 @pytest.mark.real
-def test_preparing_is_done_once_for_two_harnesses_at_once_and_again_when_an_input_changes(
-    make: Start, tmp_path: Path
-) -> None:
+def test_preparation_runs_once_for_two_harnesses_and_again_when_an_input_changes(make: Start, tmp_path: Path) -> None:
     source, journal, said = tmp_path / "input", tmp_path / "journal", []
     source.write_text("one")
 
@@ -322,7 +320,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_no_work_folder(
 
 
 @pytest.mark.real
-def test_kill_9_while_the_system_starts_leaves_nothing_either(
+def test_kill_9_while_the_system_starts_leaves_no_process(
     harness: Callable[[str], tuple[subprocess.Popen[str], str]],
 ) -> None:
     process, owner = harness("silent")
@@ -345,7 +343,7 @@ def test_ctrl_c_while_the_system_starts_stops_everything(
     assert not work.exists()
 
 
-def test_a_guardian_watches_over_anything_that_carries_its_environment() -> None:
+def test_a_guardian_ends_every_process_with_its_environment() -> None:
     with Guardian() as guardian:
         child = subprocess.Popen(["sleep", "600"], env={**os.environ, **guardian.environment})
         wait_for(lambda: owned_processes(guardian.owner_id))  # in the middle of its exec it shows no environment
@@ -353,7 +351,7 @@ def test_a_guardian_watches_over_anything_that_carries_its_environment() -> None
     assert child.wait(timeout=10) == -signal.SIGTERM
 
 
-def test_a_process_that_does_not_show_its_owner_is_ended_with_the_session_that_is_watched() -> None:
+def test_a_process_without_owner_id_is_ended_with_its_session() -> None:
     # As nginx, which writes its title over its environment.
     process = subprocess.Popen(["sleep", "60"], start_new_session=True)
     with Guardian() as guardian:

@@ -46,7 +46,7 @@ def test_systems_are_the_folders_with_a_manifest() -> None:
     assert system_names(SYSTEMS) == ("web", "workshop")
 
 
-def test_an_unknown_system_is_refused_with_the_ones_there_are() -> None:
+def test_an_unknown_system_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"systems/ has no system 'wbe'; did you mean web\? there are: web, workshop"):
         load_manifest(SYSTEMS / "wbe")
 
@@ -86,13 +86,11 @@ def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
         ("[[template]]\nfrom = 'x'" + PROCESS, "[[template]]: has no to"),
     ],
 )
-def test_a_manifest_that_cannot_work_is_refused_where_it_is_wrong(
-    tmp_path: Path, addition: str, complaint: str
-) -> None:
+def test_an_invalid_manifest_is_refused_with_the_wrong_key(tmp_path: Path, addition: str, complaint: str) -> None:
     assert complaint in refusal_of(tmp_path, MINIMAL + addition)
 
 
-def test_settings_are_the_defaults_and_over_them_the_profile() -> None:
+def test_the_profile_overrides_default_settings() -> None:
     settings = load_manifest(SYSTEMS / "web").resolve_settings({"mode": "silent", "ratio": 1})
     assert settings == {"mode": "silent", "cpus": 0, "ratio": 1.0, "words": ["a"]}
     assert isinstance(settings["ratio"], float)
@@ -121,7 +119,7 @@ def test_a_word_that_renders_to_nothing_is_left_out_of_the_command() -> None:
     assert render_argv(argv, {"is_root": True, "port": 80}, "here") == ("server", "--user=root", "80")
 
 
-def test_a_name_that_is_not_there_is_refused_and_says_where() -> None:
+def test_an_unknown_name_in_a_template_is_refused_with_its_place() -> None:
     with pytest.raises(UsageError, match=r"process web: 'prot' is undefined; in the template '{{ prot }}'"):
         render("{{ prot }}", {"port": 80}, "process web")
 
@@ -135,7 +133,7 @@ def test_a_condition_is_an_expression_over_the_same_names() -> None:
         applies("settings.databse == 'h2'", context, "here")
 
 
-def test_facts_keep_their_order_and_leave_out_what_does_not_apply() -> None:
+def test_facts_keep_their_order_and_omit_inapplicable_ones() -> None:
     manifest = load_manifest(SYSTEMS / "web")
     context = {"settings": {"mode": "good", "cpus": 0}, "ports": {"http": 8080}}
     assert render_facts(manifest, context, no_command) == (("Mode", "good"),)
@@ -147,7 +145,7 @@ def no_command(name: str, argv: tuple[str, ...]) -> str:
     raise AssertionError(f"{name}: {argv} was run")
 
 
-def test_a_fact_may_be_what_a_command_prints(tmp_path: Path) -> None:
+def test_a_fact_may_be_the_output_of_a_command(tmp_path: Path) -> None:
     text = PROCESS + '[facts]\nversion = { command = ["{{ artifacts }}/nginx", "-v"] }'
     manifest = manifest_of(tmp_path, MINIMAL + text)
     ran = []
@@ -162,7 +160,7 @@ def test_a_fact_may_be_what_a_command_prints(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", system_names(ROOT / "systems"))
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda path: path.stem)
-def test_every_profile_sets_only_what_the_systems_know(name: str, profile: Path) -> None:
+def test_every_profile_sets_only_known_settings(name: str, profile: Path) -> None:
     sections = tomllib.loads(profile.read_text()).get("system", {})
     load_manifest(ROOT / "systems" / name).resolve_settings(sections.get(name, {}))
 

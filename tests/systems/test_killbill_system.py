@@ -142,7 +142,7 @@ def pay_through(killbill: KillBill) -> str:
     return payment.id
 
 
-def test_what_killbill_stored_is_what_was_sent(killbill: KillBill) -> None:
+def test_killbill_stores_what_was_sent(killbill: KillBill) -> None:
     payment = pay_through(killbill)
     assert amounts_of(killbill, payment) == {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
     steps = [("AUTHORIZE", "SUCCESS"), ("CAPTURE", "SUCCESS"), ("REFUND", "SUCCESS")]
@@ -171,9 +171,7 @@ def test_a_declined_card_is_402_and_is_stored_as_a_failure(killbill: KillBill) -
 
 
 @pytest.mark.parametrize("settings", [{"gateway": "decline"}, {"decline_ratio": 1.0}], ids=str)
-def test_every_card_is_declined_when_the_profile_says_so(
-    killbill: KillBill, instance: Instance, settings: dict[str, object]
-) -> None:
+def test_a_profile_can_decline_every_card(killbill: KillBill, instance: Instance, settings: dict[str, object]) -> None:
     instance.set_gateway(**settings)
     account = killbill.account()
     assert [killbill.pay(account, kind, 10).status for kind in ("AUTHORIZE", "PURCHASE")] == [402, 402]
@@ -188,7 +186,9 @@ def test_a_decline_ratio_declines_about_that_share(killbill: KillBill, instance:
     assert 28 <= count[402] <= 92
 
 
-def test_a_slow_gateway_within_the_plugin_timeout_is_only_slow(killbill: KillBill, instance: Instance) -> None:
+def test_a_slow_gateway_within_the_plugin_timeout_delays_a_successful_payment(
+    killbill: KillBill, instance: Instance
+) -> None:
     account = killbill.account()
     instance.set_gateway(gateway="slow", gateway_slow_factor=100, gateway_sigma=0)
     begin_s = time.monotonic()
@@ -298,7 +298,7 @@ with Guardian() as guardian:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other test of MariaDB runs as an ordinary user already")
-def test_mariadb_runs_as_an_ordinary_user_too(tmp_path: Path) -> None:
+def test_mariadb_runs_without_root(tmp_path: Path) -> None:
     # What root prepared, and the manifest's folder, are copied to where that user can read them.
     folder = Path("/tmp") / f"lt-nobody-{os.getpid()}"
     try:
@@ -369,7 +369,7 @@ def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Sto
             )
 
 
-def test_mariadb_stores_the_same_and_a_given_database_url_keeps_what_is_there(stopped: Stopped) -> None:
+def test_mariadb_stores_the_same_and_a_given_database_url_is_not_cleared(stopped: Stopped) -> None:
     assert stopped.stored == stopped.kept == {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
     first, second = stopped.facts
     assert first["database"] == "MariaDB 11.4.5 on the same machine"
@@ -383,7 +383,7 @@ def test_two_instances_run_side_by_side(instance: Instance, stopped: Stopped) ->
     assert stopped.shared_answered
 
 
-def test_a_stopped_killbill_leaves_the_heap_of_its_jvm(stopped: Stopped, tmp_path: Path) -> None:
+def test_a_stopped_killbill_has_recorded_its_heap(stopped: Stopped, tmp_path: Path) -> None:
     assert stopped.recordings == {"killbill": stopped.logs / "killbill.jfr"}
     assert write_heap(tmp_path / "heap.csv", stopped.recordings, {}) == ()
     (use,) = heap_uses(read_heaps((tmp_path / "heap.csv").read_text().splitlines()), 0, 2**63)

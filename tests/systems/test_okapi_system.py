@@ -99,7 +99,7 @@ def test_another_tenant_or_none_is_refused(okapi: str, headers: dict[str, str]) 
     assert check_in(okapi, headers).status == 400
 
 
-def test_a_check_in_answers_with_the_item_that_was_asked_for(okapi: str, token: dict[str, str]) -> None:
+def test_a_check_in_returns_the_requested_item(okapi: str, token: dict[str, str]) -> None:
     status, _, body = check_in(okapi, token)
     assert status == 200
     assert body.keys() == {"loan", "item", "staffSlipContext", "inHouseUse"}
@@ -155,7 +155,7 @@ def test_a_missing_or_empty_field_is_422_and_named(okapi: str, token: dict[str, 
     ],
     ids=str,
 )
-def test_what_the_schema_does_not_allow_is_422(okapi: str, token: dict[str, str], wrong: dict[str, object]) -> None:
+def test_a_violation_of_the_schema_is_422(okapi: str, token: dict[str, str], wrong: dict[str, object]) -> None:
     status, _, body = check_in(okapi, token, {**GOOD, **wrong})
     assert (status, body["errors"][0]["message"]) == (422, "Checkin request does not fit its schema")
 
@@ -232,7 +232,7 @@ def test_invalid_json_or_an_unknown_path_is_an_error(okapi: str, token: dict[str
     assert post(f"{okapi}/circulation/loans", {}, token).status == 404
 
 
-def test_ten_check_ins_are_worked_on_at_a_time(okapi: str, token: dict[str, str]) -> None:
+def test_ten_check_ins_are_processed_at_a_time(okapi: str, token: dict[str, str]) -> None:
     check_in(okapi, token)
     with ThreadPoolExecutor(20) as pool:
         begin_s = time.monotonic()
@@ -247,7 +247,7 @@ def test_ten_check_ins_are_worked_on_at_a_time(okapi: str, token: dict[str, str]
     assert ends_s[19] < 3 * SERVICE_S
 
 
-def test_the_stand_in_listens_on_loopback_alone_and_leaves_nothing(tmp_path: Path) -> None:
+def test_the_stand_in_listens_only_on_loopback_and_leaves_nothing(tmp_path: Path) -> None:
     with system(tmp_path) as supervisor:
         supervisor.prepare()
         supervisor.start()

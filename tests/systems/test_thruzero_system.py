@@ -115,7 +115,7 @@ def browser(site: Supervisor) -> Browser:
     return Browser(site.target_url)
 
 
-def test_every_page_of_the_plan_is_there_with_its_own_text(browser: Browser) -> None:
+def test_every_page_of_the_plan_exists_with_its_own_text(browser: Browser) -> None:
     answers = browser.visit(PAGES)
     assert len(answers) == 22
     assert {answer.status for answer in answers.values()} == {200}
@@ -126,7 +126,7 @@ def test_every_page_of_the_plan_is_there_with_its_own_text(browser: Browser) -> 
         assert f" nodes of {page['page']}</footer>" in answers[page["page"]].text
 
 
-def test_a_form_without_its_view_state_does_not_lead_on(browser: Browser) -> None:
+def test_a_form_without_its_view_state_does_not_show_the_next_page(browser: Browser) -> None:
     answer = browser.open("/apps/demo/crudList.jsf", "f=f&f:create=New+viewer")
     assert "Name of the new viewer" not in answer.text
 
@@ -142,7 +142,7 @@ def test_secured_pages_ask_for_a_login(browser: Browser) -> None:
     assert browser.open("/apps/demo/secure/secure2.jsf").status == 200
 
 
-def test_bootstrap_is_served_out_of_its_webjar(browser: Browser) -> None:
+def test_bootstrap_is_served_from_its_webjar(browser: Browser) -> None:
     href = re.search(r'href="([^"]*bootstrap[^"]*)"', browser.open("/home.jsf").text)
     assert href
     style = browser.open(href[1])
@@ -155,7 +155,7 @@ def test_the_template_is_not_served(browser: Browser) -> None:
     assert browser.open("/apps/demo/none.jsf").status == 404
 
 
-def test_a_feed_that_is_slower_than_the_time_out_keeps_nobody_waiting(browser: Browser) -> None:
+def test_a_feed_slower_than_the_timeout_delays_nobody(browser: Browser) -> None:
     home = browser.open("/home.jsf")
     assert home.took_s < 3  # the slowest feed takes 4 s
     deadline_s = time.monotonic() + 10
@@ -167,7 +167,7 @@ def test_a_feed_that_is_slower_than_the_time_out_keeps_nobody_waiting(browser: B
     assert status["most_refreshes_of_a_feed_at_once"] == 1
 
 
-def test_users_at_once_get_no_errors_without_the_fault(site: Supervisor) -> None:
+def test_concurrent_users_get_no_errors_without_the_fault(site: Supervisor) -> None:
     answers = at_once(site.target_url, "/apps/demo/multiplePanels.jsf", 20)
     assert {(answer.status, "Panel 6: Node 6" in answer.text) for answer in answers} == {(200, True)}
 
@@ -218,7 +218,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
     return Faulty(alone, answers, processes, logs, recordings)
 
 
-def test_feeds_read_one_after_the_other_make_the_first_hits_wait_for_all_of_them(slow_feeds: SlowFeeds) -> None:
+def test_sequential_feeds_make_the_first_hits_wait_for_all_of_them(slow_feeds: SlowFeeds) -> None:
     assert {answer.status for answer in slow_feeds.first_hits} == {200}
     # Eight times 100 ms and 600 ms: the time-out is gone.
     assert min(answer.took_s for answer in slow_feeds.first_hits) >= 1.4
@@ -226,16 +226,16 @@ def test_feeds_read_one_after_the_other_make_the_first_hits_wait_for_all_of_them
     assert slow_feeds.next_hit.took_s < 1.4
 
 
-def test_users_who_come_meanwhile_read_the_same_feed_at_once(slow_feeds: SlowFeeds) -> None:
+def test_concurrent_users_read_the_same_feed(slow_feeds: SlowFeeds) -> None:
     assert slow_feeds.status["most_refreshes_of_a_feed_at_once"] > 1
     assert slow_feeds.status["feed_refreshes"] > 9
 
 
-def test_one_user_alone_never_meets_the_shared_filter_chain(faulty: Faulty) -> None:
+def test_a_single_user_never_hits_the_shared_filter_chain(faulty: Faulty) -> None:
     assert {answer.status for answer in faulty.alone} == {200}
 
 
-def test_users_at_once_get_error_pages_now_and_then_from_the_shared_filter_chain(faulty: Faulty) -> None:
+def test_concurrent_users_sometimes_get_error_pages_of_the_shared_filter_chain(faulty: Faulty) -> None:
     counts = Counter(answer.status for answer in faulty.at_once)
     assert set(counts) == {200, 500}
     failed = next(answer for answer in faulty.at_once if answer.status == 500)
@@ -246,7 +246,7 @@ def test_users_at_once_get_error_pages_now_and_then_from_the_shared_filter_chain
     assert sum(kind.count for kind in kinds) >= counts[500]
 
 
-def test_a_stopped_site_leaves_its_heap_and_no_process(faulty: Faulty, tmp_path: Path) -> None:
+def test_a_stopped_site_has_recorded_its_heap_and_leaves_no_process(faulty: Faulty, tmp_path: Path) -> None:
     assert not any(psutil.pid_exists(pid) for pid in faulty.processes)
     assert faulty.recordings == {"site": faulty.logs / "site.jfr"}
     assert write_heap(tmp_path / "heap.csv", faulty.recordings, {}) == ()
@@ -266,7 +266,7 @@ def test_a_stopped_site_leaves_its_heap_and_no_process(faulty: Faulty, tmp_path:
     ],
     ids=str,
 )
-def test_a_list_with_something_wrong_in_it_is_named(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
+def test_an_invalid_list_is_named(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(StartError) as caught:
         started(settings, tmp_path)
     assert message in caught.value.detail

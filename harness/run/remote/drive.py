@@ -104,7 +104,7 @@ class Generators:
     def begin(
         self,
         directory: RunDirectory,
-        shape_path: Path,
+        jmx_path: Path,
         properties: Mapping[str, str],
         load: ClosedLoad | OpenLoad,
         variables: Sequence[str],
@@ -118,7 +118,7 @@ class Generators:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-        own = _distribute_data(directory.path, shape_path, properties, folders)
+        own = _distribute_data(directory.path, jmx_path, properties, folders)
         samples_go_to = f"{_address_towards(generators.far_first(self.remotes))}:0"
         hosts = ",".join((*allowed, samples_go_to))
         for number, (folder, record) in enumerate(zip(folders, self.records(load), strict=True)):
@@ -128,9 +128,9 @@ class Generators:
             self._send("begin", str(number), str(folder), ",".join(variables), *fields)
         self._wait_for_all("done", _COMMAND_S)
 
-    def controller_options(self, properties: Mapping[str, str], shape_path: Path) -> list[str]:
+    def controller_options(self, properties: Mapping[str, str], jmx_path: Path) -> list[str]:
         """Return the options with which JMeter controls the generators with these properties."""
-        own = {"users", *(data.property_name for data in data_sets(shape_path))}  # sent to each generator separately
+        own = {"users", *(data.property_name for data in data_sets(jmx_path))}  # sent to each generator separately
         alike = {name: value for name, value in properties.items() if name not in own}
         return generators.controller_options(self.remotes, _address_towards(generators.far_first(self.remotes)), alike)
 
@@ -275,11 +275,11 @@ def _address_towards(remote: Remote) -> str:
 
 
 def _distribute_data(
-    run: Path, shape_path: Path, properties: Mapping[str, str], folders: Sequence[Path]
+    run: Path, jmx_path: Path, properties: Mapping[str, str], folders: Sequence[Path]
 ) -> dict[str, str]:
     """Write the plan's data files into each generator's folder; return the properties with their names."""
     changed = {}
-    for data in data_sets(shape_path):
+    for data in data_sets(jmx_path):
         name = data.file(properties)
         if not name:
             continue
@@ -290,7 +290,7 @@ def _distribute_data(
         try:
             lines = source.read_bytes().splitlines(keepends=True)
         except OSError as error:
-            raise UsageError(f"{shape_path.name}: its data file {name}: {error.strerror}", "correct its name") from None
+            raise UsageError(f"{jmx_path.name}: its data file {name}: {error.strerror}", "correct its name") from None
         parts = divided(lines, data.has_head, len(folders)) if data.is_used_up else (lines,) * len(folders)
         for folder, part in zip(folders, parts, strict=True):
             copy = folder / copy_name

@@ -75,25 +75,25 @@ def test_users_are_divided_and_the_first_generators_have_one_more():
     assert users_each(2, 2) == (1, 1)
 
 
-def test_a_generator_without_a_user_is_refused_whatever_says_so():
+def test_a_generator_without_a_user_is_refused():
     with pytest.raises(UsageError, match="USERS=2 is less than the 3 generators"):
         check_users(ClosedLoad(2, 0.0, 10.0, None), parse_remotes("a,b,c"))
     check_users(ClosedLoad(2, 0.0, 10.0, None), ())
     check_users(OPEN, parse_remotes("a,b,c"))
 
 
-def test_a_rate_is_divided_and_users_are_not_as_each_is_told_its_own():
+def test_load_of_each_divides_a_rate_and_not_users():
     assert load_of_each(OPEN, 4) == OpenLoad(5.0, 0.0, 10.0)
     assert load_of_each(CLOSED, 4) == CLOSED
 
 
-def test_of_an_open_load_each_generator_gets_a_schedule_with_its_part():
+def test_each_generator_gets_its_part_of_an_open_loads_schedule():
     jmx = effective_jmx(ROOT / "plans" / "thruzero.jmx", load_of_each(OPEN, 3)).decode()
     assert "rate(6.66" in jmx
     assert "random_arrivals(10 sec) pause(10 sec)</stringProp>" in jmx
 
 
-def test_a_run_keeps_what_each_generator_was_to_drive():
+def test_a_run_records_the_load_of_each_generator():
     remotes = (Remote("127.0.0.1", 1099), Remote("10.0.0.7", 1099))
     first, second = records(remotes, [FACTS, FACTS], [0, -12], CLOSED)
     assert (first.name, first.users, first.rate_per_s, first.is_local) == ("127.0.0.1:1099", 3, None, True)
@@ -115,13 +115,13 @@ def test_addresses_have_jmeters_port_unless_they_name_one():
         ("a,b,a:1099", "a:1099 is repeated"),
     ],
 )
-def test_what_is_no_list_of_generators_is_refused(text, message):
+def test_an_invalid_list_of_generators_is_refused(text, message):
     with pytest.raises(UsageError) as caught:
         parse_remotes(text)
     assert message in str(caught.value)
 
 
-def test_generators_of_other_machines_need_a_target_that_they_can_reach():
+def test_remote_generators_need_a_target_that_they_can_reach():
     here, there = parse_remotes("127.0.0.1,localhost:1100"), parse_remotes("127.0.0.1,10.0.0.7")
     check_reach(here, None)
     check_reach(here, parse_target("http://127.0.0.1:8080"))
@@ -132,13 +132,13 @@ def test_generators_of_other_machines_need_a_target_that_they_can_reach():
         check_reach(there, parse_target("http://localhost:8080"))
 
 
-def test_samples_come_back_by_an_address_that_a_generator_elsewhere_reaches():
+def test_samples_return_to_an_address_that_a_remote_generator_reaches():
     here, there = parse_remotes("127.0.0.1,10.0.0.7")
     assert far_first((here, there)) == there
     assert far_first((here,)) == here
 
 
-def test_alike_are_those_with_the_same_jmeter_jars_and_release_of_java():
+def test_generators_are_equal_with_the_same_jmeter_jars_and_java_release():
     assert difference(FACTS, FACTS) == ""
     assert difference(FACTS, {**FACTS, "java": "17.0.12", "pid": "7"}) == ""
     assert difference(FACTS, {**FACTS, "java": "21.0.1"}) == "it has Java 21.0.1, this machine has 17.0.9"
@@ -151,7 +151,7 @@ def test_alike_are_those_with_the_same_jmeter_jars_and_release_of_java():
     )
 
 
-def test_what_the_plan_reads_goes_to_the_generators_and_no_password_is_in_the_command():
+def test_properties_are_sent_to_the_generators_and_no_password_is_in_the_command():
     options = controller_options(parse_remotes("10.0.0.7,10.0.0.8:1200"), "10.0.0.1", {"loops": "3"})
     assert options[:2] == ["-R", "10.0.0.7:1099,10.0.0.8:1200"]
     assert "-Gloops=3" in options
@@ -160,13 +160,13 @@ def test_what_the_plan_reads_goes_to_the_generators_and_no_password_is_in_the_co
     assert not [option for option in options if "password" in option or option.startswith("-Jloops")]
 
 
-def test_lines_that_are_used_up_are_dealt_out_in_turn_below_the_head_of_each():
+def test_consumed_data_lines_are_distributed_in_turn_with_the_header_in_each_file():
     lines = [b"code\n", b"1\n", b"2\n", b"3\n"]
     assert divided(lines, True, 2) == ([b"code\n", b"1\n", b"3\n"], [b"code\n", b"2\n"])
     assert divided(lines[1:], False, 2) == ([b"1\n", b"3\n"], [b"2\n"])
 
 
-def test_the_shipped_plans_use_up_their_barcodes_and_no_other_data():
+def test_the_shipped_plans_consume_only_their_barcodes():
     barcodes, service_points = data_sets(ROOT / "plans" / "folio-checkin.jmx")
     assert barcodes == DataSet("barcodes_file", "data/folio-barcodes.csv", is_used_up=True, has_head=True)
     assert service_points.is_used_up is False
@@ -243,7 +243,7 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
 
 
 @pytest.mark.real
-def test_what_cannot_be_used_is_named_at_once_and_nothing_is_left(shared, two, tmp_path):
+def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(shared, two, tmp_path):
     (first, _), _ = two
     other_keys = tmp_path / "other-keys"
     command = [sys.executable, str(ROOT / "scripts" / "generator-keys"), "--keys", str(other_keys)]
@@ -267,7 +267,7 @@ def test_what_cannot_be_used_is_named_at_once_and_nothing_is_left(shared, two, t
 
 
 @pytest.mark.real
-def test_a_harness_that_is_killed_leaves_generators_that_stop_and_are_free(shared, two, tmp_path):
+def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, two, tmp_path):
     (first, log), _ = two
     before = log.read_text().count("free")
     process = shared(first, "--users", "2", "--duration", "60")
@@ -291,7 +291,7 @@ def server_at(address: str) -> psutil.Process:
 
 
 @pytest.mark.real
-def test_a_generator_that_hangs_ends_the_run_which_names_it(shared, two, tmp_path):
+def test_a_run_ends_and_names_a_generator_that_hangs(shared, two, tmp_path):
     (first, _), (second, log) = two
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
     samples_under_way(tmp_path, 5, 60)
@@ -306,7 +306,7 @@ def test_a_generator_that_hangs_ends_the_run_which_names_it(shared, two, tmp_pat
 
 
 @pytest.mark.real
-def test_a_generator_that_dies_ends_the_run_which_names_it_and_keeps_the_samples(shared, two, tmp_path):
+def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(shared, two, tmp_path):
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
