@@ -75,7 +75,7 @@ about.AVERAGE := AVERAGE=500                  goal: average of at most 500 ms
 about.ERRORS := ERRORS=1%                    goal: at most 1 % failed samples (default: the plan's)
 about.S3 := S3=s3://bucket/prefix        folder in S3 (default: [storage] of ENV)
 about.run.S3 := S3=s3://bucket/prefix        upload the finished run there (default: [storage] of ENV)
-about.nightly.S3 := S3=s3://bucket/prefix        download earlier nights from there, upload each run to it
+about.nightly.S3 := S3=s3://bucket/prefix        download earlier nightly runs from there, upload each run to it
 about.sweep.S3 := S3=…                         refused: upload the runs afterwards with make push
 about.capacity.S3 := $(about.sweep.S3)
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
@@ -108,7 +108,7 @@ about.ANYWAY := ANYWAY=1                     also judge runs that are DOUBTFUL, 
 about.METRIC := METRIC=p90                   average, median, p75, p90, p95, p99, throughput or errors
 about.LAST := LAST=20                      only the newest runs
 about.SINCE := SINCE=2026-11-01             only runs since this day
-about.accept.SINCE := SINCE=2026-11-20             the first night with the change (required)
+about.accept.SINCE := SINCE=2026-11-20             the first nightly run with the change (required)
 about.REASON := REASON="why"                 why the change is intended (required)
 about.accept.PLAN := PLAN=killbill-stripe         the plan whose metrics changed (required)
 about.accept.ENV := ENV=local                    only for this profile (default: all)
@@ -293,7 +293,7 @@ nightly: ## run the loads of SUITE and compare them with earlier nightly runs: R
 	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(sure) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
-accept: ## record an intended change of PLAN since the night SINCE, with a REASON
+accept: ## record an intended change of PLAN since the nightly run of SINCE, with a REASON
 	@$(python) aggregate.py accept $(call option,since,$(SINCE)) \
 	  $(call option,plan,$(call given,PLAN)) $(call option,env,$(call given,ENV)) \
 	  $(call option,users,$(USERS)) $(call option,label,$(LABEL)) $(call option,metric,$(METRIC)) \

@@ -61,20 +61,22 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         print(acceptances_csv(there), end="")
         return EXIT_OK
-    asked = _acceptance(options)
+    requested = _acceptance(options)
     where = os.path.relpath(file)
     if options.remove:
-        write_acceptances(file, without(there, asked.what))
-        print(f"{where}: {asked.text} is no longer accepted")
+        write_acceptances(file, without(there, requested.what))
+        print(f"{where}: {requested.text} is no longer accepted")
         return EXIT_OK
     groups = nightly_runs_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
-    _check(asked, groups)
+    _check(requested, groups)
     if not file.parent.is_dir():
         raise UsageError(f"{where}: its folder does not exist", "create it, or pass another path")
-    write_acceptances(file, with_one_more(there, asked))
-    first = min((group.date for group in groups if group.plan == asked.plan and group.date >= asked.since), default="")
+    write_acceptances(file, with_one_more(there, requested))
+    first = min(
+        (group.date for group in groups if group.plan == requested.plan and group.date >= requested.since), default=""
+    )
     begins = f"the nightly run of {first}" if first else "the next nightly run"
-    print(f"{where}: {asked.text} is accepted; the history restarts with {begins}. Commit the file.")
+    print(f"{where}: {requested.text} is accepted; the history restarts with {begins}. Commit the file.")
     return EXIT_OK
 
 
@@ -95,22 +97,22 @@ def _acceptance(options: argparse.Namespace) -> Acceptance:
     )
 
 
-def _check(asked: Acceptance, groups: Iterable[NightlyRuns]) -> None:
+def _check(requested: Acceptance, groups: Iterable[NightlyRuns]) -> None:
     """Raise UsageError for an unknown plan, or for values that no nightly run has; without any, all are accepted."""
     plans = {path.stem for path in (ROOT / "plans").glob("*.toml")} | {group.plan for group in groups}
-    _check_name("--plan", asked.plan, plans, "no such plan")
-    own = [group for group in groups if group.plan == asked.plan]
+    _check_name("--plan", requested.plan, plans, "no such plan")
+    own = [group for group in groups if group.plan == requested.plan]
     if not own:
         return
     users = {str(group.conditions.load.users) for group in own}
     labels = {label for group in own for label in group.labels}
     for option, name, names in (
-        ("--users", asked.users, users),
-        ("--env", asked.profile, {group.conditions.profile for group in own}),
-        ("--label", asked.label, labels),
+        ("--users", requested.users, users),
+        ("--env", requested.profile, {group.conditions.profile for group in own}),
+        ("--label", requested.label, labels),
     ):
         if name is not None and names:
-            _check_name(option, str(name), names, f"no nightly run of {asked.plan} has it")
+            _check_name(option, str(name), names, f"no nightly run of {requested.plan} has it")
 
 
 def _check_name(option: str, name: str, names: Iterable[str], problem: str) -> None:

@@ -58,9 +58,9 @@ def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, patience
 def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Patience) -> None:
     """Send SIGINT, then SIGTERM; a further interrupt skips the waiting time."""
     for number, patience_s in ((signal.SIGINT, patience.after_int_s), (signal.SIGTERM, patience.after_term_s)):
-        asked = interrupts.count
+        before = interrupts.count
         process.send_signal(number)
-        if _ends_within(process, patience_s, lambda asked=asked: interrupts.count > asked):  # type: ignore[misc]
+        if _ends_within(process, patience_s, lambda before=before: interrupts.count > before):  # type: ignore[misc]
             return
 
 

@@ -183,9 +183,9 @@ def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence
     if TOTAL in explained:
         return ()
     labels = dict.fromkeys(label for group in now for label in group.labels)
-    asked = [label for label in labels if label not in explained and label in (record.labels or labels)]
+    requested = [label for label in labels if label not in explained and label in (record.labels or labels)]
     return tuple(
-        TooFew(label, metric) for label in asked for metric in _metrics(record) if (label, metric) not in there
+        TooFew(label, metric) for label in requested for metric in _metrics(record) if (label, metric) not in there
     )
 
 

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Notes are preserved."
     )
     option = parser.add_argument
-    option("night", help="a nightly run such as 2026-11-21, or its .json or .md file")
+    option("name", help="a nightly run such as 2026-11-21, or its .json or .md file")
     option("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
     option("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")
     option("--home", type=Path, default=ROOT, help="folder whose env/ lists the accepted changes (this one)")
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the nightly report, print its headline and return its exit code."""
-    files = find_nightly(options.reports, options.night)
+    files = find_nightly(options.reports, options.name)
     result = write_nightly_report(files, options.home)
     print(f"{os.path.relpath(files.report)}: {headline(result)}")
     return result.exit_code_if(sure=options.sure)

@@ -154,7 +154,7 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
 
 
 def _number(
-    group: Node, names: Sequence[str], wanted: str, asked: float, values: Values, *, is_exact: bool = True
+    group: Node, names: Sequence[str], wanted: str, requested: float, values: Values, *, is_exact: bool = True
 ) -> tuple[float, list[Finding]]:
     """Return the number of a thread group, and a finding unless it is the requested one.
 
@@ -163,12 +163,16 @@ def _number(
     raw = next((text for name in names if (text := group.value(name))), "")
     number = _known(raw, values)
     if number is None and wanted in values.properties_in(raw):
-        return asked, []
-    if number is not None and (not is_exact or number == asked or wanted in values.properties_in(raw)):
+        return requested, []
+    if number is not None and (not is_exact or number == requested or wanted in values.properties_in(raw)):
         return number, []
-    what = f"has {raw}; the run has {asked:g} ({wanted})" if raw else f"does not read {wanted}: the run has {asked:g}"
+    what = (
+        f"has {raw}; the run has {requested:g} ({wanted})"
+        if raw
+        else f"does not read {wanted}: the run has {requested:g}"
+    )
     attribute = next((name for name in names if group.value(name)), names[0])
-    return asked, [Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)]
+    return requested, [Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)]
 
 
 def _known(raw: str, values: Values) -> float | None:

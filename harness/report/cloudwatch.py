@@ -25,15 +25,15 @@ class NothingToFetchError(UsageError):
     """A run without CloudWatch metrics to fetch; other runs may have some."""
 
 
-def add_cloudwatch(directory: RunDirectory, log: Log, asked: CloudWatchSpec | None = None) -> RunSummary:
+def add_cloudwatch(directory: RunDirectory, log: Log, spec: CloudWatchSpec | None = None) -> RunSummary:
     """Fetch the metrics of a run, write its JSON, charts and Markdown again and return its summary.
 
-    `asked` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
+    `spec` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
     no load; another HarnessError when nothing could be fetched: the run is then unchanged.
     """
     summary = _summary(directory)
     run = summary.run
-    spec = asked or (run.cloudwatch if run else None)
+    spec = spec or (run.cloudwatch if run else None)
     if run is None or spec is None or not spec.resources:
         raise NothingToFetchError(
             f"{summary.source}: its profile requests nothing from {titles()}", "give --env with a profile that does"

@@ -85,14 +85,15 @@ def rising(percentiles: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(percentiles), key=float))
 
 
-def columns_of(layout: str, asked: Sequence[str] | None = None) -> tuple[Column, ...]:
-    """Return the columns of a layout after the label; `asked` are percentiles that replace the layout's own.
+def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Column, ...]:
+    """Return the columns of a layout after the label; `requested` are percentiles that replace the layout's own.
 
     The median and the p90 are always included.
     """
     own = PERCENTILES if layout == WIDE else ()
     percentiles = [
-        metric_column(metric.percentile(text)) for text in rising((*ALWAYS_SHOWN, *(own if asked is None else asked)))
+        metric_column(metric.percentile(text))
+        for text in rising((*ALWAYS_SHOWN, *(own if requested is None else requested)))
     ]
     times = (AVERAGE, *percentiles, MIN, MAX)
     if layout == CLASSIC:
@@ -138,7 +139,7 @@ class SortOrder:
         return (*(label for _, label in known), *(label for label in labels if figure(label) is None))
 
 
-def parse_sort(text: str, asked: Sequence[str] | None = None) -> SortOrder:
+def parse_sort(text: str, requested: Sequence[str] | None = None) -> SortOrder:
     """Return the order for a column's title or JSON key; UsageError lists the known columns.
 
     Values are sorted in descending order, labels alphabetically; a `-` before the name reverses the order.
@@ -148,7 +149,7 @@ def parse_sort(text: str, asked: Sequence[str] | None = None) -> SortOrder:
     wanted = _plain(name.removeprefix("-"))
     if wanted == "label":
         return SortOrder(None, is_reversed)
-    columns = columns_of(WIDE, (*PERCENTILES, *(asked or ())))
+    columns = columns_of(WIDE, (*PERCENTILES, *(requested or ())))
     for column in columns:
         if wanted in _names(column):
             return SortOrder(column, not is_reversed)

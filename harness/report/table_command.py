@@ -107,10 +107,10 @@ _OF_THE_WHOLE_RUN = (
 
 def run(options: argparse.Namespace) -> int:
     """Print the tables and return the exit code."""
-    asked = parse_percentiles(options.percentiles) if options.percentiles is not None else None
+    requested = parse_percentiles(options.percentiles) if options.percentiles is not None else None
     counting = Counting(
         window=parse_window(options.window),
-        percentiles=rising((*PERCENTILES, *(asked or ()))),
+        percentiles=rising((*PERCENTILES, *(requested or ()))),
         with_transactions=options.transactions,
         columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None,
         strict=options.strict,
@@ -119,9 +119,9 @@ def run(options: argparse.Namespace) -> int:
     selection = Selection(
         pattern=parse_pattern(options.label) if options.label is not None else None,
         only=options.only,
-        order=parse_sort(options.sort, asked) if options.sort is not None else None,
+        order=parse_sort(options.sort, requested) if options.sort is not None else None,
     )
-    printer = _Printer(options.format, options.layout, asked, is_each=options.each)
+    printer = _Printer(options.format, options.layout, requested, is_each=options.each)
     code = EXIT_OK
     for names in [[name] for name in options.input] if options.each else [options.input]:
         try:
@@ -146,12 +146,12 @@ def run(options: argparse.Namespace) -> int:
 class _Printer:
     """Prints views, one after the other, in the requested format."""
 
-    def __init__(self, form: str | None, layout: str | None, asked: Sequence[str] | None, is_each: bool) -> None:
+    def __init__(self, form: str | None, layout: str | None, requested: Sequence[str] | None, is_each: bool) -> None:
         self._is_screen = form is None and sys.stdout.isatty()
         self._form = form or MARKDOWN
         self._layout = layout or (WIDE if self._form == CSV else DEFAULT)
-        self._columns: Sequence[Column] = columns_of(self._layout, asked)
-        self._percentiles = rising((*ALWAYS_SHOWN, *(PERCENTILES if asked is None else asked)))
+        self._columns: Sequence[Column] = columns_of(self._layout, requested)
+        self._percentiles = rising((*ALWAYS_SHOWN, *(PERCENTILES if requested is None else requested)))
         self._is_each = is_each
         self._views: list[View] = []
         self._is_first = True
