@@ -24,7 +24,7 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, ServiceError, StartErro
 from harness.base.log import stderr_log
 from harness.base.ports import LOOPBACK, free_port
 from harness.base.units import mb_text, parse_whole_number
-from harness.jtl.csv import SAMPLES_NAME
+from harness.jtl.sample import SAMPLES_NAME
 from harness.report.tables import table
 from harness.storage.download import download
 from harness.storage.s3 import Storage, open_storage, stored_file

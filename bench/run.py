@@ -18,7 +18,7 @@ from bench.tables import seconds_text
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError
 from harness.base.units import MS_PER_S, percent_text
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.report.tables import table
 from harness.run.telemetry import HARNESS

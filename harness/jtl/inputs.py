@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_MB
-from harness.jtl.csv import SAMPLES_NAME, samples_number
 from harness.jtl.kind import kind_of
+from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.jtl.streams import (
     GZIP_MAGIC,
     UTF_16_MARKS,

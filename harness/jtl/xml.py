@@ -15,7 +15,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import Dropped, Sample
+from harness.jtl.sample import Dropped, Sample
 from harness.jtl.xml_elements import ROOT_TAG, Elements, Open, TornHere
 
 # expat copies its input, and after a tear the rest of it again: larger chunks are not faster.

@@ -11,7 +11,15 @@ from __future__ import annotations
 from xml.parsers import expat
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, TRANSACTION_MESSAGE, Dropped, Sample, whole_number
+from harness.jtl.sample import (
+    ELAPSED_MAX_MS,
+    LONG_MAX,
+    START_MAX_MS,
+    TRANSACTION_MESSAGE,
+    Dropped,
+    Sample,
+    whole_number,
+)
 
 ROOT_TAG = "testResults"
 SAMPLE_TAGS = frozenset(("sample", "httpSample"))

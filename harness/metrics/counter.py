@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from harness.jtl.csv import NOT_UTF_8, READ_COLUMNS, Dropped, Layout, Records, RowReader
+from harness.jtl.csv import NOT_UTF_8, Records, RowReader
+from harness.jtl.layout import READ_COLUMNS, Layout
+from harness.jtl.sample import Dropped
 from harness.metrics.batches import BatchCounts
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram

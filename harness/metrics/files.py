@@ -14,9 +14,10 @@ from typing import IO, BinaryIO
 from harness.base.errors import StartError, UsageError
 from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
-from harness.jtl.csv import Dropped, Sample, parse
+from harness.jtl.csv import parse
 from harness.jtl.inputs import Input, Opened, opened, raw
 from harness.jtl.progress import ReadingProgress
+from harness.jtl.sample import Dropped, Sample
 from harness.metrics.counter import CounterError, CsvFile, Program, count_file
 from harness.metrics.tally import SampleTally, Scope
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.jtl.csv import Sample, generator_of
+from harness.jtl.sample import Sample, generator_of
 from harness.metrics.histogram import Histogram
 
 WINDOW_S = 10

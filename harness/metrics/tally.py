@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
-from harness.jtl.csv import TRANSACTION_MESSAGE, Sample, generator_of
+from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.batches import BatchCounts, Batches, merge_batches
 from harness.metrics.figures import (
     GROUPS,

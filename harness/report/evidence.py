@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures

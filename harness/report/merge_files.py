@@ -13,8 +13,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import samples_name
 from harness.jtl.inputs import Input, opened
+from harness.jtl.sample import samples_name
 from harness.metrics.generators import short_names
 from harness.report.files import STEADY_WINDOW, write_report, write_summary
 from harness.report.jtls import Counting, summary_of_jtls

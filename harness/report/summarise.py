@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
-from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps

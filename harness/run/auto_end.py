@@ -16,7 +16,7 @@ from itertools import pairwise
 from scipy.special import stdtrit
 
 from harness.base.units import MS_PER_S
-from harness.jtl.csv import Sample, generator_of
+from harness.jtl.sample import Sample, generator_of
 from harness.metrics.batch_means import average
 from harness.metrics.batches import BATCH_COUNT, Batches
 from harness.metrics.figures import LOAD, ONCE

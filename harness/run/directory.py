@@ -16,7 +16,7 @@ from harness.base.errors import InvalidRunError, UsageError
 from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
 from harness.base.writable import TODO, writing_into
-from harness.jtl.csv import SAMPLES_NAME, samples_number
+from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")

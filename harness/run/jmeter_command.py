@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.jtl.csv import SAMPLES_NAME
+from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.spec import Profile
 

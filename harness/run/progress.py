@@ -12,7 +12,8 @@ from rich.text import Text
 
 from harness.base import units
 from harness.base.log import Log
-from harness.jtl.csv import Dropped, Sample, parse
+from harness.jtl.csv import parse
+from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
 

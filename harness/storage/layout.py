@@ -11,7 +11,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.records import build
 from harness.base.strict_json import parse_object
-from harness.jtl.csv import samples_number
+from harness.jtl.sample import samples_number
 from harness.run.record import FINISHED, RunRecord
 
 MANIFEST_NAME = "manifest.json"

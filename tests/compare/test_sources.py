@@ -11,7 +11,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.compare.sources import find_paths, in_plan, read_result
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.report.summarise import summarise
 from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import json_text

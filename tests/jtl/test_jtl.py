@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import Dropped, generator_of, parse
+from harness.jtl.csv import parse
+from harness.jtl.sample import Dropped, generator_of
 from harness.metrics.files import read_samples
 
 HEADER = (

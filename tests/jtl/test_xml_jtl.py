@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import Dropped, Sample, parse
+from harness.jtl.csv import parse
+from harness.jtl.sample import Dropped, Sample
 from harness.jtl.xml import parse_xml
 from tests.support.paths import ROOT
 

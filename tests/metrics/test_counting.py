@@ -9,7 +9,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
-from harness.jtl.csv import Dropped, parse
+from harness.jtl.csv import parse
+from harness.jtl.sample import Dropped
 from harness.metrics import counter as counting
 from harness.metrics.counter import CounterError, CsvFile, Program, count_file
 from harness.metrics.tally import Scope

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from harness.jtl.csv import Dropped
 from harness.jtl.inputs import resolve
+from harness.jtl.sample import Dropped
 from harness.metrics.coordinated_omission import corrected_times
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram

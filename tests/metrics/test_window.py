@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bench import simulated_windows as window_simulation
 from harness.base.errors import UsageError
-from harness.jtl.csv import Dropped, parse
+from harness.jtl.csv import parse
+from harness.jtl.sample import Dropped
 from harness.metrics.steadiness import t_value
 from harness.metrics.window import (
     SecondFigures,

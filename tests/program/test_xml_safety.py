@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.jtl.xml import parse_xml
 from harness.plan.adopt.draft import Draft
 from harness.plan.jmx import fixed_secrets, plan_tree, read_properties

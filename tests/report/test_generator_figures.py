@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.jtl.xml import parse_xml
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally

@@ -1,4 +1,4 @@
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.report.charts.gallery import gallery
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.report.files import write_report
 from harness.report.schema import generate
 from harness.report.summarise import SummaryOptions, summarise

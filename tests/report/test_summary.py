@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
 from harness.metrics.figures import LOAD, SETUP
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window

@@ -8,7 +8,7 @@ from functools import cache
 
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
-from harness.jtl.csv import TRANSACTION_MESSAGE
+from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.live import LiveTally
 from harness.report.columns import DEFAULT, columns_of
 from harness.report.selection import Selection, parse_pattern

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.plan.goal import Goal
 from harness.report.summarise import summarise
 from harness.report.verdict import headline

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from harness.jtl.csv import Sample
+from harness.jtl.sample import Sample
 from harness.metrics.tally import SampleTally
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED, LoadRecord

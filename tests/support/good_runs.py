@@ -6,7 +6,7 @@ import heapq
 import math
 from random import Random
 
-from harness.jtl.csv import Dropped, Sample
+from harness.jtl.sample import Dropped, Sample
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import parse_window
 from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.report.summarise import SummaryOptions, summarise
 from harness.report.summary import Observed
 from tests.support.factories import tally_of

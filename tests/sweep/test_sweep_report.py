@@ -14,7 +14,7 @@ import pytest
 from bench.simulated_sweeps import QUEUES, THIRTEEN
 from harness.base.errors import EXIT_OK, UsageError
 from harness.cli import main
-from harness.jtl.csv import Dropped
+from harness.jtl.sample import Dropped
 from harness.plan.goal import Goal
 from harness.report.charts.svg import LEFT, RIGHT
 from harness.report.notes import NOTES_END, notes_of

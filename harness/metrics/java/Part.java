@@ -482,7 +482,7 @@ final class Part {
   }
 
   /**
-   * Finds the tally of the load generator at the start of the thread's name (generator_of in csv.py); returns whether there is
+   * Finds the tally of the load generator at the start of the thread's name (generator_of in sample.py); returns whether there is
    * one: with too many load generators, rows are left to the plain reader.
    */
   private boolean findTally() {

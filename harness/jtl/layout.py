@@ -1,0 +1,232 @@
+"""The columns of a CSV JTL: which field is which, and the sample that a record's fields mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.jtl.sample import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, WHOLE, Sample, whole_number
+
+_NEEDED = ("timeStamp", "elapsed", "label", "success")
+# JMeter's default columns, for a file without a header line.
+_HEADERLESS = {
+    17: (
+        "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
+        "sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect"
+    ),
+    16: (
+        "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
+        "sentBytes,grpThreads,allThreads,Latency,IdleTime,Connect"
+    ),
+    13: (
+        "timeStamp,elapsed,label,responseCode,threadName,success,bytes,grpThreads,allThreads,Latency,SampleCount,"
+        "ErrorCount,uuid"
+    ),
+}
+# The columns that are read from a record, in the order that harness/metrics/java/Layout.java knows.
+READ_COLUMNS = (
+    *_NEEDED, "responseCode", "responseMessage", "threadName", "failureMessage", "bytes", "sentBytes", "allThreads",
+    "Latency", "Connect", "SampleCount", "ErrorCount",
+)  # fmt: skip
+# The formats that JMeter itself tries for jmeter.save.saveservice.timestamp_format.
+_DATE_FORMS = (
+    "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S",
+)  # fmt: skip
+_LONG_DIGITS = len(str(LONG_MAX))
+# So many numbers of a file are remembered.
+_NUMBERS_MAX = 50_000
+_TRUTHS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
+# The length of a bad field in a message.
+_SHOWN_MAX = 40
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The current columns: the index of each field in a record."""
+
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], where: str) -> Layout:
+        """Return the layout of these columns. UsageError when a required column is missing or occurs twice."""
+        missing = [column for column in _NEEDED if column not in columns]
+        if missing:
+            raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
+        doubled = [column for column in READ_COLUMNS if columns.count(column) > 1]
+        if doubled:
+            raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
+        return cls(tuple(columns))
+
+    @property
+    def width(self) -> int:
+        """Return the number of fields of a record."""
+        return len(self.columns)
+
+    @cached_property
+    def index_of(self) -> dict[str, int]:
+        """Return the index of each column."""
+        return {name: index for index, name in enumerate(self.columns)}
+
+    def sample(self, fields: list[str]) -> Sample:
+        """Return the sample of a record. ValueError names a bad field."""
+        sample = self._plain_sample(fields) if self._plain_sample else None
+        return sample or self._checked_sample(fields)
+
+    @cached_property
+    def _plain_sample(self) -> Callable[[list[str]], Sample | None] | None:
+        """Return a quick reader of plain records, which nearly all are; it returns None for any other record.
+
+        None when the columns are not those of a plain record: all but SampleCount and ErrorCount.
+        """
+        names = [name for name in READ_COLUMNS if name not in ("SampleCount", "ErrorCount")]
+        if "SampleCount" in self.index_of or not all(name in self.index_of for name in names):
+            return None
+        (
+            start, elapsed, label, success,
+            code, message, thread, failure, received, sent, users, latency, connect,
+        ) = (self.index_of[name] for name in names)  # fmt: skip
+        number_of = _Numbers()
+
+        def read(fields: list[str]) -> Sample | None:
+            start_text = fields[start]
+            if not (start_text.isdigit() and start_text.isascii() and len(start_text) < _LONG_DIGITS):
+                return None
+            start_ms = int(start_text)
+            try:
+                elapsed_ms = number_of[fields[elapsed]]
+                is_success = _TRUTHS[fields[success]]
+                sample = Sample(
+                    start_ms,
+                    elapsed_ms,
+                    fields[label],
+                    fields[code],
+                    fields[message],
+                    fields[thread],
+                    is_success,
+                    fields[failure],
+                    number_of[fields[received]],
+                    number_of[fields[sent]],
+                    number_of[fields[users]],
+                    number_of[fields[latency]],
+                    number_of[fields[connect]],
+                    1,
+                    0 if is_success else 1,
+                )
+            except KeyError:
+                return None
+            return sample if elapsed_ms <= ELAPSED_MAX_MS and start_ms <= START_MAX_MS else None
+
+        return read
+
+    def _checked_sample(self, fields: list[str]) -> Sample:
+        index_of = self.index_of
+        elapsed_ms = _whole(fields, index_of["elapsed"], "elapsed")
+        if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
+            raise ValueError(f"elapsed {elapsed_ms} ms is impossible")
+        start_ms = _instant_ms(fields[index_of["timeStamp"]])
+        if not 0 <= start_ms <= START_MAX_MS:
+            raise ValueError(f"timeStamp {_shown(fields[index_of['timeStamp']])} is impossible")
+        success = _truth(fields[index_of["success"]])
+        sample_count = 1 if "SampleCount" not in index_of else _whole(fields, index_of["SampleCount"], "SampleCount")
+        if sample_count < 1:
+            raise ValueError(f"SampleCount {sample_count} is impossible")
+        error_count = 0 if success else sample_count
+        if sample_count > 1 and "ErrorCount" in index_of:
+            error_count = _whole(fields, index_of["ErrorCount"], "ErrorCount")
+            if not 0 <= error_count <= sample_count:
+                raise ValueError(f"ErrorCount {error_count} of SampleCount {sample_count} is impossible")
+        return Sample(
+            start_ms,
+            elapsed_ms,
+            fields[index_of["label"]],
+            _text(fields, index_of.get("responseCode")),
+            _text(fields, index_of.get("responseMessage")),
+            _text(fields, index_of.get("threadName")),
+            success,
+            _text(fields, index_of.get("failureMessage")),
+            _optional(fields, index_of.get("bytes"), "bytes"),
+            _optional(fields, index_of.get("sentBytes"), "sentBytes"),
+            _optional(fields, index_of.get("allThreads"), "allThreads"),
+            _optional(fields, index_of.get("Latency"), "Latency"),
+            _optional(fields, index_of.get("Connect"), "Connect"),
+            sample_count,
+            error_count,
+        )
+
+
+def assumed_layout(fields: Sequence[str], where: str) -> Layout:
+    """Return JMeter's default layout for the first record of a file without a header line. UsageError for another."""
+    names = _HEADERLESS.get(len(fields))
+    if names is None or not WHOLE.fullmatch(fields[0]):
+        todo = f"give its columns: --columns timeStamp,elapsed,… ({units.plural(len(fields), 'field')} a line)"
+        raise UsageError(f"{where}: not a CSV JTL with known columns: no header line", todo)
+    return Layout.of(names.split(","), where)
+
+
+class _Numbers(dict[str, int]):
+    """Whole numbers from 0 by their text, remembered because most repeat in a file; KeyError for any other text."""
+
+    def __missing__(self, text: str) -> int:
+        if not (text.isdigit() and text.isascii() and len(text) < _LONG_DIGITS):
+            raise KeyError(text)
+        if len(self) >= _NUMBERS_MAX:
+            self.clear()
+        number = self[text] = int(text)
+        return number
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Return whether a record is a header line."""
+    return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
+
+
+def _text(fields: list[str], index: int | None) -> str:
+    return "" if index is None else fields[index]
+
+
+def _optional(fields: list[str], index: int | None, name: str) -> int | None:
+    if index is None:
+        return None
+    value = _whole(fields, index, name)
+    if value < 0:
+        raise ValueError(f"{name} {value} is impossible")
+    return value
+
+
+def _whole(fields: list[str], index: int, name: str) -> int:
+    text = fields[index]
+    try:
+        value = whole_number(text)
+    except ValueError:
+        raise ValueError(f"{name} {_shown(text)} is not a whole number") from None
+    if len(text) >= _LONG_DIGITS and abs(value) > LONG_MAX:
+        raise ValueError(f"{name} {_shown(text)} is beyond JMeter's range")
+    return value
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
+
+
+def _instant_ms(text: str) -> int:
+    """Return a time stamp in ms since 1970, from a number or a date of timestamp_format, taken as UTC."""
+    try:
+        return whole_number(text)
+    except ValueError:
+        pass
+    for form in _DATE_FORMS if text.isascii() else ():
+        try:
+            return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * units.MS_PER_S)
+        except ValueError:
+            continue
+    raise ValueError(f"timeStamp {_shown(text)} is neither a whole number nor a date")
+
+
+def _truth(text: str) -> bool:
+    if text not in _TRUTHS:
+        raise ValueError(f"success {_shown(text)} is neither true nor false")
+    return _TRUTHS[text]

@@ -1,0 +1,114 @@
+"""A sample, the records that a reader dropped, and the names of a run's JTLs; shared by the readers of CSV and XML."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# The name of a run's JTL. A merged run has several.
+SAMPLES_NAME = "samples.jtl"
+_SAMPLES_NAMES = re.compile(r"samples(?:-([2-9]|[1-9][0-9]+))?\.jtl")
+TRANSACTION_MESSAGE = "Number of samples in transaction :"
+# A thread is named "<group> <group number>-<thread number>". In a distributed run the load generator's address comes
+# first, as given to -R: an IPv4 address, or any host with its port. A bare host name could be a group's name.
+_GENERATOR = re.compile(
+    r"([0-9]{1,3}(?:\.[0-9]{1,3}){3}|(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{0,4}))-.* [0-9]+-[0-9]+",
+    re.DOTALL,
+)
+_PORT_MAX = 65_535
+FIRST_LINES_KEPT = 5
+# Longer than any sample: a time stamp in the wrong column, or a clock that was set.
+ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
+# The end of the year 9999, the last one that Python's dates support.
+START_MAX_MS = 253_402_300_799_999
+# Java's long, in which JMeter counts.
+LONG_MAX = 2**63 - 1
+WHOLE = re.compile("-?[0-9]{1,4300}")
+
+
+class Sample(NamedTuple):
+    """A row of a JTL: times in milliseconds since 1970, sizes in bytes; None for a column that the file lacks."""
+
+    start_ms: int
+    elapsed_ms: int
+    label: str
+    code: str
+    message: str
+    thread_name: str
+    success: bool
+    failure: str
+    received_bytes: int | None
+    sent_bytes: int | None
+    all_threads: int | None
+    latency_ms: int | None = None
+    connect_ms: int | None = None
+    sample_count: int = 1  # in JMeter's Statistical mode a row is the sum of several samples
+    error_count: int = 0
+
+    @property
+    def end_ms(self) -> int:
+        """Return when the sample ended."""
+        return self.start_ms + self.elapsed_ms
+
+    @property
+    def is_transaction(self) -> bool:
+        """Return whether a Transaction Controller wrote the row, which sums up samples with rows of their own."""
+        return self.message.startswith(TRANSACTION_MESSAGE)
+
+
+def samples_name(number: int) -> str:
+    """Return the JTL's name for a run's first, second, … load generator: samples.jtl, samples-2.jtl, …."""
+    return SAMPLES_NAME if number == 1 else f"samples-{number}.jtl"
+
+
+def samples_number(name: str) -> int | None:
+    """Return which of a run's JTLs has this name, counting from 1; None for another file."""
+    match = _SAMPLES_NAMES.fullmatch(name)
+    return int(match[1] or 1) if match else None
+
+
+def generator_of(thread_name: str) -> str:
+    """Return the load generator at the start of a thread's name, such as 10.0.0.7:1099; "" for none."""
+    if ":" not in thread_name and not thread_name[:1].isdigit():
+        return ""  # almost every thread; a regular expression takes five times as long
+    match = _GENERATOR.fullmatch(thread_name)
+    return match[1] if match and int(match[2] or 1) <= _PORT_MAX else ""
+
+
+@dataclass
+class Dropped:
+    """The records that a reader dropped: their number, and the first line numbers with the reasons.
+
+    `header_lines` are the line numbers of header lines after the beginning of a file.
+    """
+
+    count: int = 0
+    first: list[tuple[int, str]] = field(default_factory=list)
+    header_lines: list[int] = field(default_factory=list)
+
+    def note(self, line_number: int, reason: str) -> None:
+        """Count a dropped record that began in `line_number`."""
+        self.count += 1
+        if len(self.first) < FIRST_LINES_KEPT:
+            self.first.append((line_number, reason))
+
+    @property
+    def first_text(self) -> str:
+        """Return the first dropped records as text; a line number of 0 means none."""
+        return "; ".join(f"line {line}: {reason}" if line else reason for line, reason in self.first)
+
+    def merge(self, other: Dropped, lines_before: int) -> None:
+        """Add the dropped records of a later part that has `lines_before` lines before it."""
+        self.count += other.count
+        later = [(lines_before + line_number, reason) for line_number, reason in other.first]
+        self.first = [*self.first, *later][:FIRST_LINES_KEPT]
+        self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
+        del self.header_lines[FIRST_LINES_KEPT:]
+
+
+def whole_number(text: str) -> int:
+    """Return a whole number as JMeter writes it. ValueError for Python's other spellings: +7, 1_000, spaces."""
+    if not (text.isdigit() and text.isascii()) and not WHOLE.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
