@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import os
 import re
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.config import did_you_mean
@@ -14,23 +13,18 @@ from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.base.writable import writing_into
 from harness.nightly.record import FORMAT_VERSION, RUNNING, NightlyRecord
-from harness.run.directory import RunDirectory, json_text, read_json, write_whole
+from harness.run.directory import RunDirectory, read_json, reserve_folder
+from harness.run.recorded import RecordedFolder, recorded_in
 
-_NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:-(\d+))?")
-_ATTEMPTS = 1000
+_NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(\d+))?")
 _NAMES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class NightlyFiles:
-    """The files of one nightly run: `folder` is reports/nightly/<date>, with its charts and the runs' output."""
+class NightlyFiles(RecordedFolder):
+    """The files of one nightly run: `folder` is reports/nightly/<date>, with its charts and the runs' output.
 
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """Its name, such as 2026-11-21, or 2026-11-21-2 for the second nightly run of that date."""
-        return self.folder.name
+    The folder of the second nightly run of a date is <date>-2.
+    """
 
     @property
     def date(self) -> str:
@@ -41,16 +35,6 @@ class NightlyFiles:
     def reports(self) -> Path:
         """The folder of all nightly reports and runs."""
         return self.folder.parent
-
-    @property
-    def record(self) -> Path:
-        """The record, next to the folder."""
-        return self.folder.with_name(f"{self.name}.json")
-
-    @property
-    def report(self) -> Path:
-        """The nightly report, next to the folder."""
-        return self.folder.with_name(f"{self.name}.md")
 
     @property
     def junit(self) -> Path:
@@ -65,10 +49,6 @@ class NightlyFiles:
         """Return the names of a plan's runs in a series."""
         return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
 
-    def write(self, record: NightlyRecord) -> None:
-        """Write the record atomically."""
-        write_whole(self.record, json_text(record.to_json()))
-
     def read(self) -> NightlyRecord:
         """Return the record; UsageError when it is invalid."""
         return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION, "a nightly run"), str(self.record))
@@ -76,13 +56,9 @@ class NightlyFiles:
 
 def reserve_nightly(reports: Path, date: str) -> NightlyFiles:
     """Return the files of a new nightly run; creating its folder reserves the name."""
-    for number in range(1, _ATTEMPTS):
-        files = NightlyFiles(reports / (date if number == 1 else f"{date}-{number}"))
-        if not files.record.exists():
-            with contextlib.suppress(FileExistsError), writing_into(reports):
-                files.folder.mkdir(parents=True)
-                return files
-    raise UsageError(f"{reports.name}: no free name for a nightly run of {date}", "delete or move old ones")
+    names = (date if number == 1 else f"{date}-{number}" for number in itertools.count(1))
+    free = (name for name in names if not NightlyFiles(reports / name).record.exists())
+    return NightlyFiles(reserve_folder(reports, lambda: next(free), "delete or move old nightly runs"))
 
 
 def find_nightly(reports: Path, name: str) -> NightlyFiles:
@@ -110,18 +86,11 @@ def find_unfinished(reports: Path) -> NightlyFiles:
 
 def _all_nightly(reports: Path) -> list[NightlyFiles]:
     """Return the nightly runs that have a record, oldest first."""
-    found = [NightlyFiles(path.with_suffix("")) for path in reports.glob("*.json") if _NAME.fullmatch(path.stem)]
-    return sorted(found, key=_order)
+    return [NightlyFiles(path) for path in recorded_in(reports, _NAME)]
 
 
 def _listed(names: list[str]) -> str:
     return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"
-
-
-def _order(files: NightlyFiles) -> tuple[str, int]:
-    match = _NAME.fullmatch(files.name)
-    assert match
-    return match[1], int(match[2] or 1)
 
 
 def locked(reports: Path) -> AbstractContextManager[None]:

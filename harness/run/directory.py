@@ -7,7 +7,7 @@ import errno
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,22 +211,29 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
     The last series is never that of a sweep, whose runs are its levels. The creation of the directory reserves the
     name, so two runs that start at once get two names.
     """
-    folder = reports_dir / plan
-    with writing_into(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for _ in range(_ATTEMPTS):
-        names = _names_in(folder)
+
+    def next_name() -> str:
+        names = _names_in(reports_dir / plan)
         chosen = series or _last_series(names)
         runs = [match for name in names if (match := RUN_NAME.match(name))]
-        number = 1 + max((int(match[2]) for match in runs if int(match[1]) == int(chosen)), default=0)
-        try:
-            path = folder / f"run-{chosen}_{number}"
-            with writing_into(folder):
-                path.mkdir()
-        except FileExistsError:
-            continue
-        return RunDirectory(path)
-    raise UsageError(f"{folder.name}: no free run name found", "give another SERIES")
+        return f"run-{chosen}_{1 + max((int(run[2]) for run in runs if int(run[1]) == int(chosen)), default=0)}"
+
+    return RunDirectory(reserve_folder(reports_dir / plan, next_name, "give another SERIES"))
+
+
+def reserve_folder(parent: Path, next_name: Callable[[], str], todo: str) -> Path:
+    """Create a folder with the next free name and return it; UsageError when it cannot be created.
+
+    The creation reserves the name: another harness that gets the same name at once fails to create it and tries again.
+    """
+    with writing_into(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        path = parent / next_name()
+        with contextlib.suppress(FileExistsError), writing_into(parent):
+            path.mkdir()
+            return path
+    raise UsageError(f"{parent.name}: no free name found", todo)
 
 
 def next_series(folder: Path) -> str:

@@ -6,52 +6,27 @@ import contextlib
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
-from harness.base.writable import writing_into
-from harness.run.directory import SWEEP_NAME, RunDirectory, json_text, next_series, read_json, read_object, write_whole
+from harness.run.directory import SWEEP_NAME, RunDirectory, next_series, read_json, read_object, reserve_folder
+from harness.run.recorded import RecordedFolder, recorded_in
 from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
 
-_ATTEMPTS = 1000
 
-
-@dataclass(frozen=True)
-class SweepFiles:
+class SweepFiles(RecordedFolder):
     """The files of one sweep; `folder` is reports/<plan>/sweep-<series>, which contains its charts."""
-
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """The sweep's name, such as sweep-07."""
-        return self.folder.name
 
     @property
     def series(self) -> str:
         """The series of its runs, such as 07."""
         return self.name.removeprefix("sweep-")
 
-    @property
-    def record(self) -> Path:
-        """The record, next to the folder."""
-        return self.folder.with_name(f"{self.name}.json")
-
-    @property
-    def report(self) -> Path:
-        """The Markdown report, next to the folder."""
-        return self.folder.with_name(f"{self.name}.md")
-
     def run(self, name: str) -> RunDirectory:
         """Return one of its runs."""
         return RunDirectory(self.folder.with_name(name))
-
-    def write(self, record: SweepRecord) -> None:
-        """Write the record; a reader sees the old or the new one, never a part."""
-        write_whole(self.record, json_text(record.to_json()))
 
     def read(self) -> SweepRecord:
         """Return the record. UsageError for an invalid one."""
@@ -76,14 +51,8 @@ class SweepFiles:
 def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
     """Return a new sweep with a new series; its folder reserves the name."""
     folder = reports_dir / plan
-    with writing_into(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for _ in range(_ATTEMPTS):
-        path = folder / f"sweep-{next_series(folder)}"
-        with contextlib.suppress(FileExistsError), writing_into(folder):
-            path.mkdir()
-            return SweepFiles(path)
-    raise UsageError(f"{folder.name}: no free sweep name found", "remove old sweeps from the folder")
+    todo = "remove old sweeps from the folder"
+    return SweepFiles(reserve_folder(folder, lambda: f"sweep-{next_series(folder)}", todo))
 
 
 def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) -> SweepFiles | None:
@@ -125,7 +94,4 @@ def find_sweep(reports_dir: Path, plan: str, text: str) -> SweepFiles:
 
 def _sweeps(folder: Path) -> list[SweepFiles]:
     """Return the sweeps of a plan that have a record, by series."""
-    found = [
-        SweepFiles(path.with_suffix("")) for path in folder.glob("sweep-*.json") if SWEEP_NAME.fullmatch(path.stem)
-    ]
-    return sorted(found, key=lambda files: int(files.series))
+    return [SweepFiles(path) for path in recorded_in(folder, SWEEP_NAME)]

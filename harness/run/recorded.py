@@ -1,0 +1,50 @@
+"""The files of runs with a common record (a sweep, a nightly run): a folder, with record and report next to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.run.directory import json_text, write_whole
+
+
+class Record(Protocol):
+    """What runs belong together, and how far they are."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data with its `format_version`."""
+
+
+@dataclass(frozen=True)
+class RecordedFolder:
+    """A folder with charts and logs; its record is <name>.json and its report <name>.md next to it."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, such as sweep-07."""
+        return self.folder.name
+
+    @property
+    def record(self) -> Path:
+        """The record, next to the folder."""
+        return self.folder.with_name(f"{self.name}.json")
+
+    @property
+    def report(self) -> Path:
+        """The Markdown report, next to the folder."""
+        return self.folder.with_name(f"{self.name}.md")
+
+    def write(self, record: Record) -> None:
+        """Write the record atomically."""
+        write_whole(self.record, json_text(record.to_json()))
+
+
+def recorded_in(parent: Path, name: re.Pattern[str]) -> list[Path]:
+    """Return the folders of this name that have a record, sorted by the numbers that are the groups of `name`."""
+    found = [(match, path) for path in parent.glob("*.json") if (match := name.fullmatch(path.stem))]
+    found.sort(key=lambda pair: [int(number or 1) for number in pair[0].groups()])
+    return [path.with_suffix("") for _, path in found]
