@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.compare.result import LabelResult
 from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanEntries, first_line
-from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
+from harness.metrics.metric import Table, columns_of_runs
 from harness.plan.load import OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, table
@@ -31,10 +31,9 @@ class Figure:
 
 
 def figures_of(shown: Table) -> tuple[Figure, ...]:
-    """Return the columns of a list of runs: samples, throughput, times, errors."""
-    metrics = (THROUGHPUT, *times_of(shown), ERRORS)
+    """Return the columns of a list of runs: samples, then the metrics."""
     samples = Figure("samples", lambda label: label.sample_count, lambda count: "" if count is None else f"{count:.0f}")
-    return (samples, *(Figure(metric.title, metric.of, metric.text) for metric in metrics))
+    return (samples, *(Figure(metric.title, metric.of, metric.text) for metric in columns_of_runs(shown)))
 
 
 FIGURES = figures_of(Table.RUNS)

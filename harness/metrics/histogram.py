@@ -84,7 +84,8 @@ class Histogram:
         mean = self.mean_ms
         if mean is None:
             return None
-        square_sum = sum(count * (value_ms - mean) ** 2 for value_ms, count in self.counts.items())
+        # The exact sum does not depend on the order of the counts, which differs after they were read from JSON.
+        square_sum = math.fsum(count * (value_ms - mean) ** 2 for value_ms, count in self.counts.items())
         return math.sqrt(square_sum / self.count)
 
     def quantile_ms(self, ratio: float) -> int | None:

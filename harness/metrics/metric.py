@@ -24,7 +24,7 @@ class Table(Enum):
     HISTORY = auto()
     SWEEP = auto()  # the levels of a sweep: report, CSV and JSON, and two sweeps compared
     OVERLAY = auto()  # several sweeps side by side, a table for each metric
-    BRIEF = auto()  # the most important metrics: nightly runs, steps of a search, repeats of a level, site
+    BRIEF = auto()  # the most important metrics: nightly runs, levels of a sweep, load generators, progress, site
 
 
 class Measured(Protocol):
@@ -175,6 +175,11 @@ def metrics_of(table: Table) -> tuple[Metric, ...]:
 def times_of(table: Table) -> tuple[Metric, ...]:
     """Return the response times that a table shows."""
     return tuple(metric for metric in metrics_of(table) if metric.is_time)
+
+
+def columns_of_runs(table: Table) -> tuple[Metric, ...]:
+    """Return the metrics that a table of runs shows, in the order of its columns: throughput first, errors last."""
+    return (THROUGHPUT, *(metric for metric in metrics_of(table) if metric not in (THROUGHPUT, ERRORS)), ERRORS)
 
 
 def compared_metrics() -> tuple[Metric, ...]:

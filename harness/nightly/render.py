@@ -9,7 +9,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.history.render import change_text
 from harness.history.summary import start_text
-from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, times_of
+from harness.metrics.metric import Metric, Table, columns_of_runs
 from harness.nightly.chart import check_picture
 from harness.nightly.gate import (
     GONE_LABEL,
@@ -36,9 +36,9 @@ _FINDING_STATES = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_L
 _DRAWN = (REGRESSED, WARNED, IMPROVED)
 # Charts of a report; files of this pattern that the report no longer has are deleted.
 FILE_NAME = re.compile(r"\d+-\d+\.svg")
-_FIGURES = (THROUGHPUT, *times_of(Table.BRIEF), ERRORS)
+_METRICS = columns_of_runs(Table.BRIEF)
 _RUN_HEADS = (
-    "run", "load", "round", "verdict", "started UTC", *(metric.title for metric in _FIGURES), "took",
+    "run", "load", "round", "verdict", "started UTC", *(metric.title for metric in _METRICS), "took",
 )  # fmt: skip
 _CHECK_HEADS = ("label", "metric", "state", "tonight", "baseline", "change", "limit", "earlier runs", "worse since")
 _TEXT_COLUMNS = 4
@@ -295,7 +295,7 @@ def _goal_table(result: NightlyResult) -> str:
 def _run_row(outcome: Outcome) -> list[str]:
     total = outcome.result.total if outcome.result else None
     run = outcome.result.run if outcome.result else None
-    figures = [metric.text(metric.of(total)) for metric in _FIGURES] if total else [""] * len(_FIGURES)
+    figures = [metric.text(metric.of(total)) for metric in _METRICS] if total else [""] * len(_METRICS)
     took_s = outcome.run.took_s
     return [
         _run_link(outcome),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
+from harness.metrics.metric import Table, times_of
 from harness.plan.goal import Goal
 from harness.report.charts import svg
 from harness.report.charts.axes import value_axis
@@ -17,8 +18,8 @@ from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.levels import Level, Sweep
 
 # The chart files that a report may have.
-FILE_NAME = re.compile(r"(throughput|response-time|average|p90|errors)\.svg")
-RATE, AVERAGE, P90, ERRORS = "success_rate_per_s", "average_ms", "p90_ms", "error_ratio"
+FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors)\.svg")
+RATE, ERRORS = "success_rate_per_s", "error_ratio"
 # Markers distinguish lines without colour.
 _MARKERS = (
     "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
@@ -110,12 +111,13 @@ def _curve_users(levels: Sequence[Level]) -> list[float]:
 
 
 def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
+    metrics = times_of(Table.BRIEF)
     goals = tuple(
-        (f"goal: {name} ≤ {limits[figure]:g} ms", limits[figure])
-        for figure, name in ((AVERAGE, "average"), (P90, "90 %"))
-        if figure in limits
+        (f"goal: {metric.short_title} ≤ {limits[metric.key]:g} ms", limits[metric.key])
+        for metric in metrics
+        if metric.key in limits
     )
-    lines = [_line(levels, AVERAGE, "average"), _line(levels, P90, "90 %")]
+    lines = [_line(levels, metric.key, metric.short_title) for metric in metrics]
     return _picture("response-time.svg", "Response time", "ms", lines, replace(marks, goals=goals))
 
 
@@ -146,10 +148,10 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     limits = _limits(goals.pop() if len(goals) == 1 else None)
     has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
     charts = []
+    times = ((f"{one.name}.svg", one.key, f"Response time: {one.words}", "ms") for one in times_of(Table.BRIEF))
     for name, figure, title, unit in (
         ("throughput.svg", RATE, "Throughput", "successful req/s" if has_errors else "req/s"),
-        ("average.svg", AVERAGE, "Average response time", "ms"),
-        ("p90.svg", P90, "90 % line of response times", "ms"),
+        *times,
     ):
         lines = [_line(sweep.levels, figure, sweep.name) for sweep in sweeps]
         marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())

@@ -29,14 +29,15 @@ class Figures:
     """The values of a run or a level; None when unknown.
 
     They are values of the measurement window, except errors, which are of the whole run, as in a plan's goal.
-    `slowest_label_ms` is the greatest average of a label. `cycle_ms` is users ÷ throughput, the time from one request
-    of a user to the next.
+    `others` are further metrics of the list, by key. `slowest_label_ms` is the greatest average of a label. `cycle_ms`
+    is users ÷ throughput, the time from one request of a user to the next.
     """
 
     sample_count: int | None = None
     rate_per_s: float | None = None
     average_ms: float | None = None
     percentiles_ms: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
     slowest_label_ms: float | None = None
     cycle_ms: float | None = None
     error_count: int | None = None
@@ -51,7 +52,9 @@ class Figures:
 
     def of(self, key: str) -> float | None:
         """Return a value by its key, such as p90_ms or success_rate_per_s; None when unknown."""
-        value: float | None = self.percentiles_ms.get(_PERCENTILES[key]) if key in _PERCENTILES else getattr(self, key)
+        if key in _PERCENTILES:
+            return self.percentiles_ms.get(_PERCENTILES[key])
+        value: float | None = self.others.get(key) if key in _OTHERS else getattr(self, key)
         return value
 
     def to_json(self) -> dict[str, float | None]:
@@ -62,14 +65,22 @@ class Figures:
     def from_values(cls, values: Mapping[str, float]) -> Figures:
         """Return the figures with these values by key."""
         percentiles = {_PERCENTILES[key]: value for key, value in values.items() if key in _PERCENTILES}
-        others: dict[str, Any] = {key: value for key, value in values.items() if key not in _PERCENTILES}
-        return cls(percentiles_ms=percentiles, **others)
+        others = {key: value for key, value in values.items() if key in _OTHERS}
+        own: dict[str, Any] = {key: values[key] for key in values.keys() - _PERCENTILES.keys() - _OTHERS.keys()}
+        return cls(percentiles_ms=percentiles, others=others, **own)
 
 
 _PERCENTILES = {metric.key: metric.percentile for metric in metrics_of(Table.SWEEP) if metric.percentile is not None}
+_OTHERS = {
+    metric.key: metric
+    for metric in metrics_of(Table.SWEEP)
+    if metric.percentile is None and metric.key not in (one.name for one in fields(Figures))
+}
 # In the order of CSV and JSON.
 FIGURES = tuple(
-    key for one in fields(Figures) for key in (_PERCENTILES if one.name == "percentiles_ms" else [one.name])
+    key
+    for one in fields(Figures)
+    for key in {"percentiles_ms": _PERCENTILES, "others": _OTHERS}.get(one.name, [one.name])
 )
 _COUNTS = ("sample_count", "error_count")
 
@@ -177,6 +188,7 @@ def level_run(result: RunResult) -> LevelRun:
             percentiles_ms={
                 text: total.percentiles_ms[text] for text in _PERCENTILES.values() if text in total.percentiles_ms
             },
+            others={key: value for key, metric in _OTHERS.items() if (value := metric.of(total)) is not None},
             slowest_label_ms=max(
                 (label.average_ms for label in result.labels if label.average_ms is not None), default=None
             ),

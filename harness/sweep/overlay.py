@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
+from harness.metrics.metric import Table, columns_of_runs
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
@@ -18,7 +18,7 @@ from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
 from harness.sweep.text import answer_text, findings, users_text, warnings_of
 
 # One table for each of these values.
-_OVERLAID = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.OVERLAY), ERRORS))
+_OVERLAID = tuple(metric.key for metric in columns_of_runs(Table.OVERLAY))
 
 
 def several_sweeps_report(

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.metrics.metric import THROUGHPUT, Table, metric_of, times_of
+from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.sweep.levels import Level, Sweep
 
 # Between single runs, a smaller difference of averages is irrelevant.
 SAME_RATIO = 0.05
-COMPARED = (*times_of(Table.SWEEP), THROUGHPUT)
+COMPARED = tuple(metric for metric in metrics_of(Table.SWEEP) if not metric.is_share)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base import units
-from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
+from harness.metrics.metric import ERRORS, THROUGHPUT, Table, columns_of_runs
 from harness.plan.goal import Goal
 from harness.report.charts.gallery import Picture
 from harness.report.markdown import image
@@ -41,14 +41,14 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     ("samples", "sample_count", _count),
     (THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
     ("successful req/s", "success_rate_per_s", units.rate_text),
-    *((metric.title, metric.key, metric.text) for metric in times_of(Table.SWEEP)),
+    *((metric.title, metric.key, metric.text) for metric in columns_of_runs(Table.SWEEP)[1:-1]),
     ("slowest label ms", "slowest_label_ms", units.average_text),
     ("users ÷ req/s ms", "cycle_ms", units.average_text),
     (ERRORS.title, ERRORS.key, ERRORS.text),
     ("generator CPU %", "generator_cpu_cores", _cores),
     ("system CPU %", "system_cpu_cores", _cores),
 )
-_RANGED = tuple(metric.key for metric in (THROUGHPUT, *times_of(Table.BRIEF), ERRORS))
+_RANGED = tuple(metric.key for metric in columns_of_runs(Table.BRIEF))
 HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
 

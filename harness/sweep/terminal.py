@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
 from harness.compare.result import RunResult
-from harness.metrics.metric import ERRORS, THROUGHPUT, Table, times_of
+from harness.metrics.metric import Table, columns_of_runs
 from harness.plan.goal import Goal
 from harness.report.tables import table
 from harness.sweep.search import Capacity, Probe
 
-_FIGURES = (THROUGHPUT, *times_of(Table.BRIEF), ERRORS)
-_STEP_COLUMNS = ("run", "users", "samples", *(metric.title for metric in _FIGURES), "within the goal")
+_METRICS = columns_of_runs(Table.BRIEF)
+_STEP_COLUMNS = ("run", "users", "samples", *(metric.title for metric in _METRICS), "within the goal")
 
 
 def run_line(result: RunResult) -> str:
@@ -25,7 +25,7 @@ def run_line(result: RunResult) -> str:
             f"{metric.short_title} {metric.text(metric.of(total))} {metric.unit}"
             if metric.short_title != metric.unit
             else f"{metric.text(metric.of(total))} {metric.unit}"
-            for metric in _FIGURES
+            for metric in _METRICS
         ]
     if verdict and verdict.goals_missed:
         parts.append("goal missed")
@@ -38,9 +38,9 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
     for probe, result in zip(probes, results, strict=True):
         total = result.total
         figures = (
-            [str(total.sample_count), *(metric.text(metric.of(total)) for metric in _FIGURES)]
+            [str(total.sample_count), *(metric.text(metric.of(total)) for metric in _METRICS)]
             if total
-            else [""] * (1 + len(_FIGURES))
+            else [""] * (1 + len(_METRICS))
         )
         within = "cannot tell" if probe.users in unsure else "yes" if probe.within else "no"
         rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, within])

@@ -15,14 +15,16 @@ from scipy.special import stdtrit
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
-from harness.metrics.metric import THROUGHPUT, Table, times_of
+from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
 from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison
 
 # Minimum number of pairs for an interval.
 _PAIRS_LEAST = 3
-# The metrics that are judged over all levels.
-_JUDGED = {metric.key: metric for metric in (*times_of(Table.BRIEF), THROUGHPUT)}
+# The metrics that are judged over all levels: of shares there are no logarithms, as they may be 0.
+_JUDGED = {
+    metric.key: metric for metric in metrics_of(Table.BRIEF) if not metric.is_share and metric.threshold is not None
+}
 
 
 def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:

@@ -27,7 +27,7 @@ SHOWN = {
     "sweep": "| 95 % ms | 99.9 % ms |",
     "sweep CSV": ",p95_ms,p99.9_ms,",
     "sweep JSON": '"p99.9_ms": 52',
-    "summary": "| 90 % ms | 99.9 % ms | errors % |",
+    "summary": "| 90 % ms | 99.9 % ms | received B/s | errors % |",
     "site index": "99.9 % ms",
     "site comparison": "&#34;percentiles_ms&#34;, &#34;99.9&#34;",
     "suite": "--p99.9=500 p99.9",
@@ -36,6 +36,14 @@ SHOWN = {
     "acceptances": "2026-11-20,tiny,,,,p99.9,x",
     "goal of a plan": "'p99.9_ms': 700",
     "goal of a run": "'p99.9_ms': 800",
+}
+
+# The same of a metric that is no response time.
+SHOWN_OF_RECEIVED = {
+    "sweep": "| 99.9 % ms | received B/s |",
+    "sweep CSV": ",p99.9_ms,received_bytes_per_s,",
+    "sweep JSON": '"received_bytes_per_s": 1',
+    "nightly": "| req/s | average ms | 90 % ms | 99.9 % ms | received B/s | errors % |",
 }
 
 
@@ -51,6 +59,11 @@ def outputs(tmp_path_factory):
 @pytest.mark.parametrize("part", SHOWN)
 def test_one_entry_in_the_list_adds_a_metric_everywhere(outputs, part):
     assert SHOWN[part] in outputs[part]
+
+
+@pytest.mark.parametrize("part", SHOWN_OF_RECEIVED)
+def test_a_metric_that_is_no_response_time_is_shown_too(outputs, part):
+    assert SHOWN_OF_RECEIVED[part] in outputs[part]
 
 
 def test_every_output_is_checked(outputs):

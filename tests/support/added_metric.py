@@ -1,4 +1,4 @@
-"""Add p99.9 to every table by one entry in the list of metrics, then use the program; print what it wrote as JSON.
+"""Add p99.9 to every table, and a metric that is no response time, then use the program; print what it wrote as JSON.
 
 A program of its own, because modules build their columns from the list when they are imported.
 """
@@ -10,14 +10,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from harness.base import units
 from harness.metrics import metric
 
 ADDED = metric.percentile("99.9", metric.Table, threshold=0.10, samples_least=100, is_goal=True)
+# A value of every label that is no metric: lists of runs, levels of a sweep and nightly runs show it with one entry.
+RECEIVED = metric.Metric(
+    "received_bytes_per_s", "received", "received B/s", "data received", "B/s", units.rate_text,
+    frozenset({metric.Table.RUNS, metric.Table.SWEEP, metric.Table.BRIEF}), threshold=0.05, more_is_better=True,
+)  # fmt: skip
 
 
-def add_entry() -> None:
-    """Put the entry in the place of the one that only the wide table shows."""
-    metric.METRICS = tuple(ADDED if one.key == ADDED.key else one for one in metric.METRICS)
+def add_entries() -> None:
+    """Put p99.9 in the place of the entry that only the wide table shows, and the other metric at the end."""
+    metric.METRICS = (*(ADDED if one.key == ADDED.key else one for one in metric.METRICS), RECEIVED)
 
 
 def printed(*arguments: str) -> str:
@@ -128,5 +134,5 @@ def _of_goals() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    add_entry()
+    add_entries()
     json.dump(outputs(Path(sys.argv[1])), sys.stdout)
