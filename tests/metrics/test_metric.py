@@ -22,7 +22,7 @@ SHOWN = {
     "comparison": "| 99.9 % ms | 102 | 112 | +9.80 |",
     "comparison JSON": '"p99.9": 0.2',
     "history": "the p99.9",
-    "history CSV": ",p99_ms,p99.9_ms,error_ratio,metric,",
+    "history CSV": ",p99_ms,p99.9_ms,received_bytes_per_s,error_ratio,metric,",
     "history JSON": '"p99.9_ms": 102',
     "sweep": "| 95 % ms | 99.9 % ms |",
     "sweep CSV": ",p95_ms,p99.9_ms,",
