@@ -76,12 +76,9 @@ _OTHERS = {
     for metric in metrics_of(Table.SWEEP)
     if metric.percentile is None and metric.key not in (one.name for one in fields(Figures))
 }
+_SEVERAL: Mapping[str, Iterable[str]] = {"percentiles_ms": _PERCENTILES, "others": _OTHERS}
 # In the order of CSV and JSON.
-FIGURES = tuple(
-    key
-    for one in fields(Figures)
-    for key in {"percentiles_ms": _PERCENTILES, "others": _OTHERS}.get(one.name, [one.name])
-)
+FIGURES = tuple(key for one in fields(Figures) for key in _SEVERAL.get(one.name, [one.name]))
 _COUNTS = ("sample_count", "error_count")
 
 
