@@ -221,7 +221,10 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     assert "tiny/run-01_4: Only " in "\n".join(doubtful["caveats"])
     assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["too few samples"])
     other, _ = fifth["against"]["tiny/run-01_1"]
-    assert (other["headline"], other["marks"]) == ("Not judged: these runs are not comparable: users 2 against 3.", {})
+    assert (other["headline"], other["marks"]) == (
+        "Not judged: these runs are not comparable: users is 2 in the baseline, 3 in the contender.",
+        {},
+    )
 
 
 def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
