@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.base.interrupts import Interrupts
-from harness.jtl.csv import Sample
+from harness.jtl.sample import Sample
 from harness.metrics.live import LiveTally
 from harness.run.early_stop import EarlyStop
 from harness.run.jmeter import JMeter, ending_text, signal_of

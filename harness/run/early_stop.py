@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.base.units import MS_PER_S
-from harness.jtl.csv import Sample
+from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, metric_of

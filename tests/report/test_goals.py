@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from harness.jtl.csv import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
 from harness.metrics.window import Window
 from harness.plan.goal import Goal, GoalRule
 from harness.report.goals import GoalResult
