@@ -17,7 +17,7 @@ length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
-takes.run := $(length) MAX $(goal) STOP USERS RATE SERIES S3 REMOTES KEYS SURE
+takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
@@ -78,6 +78,7 @@ about.run.S3 := S3=s3://bucket/prefix        upload the finished run there (defa
 about.nightly.S3 := S3=s3://bucket/prefix        download earlier nightly runs from there, upload each run to it
 about.sweep.S3 := S3=…                         refused: upload the runs afterwards with make push
 about.capacity.S3 := $(about.sweep.S3)
+about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
 about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.sweep.USERS := USERS=1,5,10,25              the levels
@@ -221,7 +222,8 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
 	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
-	  $(call option,stop,$(STOP)) $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
+	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,note,$(NOTE)) \
+	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
 # Options of both sweep and capacity.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,9 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "embedded": dict,
     "secrets": list,
     "allow": dict,
+    "jmeter": dict,
 }
+_PLUGIN = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ class Plan:
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
     `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
-    stores. `allow` is what its JMX may do besides requests to the target. `stop` has the
-    conditions that end a run early.
+    stores. `allow` is what its JMX may do besides requests to the target. `stop` has the conditions that end a run
+    early. `given` are the properties of the command line; `plugins` are Maven coordinates, group:artifact:version.
     """
 
     name: str
@@ -116,6 +119,12 @@ class Plan:
     hidden: tuple[str, ...] = field(repr=False)
     allow: Allowances = field(default_factory=Allowances)
     stop: tuple[StopRule, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
+    plugins: tuple[str, ...] = ()
+
+    def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
+        """Return the -J properties of the plan and of the command line, which has the last word."""
+        return {**self.properties, **(self.embedded_properties if is_embedded else {}), **self.given}
 
 
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -147,6 +156,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         raise UsageError(f"{where}: shape contains a NUL character", "name a .jmx file beside the plan")
     jmx_path = plans_dir / data["shape"]
     known = read_properties(jmx_path)
+    plugins = _plugins(data.get("jmeter", {}), f"{where} [jmeter]")
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
     private = {name: value for name, value in properties.items() if value != known[name]}
     return Plan(
@@ -171,6 +181,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         secret_properties=tuple(name for name in private if is_secret_name(name)),
         hidden=secret_values(private.items()) + fixed_secrets(jmx_path),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
+        plugins=plugins,
     )
 
 
@@ -239,6 +250,16 @@ def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: s
             raise UsageError(f"{where}: {jmx_name} does not read the property {name}", f"{meant}it reads: {there}")
     check_keys(table, dict.fromkeys(table, (str, int, float)), where)
     return {name: value if isinstance(value, str) else units.number_text(value) for name, value in table.items()}
+
+
+def _plugins(table: dict[str, Any], where: str) -> tuple[str, ...]:
+    check_keys(table, {"plugins": list}, where)
+    plugins = texts(table.get("plugins", []), f"{where} plugins")
+    for plugin in plugins:
+        if not _PLUGIN.fullmatch(plugin):
+            todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.2"'
+            raise UsageError(f"{where} plugins: {plugin!r} is no Maven coordinate", todo)
+    return plugins
 
 
 def _dump(table: object, where: str) -> Dump:

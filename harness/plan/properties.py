@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
 from harness.base import units
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.base.secrecy import is_secret_name, secret_values
+from harness.base.spellings import MASK
+from harness.plan.jmx import read_properties
 from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.plan import SET_BY_THE_RUN, Plan
 from harness.plan.spec import Target
+
+_EXAMPLE = 'PROPERTIES="amount=25 httpclient4.retrycount=1"'
+_NAME = re.compile(r"[\w.$#-]+")
+# How a command line sets what it may not set as a property; for the others the plan's table names the way.
+_VARIABLES = {"users": "USERS", "ramp_s": "RAMP", "duration_s": "DURATION"}
+# JMeter's own properties that the harness needs as they are, and why.
+_OF_THE_HARNESS = {
+    "jmeter.save.saveservice.": "the report reads the JTL in the harness's format",
+    "jmeterengine.": "the harness ends JMeter through it",
+    "search_paths": "the harness names the plan's plugins there: use [jmeter] plugins, or user.classpath for a jar",
+}
 
 
 def target_properties(target: Target) -> dict[str, str]:
@@ -27,3 +49,51 @@ def load_properties(load: ClosedLoad | OpenLoad) -> dict[str, str]:
         "duration_s": "0" if load.duration_s is None else units.number_text(load.duration_s),
         "loops": "-1" if load.loops is None else str(load.loops),
     }
+
+
+def with_properties(plan: Plan, text: str) -> Plan:
+    """Return the plan with the properties of a command line, such as `amount=25 note='two words'`.
+
+    UsageError for anything but name=value, a name that occurs twice or that the run itself sets, and one that looks
+    like a misspelt property of the JMX. Other names are properties of JMeter.
+    """
+    known = read_properties(plan.jmx_path)
+    given: dict[str, str] = {}
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"PROPERTIES: {str(error).lower()}", f"give {_EXAMPLE}") from None
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            raise UsageError(f"PROPERTIES: {name if equals else word} is not name=value", f"give {_EXAMPLE}")
+        if name in given:
+            raise UsageError(f"PROPERTIES: {name} occurs twice", "give each property once")
+        _check_name(name, known, plan)
+        given[name] = value
+    private = {name: value for name, value in given.items() if value != known.get(name)}
+    secret = tuple(name for name in private if is_secret_name(name))
+    return replace(
+        plan,
+        given=given,
+        secret_properties=tuple(dict.fromkeys((*plan.secret_properties, *secret))),
+        hidden=(*plan.hidden, *secret_values(private.items())),
+    )
+
+
+def _check_name(name: str, known: Mapping[str, str | None], plan: Plan) -> None:
+    if name in SET_BY_THE_RUN:
+        todo = f"use {_VARIABLES.get(name, SET_BY_THE_RUN[name])} instead"
+        raise UsageError(f"PROPERTIES: {name} is set by the run", todo)
+    for prefix, why in _OF_THE_HARNESS.items():
+        if name.startswith(prefix):
+            raise UsageError(f"PROPERTIES: {name} is set by the harness: {why}", "leave it out")
+    own = sorted(known.keys() - SET_BY_THE_RUN.keys())
+    if name not in known and (meant := did_you_mean(name, own)):
+        raise UsageError(f"PROPERTIES: {plan.jmx_path.name} does not read {name}", f"{meant}it reads: {', '.join(own)}")
+
+
+def properties_text(plan: Plan) -> str:
+    """Return the properties of the command line in one pair of quotes, secrets masked."""
+    words = (f"{name}={MASK if name in plan.secret_properties else value}" for name, value in plan.given.items())
+    return shlex.quote(" ".join(shlex.quote(word) if " " in word else word for word in words))

@@ -19,6 +19,8 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),
         *([("plan may", "; ".join(run.allowances))] if run.allowances else []),
+        *([("PROPERTIES", _given_text(run))] if run.given_properties else []),
+        *([("plugins", ", ".join(run.plugins))] if run.plugins else []),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
         *run.system_facts,
@@ -32,6 +34,11 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     if run.took_s is not None:
         lines.append(("took", units.duration_text(run.took_s)))
     return lines
+
+
+def _given_text(run: RunRecord) -> str:
+    """Return the properties of the command line."""
+    return ", ".join(f"{name}={run.properties[name]}" for name in run.given_properties)
 
 
 def _auto_text(found: AutoEndRecord) -> str:

@@ -68,6 +68,14 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=Path, default=toolchain.ROOT / KEYS_FOLDER, help=keys)
 
 
+def add_properties(parser: argparse.ArgumentParser) -> None:
+    """Add the option of further JMeter properties."""
+    text = (
+        'JMeter properties (-J), separated by spaces: "amount=25 httpclient4.retrycount=1"; quote a value with spaces'
+    )
+    parser.add_argument("--properties", help=text)
+
+
 def add_sure(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives a DOUBTFUL run the exit code of an INVALID one."""
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
@@ -97,7 +105,8 @@ def refuse_empty(options: argparse.Namespace) -> None:
 
 def names_of(options: argparse.Namespace) -> Names:
     """Return the names in the options."""
-    return Names(options.plan, options.env, options.target, options.port, options.remotes)
+    properties = getattr(options, "properties", None)
+    return Names(options.plan, options.env, options.target, options.port, options.remotes, properties)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:

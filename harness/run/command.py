@@ -18,6 +18,7 @@ from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
@@ -28,6 +29,7 @@ from harness.run.arguments import (
     add_folders,
     add_goal,
     add_length,
+    add_properties,
     add_remotes,
     add_sure,
     add_traffic,
@@ -78,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--users", help="concurrent users, closed model (the plan's default)")
     option("--rate", help="new users per second, open model, instead of --users")
     add_length(parser)
+    add_properties(parser)
     option("--max", help="with --duration auto: the longest duration (10m)")
     add_goal(parser)
     option("--stop", help="end the run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]")
@@ -109,7 +112,13 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
     return request.run_spec(
         load,
         note=options.note,
-        command=make_command("run", {name: getattr(options, name) for name in names}),
+        command=make_command(
+            "run",
+            {
+                **{name: getattr(options, name) for name in names},
+                "properties": properties_text(request.plan) if options.properties else None,
+            },
+        ),
         series=specs.parse_series(options.series) if options.series else None,
     )
 

@@ -21,8 +21,8 @@ _WARNINGS_SHOWN = 10
 def check_request(request: Request, load: ClosedLoad | OpenLoad) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
     plan = request.plan
-    embedded = {} if request.target else plan.embedded_properties
-    check_plan(plan, request.target or _future_target(request), load, {**plan.properties, **embedded})
+    properties = plan.own_properties(is_embedded=request.target is None)
+    check_plan(plan, request.target or _future_target(request), load, properties)
 
 
 def log_warnings(request: Request, log: Log) -> None:

@@ -13,7 +13,7 @@ from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
 from harness.plan import spec as specs
 from harness.plan.load import load_record
-from harness.plan.plan import Plan, effective_jmx
+from harness.plan.plan import effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import RunSpec, Target
 from harness.run import machine
@@ -70,17 +70,13 @@ def prepare(
 def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) -> dict[str, str]:
     """Return the properties that the plan reads with ${__P(…)}, secrets unmasked."""
     return {
-        **_plan_properties(spec.plan, is_embedded=is_embedded),
+        **spec.plan.own_properties(is_embedded=is_embedded),
         **target_properties(target),
         **load_properties(spec.load),
         "think_time_ms": str(round(spec.plan.load.think_time_s * MS_PER_S)),
         "run_id": f"{name}-{uuid4().hex[:8]}",
         "dump_dir": DUMP_DIR,
     }
-
-
-def _plan_properties(plan: Plan, *, is_embedded: bool) -> Mapping[str, str]:
-    return {**plan.properties, **(plan.embedded_properties if is_embedded else {})}
 
 
 def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext) -> JMeterCommand:
@@ -151,15 +147,17 @@ def _record(
         cloudwatch=profile.cloudwatch,
         generators=generators.records(spec.load) if generators else (),
         allowances=plan.allow.lines,
+        given_properties=tuple(plan.given),
+        plugins=plan.plugins,
     )
 
 
 def _shown_properties(spec: RunSpec, command: JMeterCommand, *, is_embedded: bool) -> dict[str, str]:
     """Return the properties of the command with the plan's secrets masked."""
     plan = spec.plan
-    own = _plan_properties(plan, is_embedded=is_embedded)
+    own = plan.own_properties(is_embedded=is_embedded)
     # The own properties of the system that we start are not secret.
-    embedded = plan.embedded_properties if is_embedded else {}
+    embedded = plan.embedded_properties.keys() - plan.given.keys() if is_embedded else set()
     secret = [name for name in plan.secret_properties if name not in embedded]
     hidden = masked_table({name: command.properties[name] for name in own}, secret, spec.hidden)
     return {**command.properties, **hidden}

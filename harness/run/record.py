@@ -66,7 +66,8 @@ class RunRecord:
 
     `cloudwatch` contains the CloudWatch metrics of the profile, or those requested later.
     `exception_logs` are files in system/. `heap_unknown` contains, per process, why its heap is unknown.
-    `allowances` describe the opt-ins of the plan, such as "run scripts and programs".
+    `allowances` describe the opt-ins of the plan, such as "run scripts and programs". `given_properties` are the names
+    of those `properties` that the command line gave; `plugins` are those of the plan, group:artifact:version.
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
@@ -112,6 +113,8 @@ class RunRecord:
     auto_end: AutoEndRecord | None = None
     allowances: tuple[str, ...] = ()
     stopped_early: str = ""
+    given_properties: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -14,6 +14,7 @@ from harness.plan.adopt.first_look import first_look, is_jmx_path
 from harness.plan.allowed_targets import check_allowed, check_hosts
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.plan import Plan, load_plan
+from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.remote.load import Remote, check_reach, parse_remotes
 from harness.system.manifest import load_configured
@@ -22,13 +23,14 @@ from harness.system.system import Manifest, Settings
 
 @dataclass(frozen=True)
 class Names:
-    """The plan, profile, target, port and load generators that a command line names, not resolved yet."""
+    """The plan, profile, target, port, load generators and -J properties of a command line, not resolved yet."""
 
     plan: str
     profile: str
     target: str | None = None
     port: str | None = None
     remotes: str | None = None
+    properties: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     if is_jmx_path(plan_name, plans):
         plans, plan_name = first_look(Path(plan_name), build)
     plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
+    if names.properties:
+        plan = with_properties(plan, names.properties)
     if names.target and names.port:
         raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
     is_target_only = names.target and not plan.system

@@ -369,3 +369,18 @@ def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home,
     kept = tmp_path / "build" / "failed-start"
     assert kept.is_dir()
     assert f"before the system was ready; see {os.path.relpath(kept)}\n" in done.stderr
+
+
+def test_properties_of_the_command_line_are_in_run_json_and_in_the_report(run, tmp_path):
+    done = run("--properties", "httpclient4.retrycount=1 api_token=hunter2hunter2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    facts = run_json(tmp_path / "reports")
+    assert facts["properties"]["httpclient4.retrycount"] == "1"
+    assert (facts["properties"]["api_token"], facts["given_properties"]) == (
+        "•••",
+        ["httpclient4.retrycount", "api_token"],
+    )
+    assert facts["command"] == "make run PLAN=tiny PROPERTIES='httpclient4.retrycount=1 api_token=•••'"
+    assert "- PROPERTIES: httpclient4.retrycount=1, api_token=•••\n" in report(tmp_path / "reports")
+    kept = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert [path for path in kept if b"hunter2hunter2" in path.read_bytes()] == []
