@@ -94,6 +94,6 @@ def _check_name(name: str, known: Mapping[str, str | None], plan: Plan) -> None:
 
 
 def properties_text(plan: Plan) -> str:
-    """Return the properties of the command line in one pair of quotes, secrets masked."""
+    """Return the properties as the command line gave them, secrets masked."""
     words = (f"{name}={MASK if name in plan.secret_properties else value}" for name, value in plan.given.items())
-    return shlex.quote(" ".join(shlex.quote(word) if " " in word else word for word in words))
+    return " ".join(shlex.quote(word) if " " in word else word for word in words)

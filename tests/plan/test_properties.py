@@ -80,9 +80,10 @@ def test_values_of_secrets_are_hidden_and_the_public_default_is_not(plan: Plan) 
     assert given.secret_properties == ("api_key", "db_password")
     assert {"hunter2hunter2", "tr0ub4dor"} <= set(given.hidden)
     assert with_properties(plan, "api_key=public").secret_properties == ()
-    assert properties_text(given) == "'api_key=••• db_password=•••'"
+    assert properties_text(given) == "api_key=••• db_password=•••"
 
 
 def test_the_command_of_the_run_repeats_the_properties(plan: Plan) -> None:
     assert properties_text(with_properties(plan, "amount=25")) == "amount=25"
-    assert properties_text(with_properties(plan, "amount=25 jmeter.x=1")) == "'amount=25 jmeter.x=1'"
+    assert properties_text(with_properties(plan, "amount=25 jmeter.x=1")) == "amount=25 jmeter.x=1"
+    assert properties_text(with_properties(plan, "currency='two words'")) == "'currency=two words'"
