@@ -1,8 +1,8 @@
 """Read a Markdown report: one of this harness, one of the reports of 2015, or any table with similar heads.
 
-From reports of this harness the table of the main load is read. In any other file the first table below the heading
-Results is the run's own, and the others are those of other runs, pasted for comparison: `choice` names one of them.
-The reports of 2015 have three known errors:
+From reports of this harness the full table of the main load is read, not the one of its summary. In any other file the
+first table below the heading Results is the run's own, and the others are those of other runs, pasted for comparison:
+`choice` names one of them. The reports of 2015 have three known errors:
 
 - The 90 % column is 0 in all rows: p90 is unknown.
 - Errors are a fraction followed by a % sign. The number of errors must be whole, which identifies the unit: 0.00013% of
@@ -53,6 +53,7 @@ _HEADLINE = re.compile(rf"\*\*({VALID}|{DOUBTFUL}|{INVALID}|{INTERRUPTED})\b[:.]
 # Titles in reports, and in the output of `aggregate.py table` with several groups.
 _LOAD_TITLE = "load"
 _RESULTS_HEADING = "results"
+_SUMMARY_TITLES = frozenset({"summary", "summary of transactions"})
 _TRANSACTIONS_TITLE = "transactions"
 _OTHER_TITLES = frozenset(
     {
@@ -82,7 +83,10 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
         loads = [table for table in tables if table.title.casefold() == _LOAD_TITLE]
         result = _Reader(loads[0]).result(name) if loads else _without_load(name)
         return replace(_with_transactions(result, transactions), verdict=_verdict(text))
-    tables = [table for table in tables if table.title.casefold() not in _OTHER_TITLES]
+    left_out = _OTHER_TITLES
+    if any(table.title.casefold() == _LOAD_TITLE for table in tables):
+        left_out |= _SUMMARY_TITLES  # a report of this harness without its first line: the summary repeats the load
+    tables = [table for table in tables if table.title.casefold() not in left_out]
     if len(tables) == 2 and len(transactions) == 1 and tables[0].title.casefold() == _LOAD_TITLE:
         return _with_transactions(_Reader(tables[0]).result(name), transactions)
     if len(tables) > 1:

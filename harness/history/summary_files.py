@@ -21,12 +21,16 @@ def write_summary(reports_dir: Path) -> Catalogue:
     return catalogue
 
 
-def update_summary(reports: Path, log: Log) -> None:
-    """Update SUMMARY.md in the reports folder; a failure is printed and does not fail the run."""
+def update_summary(reports: Path, log: Log) -> Catalogue:
+    """Update SUMMARY.md in the reports folder and return its runs.
+
+    A failure is printed and does not fail the run; the catalogue is then empty.
+    """
     try:
-        write_summary(reports)
+        return write_summary(reports)
     except Exception as error:  # noqa: BLE001 - problems with other files must not fail the run
         log(f"{SUMMARY_NAME} could not be updated: {error}; make summary updates it")
+        return Catalogue((), ())
 
 
 def summary_notes(reports_dir: Path) -> str:

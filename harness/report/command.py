@@ -6,13 +6,15 @@ import argparse
 import os
 from pathlib import Path
 
+from rich.console import Console
+
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.compare.sources import find_paths, in_plan, refuse_stored
 from harness.metrics.figures import LOAD
 from harness.report.files import write_report
 from harness.report.merge_files import merge
-from harness.report.terminal import closing_text
+from harness.report.screen import show_closing
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
 
@@ -60,5 +62,5 @@ def _merge(options: argparse.Namespace) -> int:
     for name in options.run:
         refuse_stored(name)
     directory, summary = merge(options.run, options.reports.resolve(), options.into)
-    print(closing_text(summary, os.path.relpath(directory.report)))
+    show_closing(Console(), summary, os.path.relpath(directory.report))
     return EXIT_OK if summary.group(LOAD) else EXIT_INVALID

@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from harness.report.tables import cell
 from harness.report.warnings import Part, RunWarning
 
+# Warnings about these parts are printed in words below them.
+_IN_WORDS = (Part.VERDICT, Part.WINDOW)
+
 
 class Footnotes:
-    """The footnotes of one report, numbered in the order of their first mark."""
+    """The footnotes of one report, numbered in the order of their first mark.
+
+    Warnings that only concern the verdict and the measured window have none: the report states them in words.
+    """
 
     def __init__(self, found: Sequence[RunWarning]) -> None:
-        ordered = sorted(found, key=lambda warning: warning.concerns[0])
+        parts = {warning: [part for part in warning.concerns if part not in _IN_WORDS] for warning in found}
+        ordered = sorted((warning for warning in found if parts[warning]), key=lambda warning: min(parts[warning]))
         self._numbered = tuple(enumerate(ordered, start=1))
 
     def mark(self, part: Part, subject: str = "") -> str:

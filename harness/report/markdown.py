@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.cloudwatch.sources import source_of
 from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
-from harness.metrics.metric import Metric, Table, percentiles, times_of
+from harness.metrics.metric import Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
@@ -20,13 +20,14 @@ from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
+from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.selection import change_text
-from harness.report.setup import setup_lines
+from harness.report.setup import load_text, setup_lines
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
-from harness.report.verdict import headline
+from harness.report.verdict import Verdict, state_line
 from harness.report.warnings import Part
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
 from harness.system.heap import HeapUse
@@ -55,25 +56,24 @@ def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
     )
 
 
-def _is_tail(metric: Metric, load: Group) -> bool:
-    """Return whether a warning about slow samples concerns a percentile: p99 and up, with few samples p95 and up."""
-    if metric.percentile is None:
-        return False
-    return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
-
-
 def goal_rows(goals: Sequence[GoalResult]) -> list[list[str]]:
     """Return the rows of a table of goals: each goal, what was measured, and whether it is met."""
     return [[cell(one.goal_text), cell(one.measured_text), "met" if one.is_met else "**missed**"] for one in goals]
 
 
-def goal_table(goals: Sequence[GoalResult]) -> str:
-    """Return the table of goals; empty without goals."""
-    return table(GOAL_HEADS, goal_rows(goals), text_columns=len(GOAL_HEADS)) if goals else ""
+def goal_table(verdict: Verdict) -> str:
+    """Return the table of goals; empty without goals.
+
+    The first rows are goals of which only the text is known: a stop of the run, and all goals of older files.
+    """
+    known = {one.text for one in verdict.goals}
+    texts = (*((text, "**missed**") for text in verdict.goals_missed), *((text, "met") for text in verdict.goals_met))
+    rows = [[cell(text), "", result] for text, result in texts if text not in known] + goal_rows(verdict.goals)
+    return table(GOAL_HEADS, rows, text_columns=len(GOAL_HEADS)) if rows else ""
 
 
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
-    parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in times_of(Table.REPORT) if _is_tail(metric, load)}
+    parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in times_of(Table.REPORT) if is_tail(metric, load)}
     columns = [
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _load_columns(load)
@@ -242,11 +242,15 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         summary=summary,
         observed=observed,
         run=run,
-        headline=cell(headline(summary.verdict)),
-        verdict_mark=footnotes.mark(Part.VERDICT),
-        goal_table=goal_table(summary.verdict.goals),
+        headline=cell(state_line(summary.verdict)),
+        goal_table=goal_table(summary.verdict),
+        load_line=f"Load: {load_text(run.load)}." if run else "",
+        window_line=describe(window) if window.run_s else "",
+        key_tables=[group_table(part, KEY_COLUMNS) for part in (key_rows(load) if load else ())],
+        labels_left_out=left_out_text(load) if load else "",
+        first_error=cell(first_error(summary)),
+        doubts=[cell(warning.text) for warning in doubts(summary)],
         setup=_setup_lines(summary, footnotes),
-        window_line=f"{describe(window)}{footnotes.mark(Part.WINDOW)}" if window.run_s else "",
         change_line=_change_line(summary),
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",

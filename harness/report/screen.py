@@ -1,16 +1,19 @@
-"""Draws tables on a terminal with colours that NO_COLOR and dumb terminals switch off."""
+"""Draws tables and the last lines of a run on a terminal, in colours that NO_COLOR and dumb terminals switch off."""
 
 from __future__ import annotations
 
+import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from harness.report.closing import Line, closing
 from harness.report.columns import Column
 from harness.report.selection import View
+from harness.report.summary import RunSummary
 from harness.report.tables import one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
 
@@ -30,7 +33,7 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
         _draw(console, table)
         console.print()
     signs = frozenset().union(*(table.signs for table in tables))
-    notes = ["   ".join(legend for sign, legend in LEGEND.items() if sign in signs)]
+    notes = [_legend(signs)]
     left_out = list(dict.fromkeys(title for table in tables for title in table.left_out))
     if left_out:
         notes.append(f"columns that do not fit: {', '.join(left_out)}")
@@ -38,6 +41,36 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
         console.print(Text(note, style="dim"))
     for text in (*view.remarks, *(warning.text for warning in view.summary.caveats)):
         console.print(Text(one_line(text)))
+
+
+def show_closing(console: Console, summary: RunSummary, report_path: str, compare_command: str = "") -> None:
+    """Print the last lines of a run; see `closing`. The table is 80 columns wide when there is no terminal."""
+    width = shutil.get_terminal_size().columns
+    last = closing(summary, report_path, compare_command, width, cell_len)
+    _print_lines(console, last.above)
+    for table in last.tables:
+        if len(last.tables) > 1:
+            console.print(Text(table.title, style="bold"), soft_wrap=True)
+        _draw(console, table)
+    legend = _legend(frozenset().union(*(table.signs for table in last.tables)))
+    if legend:
+        console.print(Text(legend, style="dim"), soft_wrap=True)
+    _print_lines(console, last.below)
+
+
+def _print_lines(console: Console, lines: Iterable[Line]) -> None:
+    """Print lines; they are wrapped at words in a terminal only: programs search the output line by line."""
+    for line in lines:
+        text = Text.assemble(*line.parts)
+        if not (line.is_wrapped and console.is_terminal):
+            console.print(text, soft_wrap=True)
+            continue
+        for number, part in enumerate(text.wrap(console, console.width - line.hang)):
+            console.print(Text(" " * line.hang) + part if number else part, soft_wrap=True)
+
+
+def _legend(signs: Iterable[str]) -> str:
+    return "   ".join(legend for sign, legend in LEGEND.items() if sign in signs)
 
 
 def _draw(console: Console, table: ScreenTable) -> None:

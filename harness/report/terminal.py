@@ -1,18 +1,13 @@
-"""Formats terminal output: the last lines of a run, and a table that fits the window, with the worst cells marked."""
+"""Formats a table for a terminal: it fits the window, and the worst cells are marked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.metrics.figures import LOAD, LabelFigures
-from harness.metrics.window import describe
+from harness.metrics.figures import LabelFigures
 from harness.report.columns import Column
-from harness.report.generators import generator_table
-from harness.report.summary import RunSummary
-from harness.report.tables import Rows, group_table, one_line, parts_of, rows_of, title_of, titled_tables
-from harness.report.verdict import headline
-from harness.report.warnings import Severity
+from harness.report.tables import Rows, one_line, rows_of, title_of
 
 # Signs: colour alone is invisible to colour-blind readers and with NO_COLOR.
 FAILED, SLOWEST = "!", "*"
@@ -26,22 +21,6 @@ _LEAST_USE = (
     "p50_ms",
 )  # fmt: skip
 GAP = 2
-
-
-def closing_text(summary: RunSummary, report_path: str) -> str:
-    """Return the last lines of a run: verdict, statistics of the load, warnings without notes, path of the report."""
-    load = summary.group(LOAD)
-    lines = ["", f"{summary.source}: {headline(summary.verdict)}"]
-    if load:
-        parts = parts_of(load)
-        lines += ["", titled_tables(parts, map(group_table, parts)), describe(summary.window)]
-        lines += [part.text for part in (summary.thirds, summary.corrected) if part]
-    if summary.generators:
-        lines += ["", generator_table(summary.generators)]
-    warnings = [warning.text for warning in summary.caveats if warning.severity is not Severity.NOTE]
-    if warnings:
-        lines += ["", *(f"warning: {text}" for text in warnings)]
-    return "\n".join([*lines, "", f"report: {report_path}"])
 
 
 @dataclass(frozen=True)

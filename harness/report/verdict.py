@@ -60,6 +60,15 @@ def headline(verdict: Verdict) -> str:
     return ". ".join(parts) + "."
 
 
+def state_line(verdict: Verdict) -> str:
+    """Return the verdict in one line, without the goals' values: the state, the reasons, how many goals are met."""
+    parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
+    missed, count = len(verdict.goals_missed), len(verdict.goals_missed) + len(verdict.goals_met)
+    if count:
+        parts.append(f"Goals missed: {missed} of {count}" if missed else f"Goals met: {count} of {count}")
+    return ". ".join(parts) + "."
+
+
 def judge(
     evidence: Evidence,
     warnings: Sequence[RunWarning],

@@ -27,11 +27,12 @@ class Severity(Enum):
 
 
 class Part(IntEnum):
-    """The parts of a report that a warning can concern, in the order of the report: each has its footnote mark."""
+    """The parts of a report that a warning can concern, in the order of the report.
+
+    Warnings about the verdict and the measured window are printed in words below them; other parts have footnote marks.
+    """
 
     VERDICT = auto()
-    LOAD = auto()
-    SYSTEM = auto()
     WINDOW = auto()
     COUNT = auto()
     MEDIAN = auto()
@@ -42,6 +43,8 @@ class Part(IntEnum):
     CODE = auto()
     HOST = auto()
     GENERATOR = auto()
+    LOAD = auto()
+    SYSTEM = auto()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +62,9 @@ class _Definition:
 class WarningCode(StrEnum):
     """A warning. Its value is its code in JSON files; members are in the order in which a run's warnings are listed.
 
-    `concerns` are the parts of a report with its footnote mark; a warning about the run as a whole is marked at the
-    verdict, too. `brief` is the warning in a few words: in the verdict of a DOUBTFUL run, and at a level of a sweep.
-    `text` says what to do; `found_in` yields the values for its names in braces, once per case.
+    `concerns` are parts of a report; a warning about the run as a whole concerns the verdict, too, and the report's
+    summary prints it in words. `brief` is the warning in a few words: in the verdict of a DOUBTFUL run, and at a level
+    of a sweep. `text` says what to do; `found_in` yields the values for its names in braces, once per case.
     """
 
     severity: Severity
@@ -352,7 +355,7 @@ class RunWarning:
 
     @property
     def concerns(self) -> tuple[Part, ...]:
-        """The parts of the report that have its footnote mark."""
+        """The parts of the report that it concerns."""
         return _BY_CODE[self.code].concerns if self.code in _BY_CODE else (Part.VERDICT,)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
+from harness.base.toolchain import ROOT
+from harness.history.previous import previous_run
 from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -23,8 +26,8 @@ from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
+from harness.report.screen import show_closing
 from harness.report.setup import load_text
-from harness.report.terminal import closing_text
 from harness.run.arguments import (
     add_folders,
     add_goal,
@@ -156,14 +159,26 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         with interrupts.held():
             stack.close()
             summary = write_report(directory)
-            update_summary(options.reports, context.log)
+            catalogue = update_summary(options.reports, context.log)
+        identity = f"{directory.plan}/{directory.name}"
         if spec.profile.cloudwatch:
-            metrics_after(f"{directory.plan}/{directory.name}", spec.profile.cloudwatch, [directory], context.log)
-        context.log(closing_text(summary, shown(directory.report)))
+            metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
+        base = previous_run(catalogue.entries, identity)
+        to_compare = compare_command(base.id, identity, options.reports) if base else ""
+        show_closing(context.console, summary, shown(directory.report), to_compare)
         code = summary.verdict.exit_code_if(sure=options.sure)
         kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
         return kept.exit_code
+
+
+def compare_command(base: str, new: str, reports: Path) -> str:
+    """Return the command that compares two runs in `reports`, for the current working directory."""
+    is_default = reports == ROOT / "reports"
+    if Path.cwd() == ROOT:
+        return f"make compare BASE={base} NEW={new}" + ("" if is_default else f" REPORTS={shlex.quote(shown(reports))}")
+    words = [shown(ROOT / "aggregate.py"), "compare", "--save", base, new]
+    return shlex.join([*words, *([] if is_default else ["--reports", shown(reports)])])
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:

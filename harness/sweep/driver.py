@@ -170,7 +170,7 @@ class SweepKind:
     record_of: Callable[[Request], SweepRecord]
     schedule_of: Callable[[SweepRecord, Request], Schedule]
     most_users_of: Callable[[SweepRecord], MostUsers]
-    after_report: Callable[[Path, Log], None]
+    after_report: Callable[[Path, Log], object]
 
 
 def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
@@ -258,7 +258,7 @@ class _Sweep:
         if spec and record.runs:
             metrics_after(record.id, spec, [self._files.run(run.run) for run in record.runs], self._context.log)
 
-    def close(self, *, sure: bool, after_report: Callable[[Path, Log], None]) -> int | None:
+    def close(self, *, sure: bool, after_report: Callable[[Path, Log], object]) -> int | None:
         """Write the report, log the result and return the exit code; None when no run was started.
 
         With `sure`, a DOUBTFUL run is treated as a run without a usable result.

@@ -8,10 +8,10 @@ from harness.jtl.sample import Dropped
 from harness.jtl.xml import parse_xml
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
+from harness.report.closing import closing
 from harness.report.generators import generator_table
 from harness.report.summarise import summarise
 from harness.report.summary import Observed
-from harness.report.terminal import closing_text
 from harness.report.warnings import WarningCode
 from harness.run.telemetry import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of
@@ -71,7 +71,8 @@ def test_each_generators_share_of_the_load_adds_up_to_total():
         "| 10.0.0.7:1099 | 10 | 100 | 100 | 0.00 | 0 | 5.26 | 2 | 0.0 | 1.9 |",
         "| 10.0.0.8:1099 | 30 | 300 | 300 | 10.00 | 3 | 4.92 | 5 | 0.0 | 6.1 |",
     ]
-    assert "| 10.0.0.8:1099 | 30 |" in closing_text(summary, "x.md")
+    last = "".join(text for line in closing(summary, "x.md", "", 80).below for text, _ in line.parts)
+    assert "Generators: 10.0.0.7:1099 10 samples 5.26 req/s, 10.0.0.8:1099 30 samples 4.92 req/s." in last
 
 
 def test_setup_and_transactions_are_in_no_generators_share():

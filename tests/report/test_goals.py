@@ -106,7 +106,7 @@ def test_thirty_percent_of_errors_miss_the_default_goal_which_is_named():
 def test_the_table_has_a_row_for_each_goal_in_their_order():
     rules = (GoalRule("p99_ms", "Check.*|Pay", max=250), GoalRule("rate_per_s", min=2))
     summary = summary_of(*rules, p90_ms=400, each_average_ms=1000, error_ratio=0.01)
-    assert goal_table(summary.verdict.goals).splitlines() == [
+    assert goal_table(summary.verdict).splitlines() == [
         "| goal | measured | result |",
         "| --- | --- | --- |",
         "| p90 ≤ 400 ms | 300 ms | met |",
@@ -135,7 +135,9 @@ def test_the_json_has_the_results_keeps_to_the_schema_and_is_read_back():
 def test_a_file_of_an_earlier_version_has_no_results_and_is_read():
     plain = json.loads(json.dumps(summary_of(p90_ms=400).to_json()))
     del plain["verdict"]["goals"], plain["run"]["stopped_early"]
-    assert RunSummary.from_json(plain).verdict.goals == ()
+    verdict = RunSummary.from_json(plain).verdict
+    assert verdict.goals == ()
+    assert "| p90 300 ms, goal 400 ms |  | met |" in goal_table(verdict)
 
 
 def test_a_run_that_a_stop_condition_ended_is_doubtful_missed_a_goal_and_ends_with_1():
@@ -147,3 +149,7 @@ def test_a_run_that_a_stop_condition_ended_is_doubtful_missed_a_goal_and_ends_wi
     assert (verdict.state, verdict.exit_code) == ("DOUBTFUL", 1)
     assert verdict.reasons[0] == "stopped early: errors above 50 % for 10 s; why"
     assert verdict.goals_missed == ("a run without a stop", "errors 100.00 %, goal 1.00 %")
+    assert goal_table(verdict).splitlines()[2:] == [
+        "| a run without a stop |  | **missed** |",
+        "| errors ≤ 1 % | 100.00 % | **missed** |",
+    ]

@@ -3,7 +3,7 @@ from harness.report.charts.gallery import gallery
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
 from harness.report.summarise import summarise
-from tests.support.factories import closed_load, failed, record, sample, tally_of
+from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 
 
 def summary_of(samples, run=None):
@@ -15,8 +15,10 @@ def report(summary, notes):
 
 
 def test_a_report_states_its_verdict_before_any_metric():
-    text = report(summary_of([sample(), sample("Create")], record()), "")
-    assert text.index("VALID") < text.index("## Set-up") < text.index("## Results") < text.index("### Once per user")
+    text = report(summary_of([sample("Create"), *two_users()], record()), "")
+    places = [text.index(words) for words in ("VALID", "| goal |", "## Summary", "| Pay |", "## Results", "## Set-up")]
+    assert places == sorted(places)
+    assert text.index("## Results") < text.index("### Once per user") < text.index("## Set-up")
     assert "- heap: 512 MB" in text
     assert "<!-- command: make run PLAN=tiny -->" in text
 

@@ -3,13 +3,16 @@
 import json
 import re
 import shutil
+import textwrap
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from harness.jtl.sample import Dropped
+from harness.report.charts.gallery import gallery
 from harness.report.files import write_report
+from harness.report.markdown import report
 from harness.report.schema import generate
 from harness.report.summarise import SummaryOptions, summarise
 from harness.report.summary import FORMAT_VERSION, RunSummary
@@ -116,13 +119,19 @@ def text(directory):
     return directory.report.read_text(encoding="utf-8")
 
 
+def sections_of(markdown):
+    return [line.removeprefix("## ") for line in markdown.splitlines() if line.startswith("## ")]
+
+
 def test_the_sections_are_in_reading_order(text):
-    found = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    found = sections_of(text)
     assert found == [
-        "Set-up", "Results", "Response codes", "Errors by cause", "Over time", "Distribution of response times",
-        "CPU and memory", "JVM heap", "Exceptions", "Notes", "Warnings",
+        "Summary", "Results", "Response codes", "Errors by cause", "Over time", "Distribution of response times",
+        "CPU and memory", "JVM heap", "Exceptions", "Set-up", "Notes", "Warnings",
     ]  # fmt: skip
-    assert text.index("**DOUBTFUL: ") < text.index("## Set-up")
+    assert text.index("**DOUBTFUL: ") < text.index("## Summary")
+    example = (ROOT / "docs" / "example-report.md").read_text(encoding="utf-8")
+    assert sections_of(example) == [section for section in found if section != "Errors by cause"]
 
 
 def test_the_measured_window_and_its_effect_are_above_the_table(text):
@@ -199,16 +208,52 @@ def test_warnings_are_marked_at_the_metrics_they_concern(text):
     def line(start):
         return next(line for line in text.splitlines() if line.startswith(start))
 
-    headline = line("**DOUBTFUL")
-    for start in ("The generator used", "The 2 cores", "1 record of the JTL"):
-        assert mark(start) in headline, start
+    assert mark("1 record of the JTL") in line("| label | count [^")
     assert mark("Closed model") in line("- load:")
     assert mark("A stand-in") in line("- system:")
     assert mark("The generator used") in line("| jmeter ")
     assert mark("The 2 cores") in line("| host, all processes ")
     assert mark("Code 202") in line("| Pay | 202")
     assert "[^" not in line("| Pay | 201")
-    assert mark("176 samples") not in headline
+
+
+def first_screen(text):
+    """Return the first 40 lines of a report, 80 columns wide; GitHub hides comments, and rows of tables scroll."""
+    lines = [line for line in text.splitlines() if not line.startswith("<!--")]
+    return [
+        part
+        for line in lines
+        for part in ([line] if line.startswith("|") or not line else textwrap.wrap(line, 80, subsequent_indent="  "))
+    ][:40]
+
+
+def test_the_first_screen_has_verdict_goals_figures_and_doubts_in_words(text):
+    screen = first_screen(text)
+    plain = " ".join(part.strip() for part in screen)
+    assert re.search(r"\*\*DOUBTFUL: .*the load generator used nearly all of the CPU.* Goals met: 2 of 2\.\*\*", plain)
+    assert "| p90 ≤ 1000 ms | 900 ms | met |" in plain
+    assert "Load: closed model, 2 users, ramp 1 s, 100 s in all. Measured window: 11 s to 99 s" in plain
+    # 2 a second for 88 s.
+    assert "| Pay | 176 | 2.00 | 900 | 900 | 900 | 0.57 |" in screen
+    assert "| TOTAL | 176 | 2.00 | 900 | 900 | 900 | 0.57 |" in screen
+    assert "Most frequent error: Pay: 500 no card … (1 time)." in plain
+    for words in (
+        "- The generator used 85 % of the 2 cores",
+        "- The 2 cores",
+        "- 1 record of the JTL could not be used",
+    ):
+        assert words in plain, words
+    assert "too few for a p95 (1000)" in plain
+    assert "[^" not in plain
+
+
+def test_the_first_screen_of_a_run_with_many_labels_has_those_with_errors_and_the_slowest():
+    samples = [sample(f"Page {number:02}", elapsed_ms=100 + number, start_ms=START_MS) for number in range(1, 21)]
+    made = summarise(tally_of([*samples, failed("Log in", elapsed_ms=1, start_ms=START_MS)]), Dropped(), "x", record())
+    screen = first_screen(report(made, gallery(made), "", "x"))
+    labels = [line.split(" | ")[0].removeprefix("| ") for line in screen if line.startswith(("| Page", "| Log"))]
+    assert labels == [*(f"Page {number}" for number in range(12, 21)), "Log in"]
+    assert "11 more labels with fewer errors or a lower p95: see the full table below." in screen
 
 
 def test_a_warning_with_text_of_the_system_cannot_break_the_page(tmp_path):

@@ -10,11 +10,12 @@ from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.live import LiveTally
+from harness.report.closing import closing
 from harness.report.columns import DEFAULT, columns_of
 from harness.report.selection import Selection, parse_pattern
 from harness.report.summary import RunSummary
 from harness.report.tables import parts_of, title_of
-from harness.report.terminal import closing_text, screen_table
+from harness.report.terminal import screen_table
 from tests.report.test_markdown import report
 from tests.support.factories import closed_load, failed, record, sample
 from tests.support.summaries import summary_of
@@ -121,8 +122,23 @@ def test_a_terminal_and_the_end_of_a_run_have_both_tables():
         ("Load", True, ["GET item", "Check In", "TOTAL"]),
         ("Transactions", False, ["Check In"]),
     ]
-    closing = closing_text(summary(), "x.md")
-    assert "**Transactions**\n\n| label |" in closing
+    last = closing(summary(), "x.md", "", 80)
+    assert [(table.title, [label for label, _ in table.rows]) for table in last.tables] == [
+        ("Load", ["GET item", "Check In", "TOTAL"]),
+        ("Transactions", ["Check In"]),
+    ]
+
+
+def test_the_summary_of_a_report_has_both_tables_and_compare_reads_the_full_ones():
+    part = text().split("## Summary\n")[1].split("## Results\n")[0]
+    assert [row.split(" | ")[:2] for row in part.splitlines() if row.startswith(("| GET", "| Check", "| TOTAL"))] == [
+        ["| GET item", "2"], ["| Check In", "2"], ["| TOTAL", "4"], ["| Check In", "2"],
+    ]  # fmt: skip
+    assert "| TOTAL | 4 " in part.split("\n\n**Summary of transactions**\n\n")[0]
+    for markdown in (text(), text().partition("\n")[2]):  # with the line that names the program, and without
+        result = parse_report(markdown, "x.md")
+        assert result.total.average_ms is not None
+        assert [label.label for label in result.labels][:1] == ["GET item"]
 
 
 def test_labels_that_are_transactions_only_have_no_total():

@@ -11,6 +11,7 @@ from harness.base.errors import UsageError
 from harness.run import command as run
 from harness.run.request import Names, resolve_request
 from harness.sweep import command as sweep
+from tests.support.paths import ROOT
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -52,6 +53,19 @@ def test_a_plan_without_a_system_needs_a_target(home: Path) -> None:
     asked = resolve_request(Names("tiny", "local", "http://localhost:8290/stocks"), home, home)
     assert asked.target is not None
     assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
+
+
+def test_the_command_that_compares_two_runs_is_for_the_current_folder(tmp_path, monkeypatch) -> None:
+    runs = "shop/run-01_1", "shop/run-01_2"
+    monkeypatch.chdir(ROOT)
+    default = ROOT / "reports"
+    assert run.compare_command(*runs, default) == "make compare BASE=shop/run-01_1 NEW=shop/run-01_2"
+    assert run.compare_command(*runs, ROOT / "build" / "my runs").endswith("/run-01_2 REPORTS='build/my runs'")
+    monkeypatch.chdir(tmp_path)
+    program, *words = run.compare_command(*runs, tmp_path / "runs").split()
+    assert (tmp_path / program).resolve() == ROOT / "aggregate.py"
+    assert words == ["compare", "--save", *runs, "--reports", "runs"]
+    assert "--reports" not in run.compare_command(*runs, default)
 
 
 @pytest.mark.parametrize("command", [run, sweep], ids=["run", "sweep"])

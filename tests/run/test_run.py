@@ -78,9 +78,19 @@ def test_after_kill_9_no_secret_is_left_in_the_runs_files(start_run, home, targe
 
 @pytest.mark.real
 def test_the_next_run_continues_the_given_series(run, target, tmp_path):
-    for arguments in (("--series", "7"), ()):
-        assert run("--target", target, "--duration", "1", *arguments).returncode == 0
-    assert sorted(path.name for path in (tmp_path / "reports" / "tiny").glob("*.md")) == ["run-07_1.md", "run-07_2.md"]
+    done = [run("--target", target, "--duration", "1", *arguments) for arguments in (("--series", "7"), ())]
+    assert [one.returncode for one in done] == [0, 0]
+    plan = tmp_path / "reports" / "tiny"
+    assert sorted(path.name for path in plan.glob("*.md")) == ["run-07_1.md", "run-07_2.md"]
+    # Each names its report; the second one also a command that compares it with the first.
+    first, second = (one.stdout.splitlines()[-2:] for one in done)
+    assert first[-1].startswith("report:  ")
+    assert second[0].startswith("report:  ")
+    command = second[1].removeprefix("compare: ")
+    assert command.startswith("make compare BASE=tiny/run-07_1 NEW=tiny/run-07_2 REPORTS=")
+    compared = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert compared.returncode == 0, compared.stdout + compared.stderr
+    assert (plan / "compare-run-07_1-run-07_2.md").is_file()
 
 
 @pytest.mark.real

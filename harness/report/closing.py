@@ -1,0 +1,135 @@
+"""The last lines that a run prints: verdict, goals, one table, the most important warnings, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from harness.base import units
+from harness.metrics.figures import LOAD
+from harness.metrics.generators import GeneratorFigures
+from harness.metrics.window import describe
+from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, left_out_text
+from harness.report.summary import RunSummary
+from harness.report.tables import one_line
+from harness.report.terminal import ScreenTable, screen_table
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict, state_line
+
+_WARNINGS_MOST, _GOALS_MOST = 2, 10
+_STATE_STYLES = {VALID: "bold green", DOUBTFUL: "bold yellow", INVALID: "bold red", INTERRUPTED: "bold red"}
+_MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line: its parts with their styles. In a terminal it is wrapped, and further lines are indented by `hang`.
+
+    Paths and commands are not wrapped, so that they can be copied.
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    hang: int = 0
+    is_wrapped: bool = True
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The last lines of a run: those above its table, the table, and those below.
+
+    A load with transactions has a second table for them; without a load there is none.
+    """
+
+    above: tuple[Line, ...]
+    tables: tuple[ScreenTable, ...]
+    below: tuple[Line, ...]
+
+
+BLANK = Line((("", ""),))
+
+
+def closing(
+    summary: RunSummary, report_path: str, compare_command: str, width: int, text_width: Callable[[str], int] = len
+) -> Closing:
+    """Return the last lines of a run for a window `width` characters wide.
+
+    `compare_command` compares the run with an earlier one, "" without such a run. `text_width` measures a label.
+    """
+    load = summary.group(LOAD)
+    tables = [screen_table(part, KEY_COLUMNS, width, text_width) for part in (key_rows(load) if load else ())]
+    next_steps = [("report:", report_path)]
+    if summary.verdict.state == INVALID:
+        next_steps.append(("logs:", f"{report_path.removesuffix('.md')}/"))
+    if compare_command:
+        next_steps.append(("compare:", compare_command))
+    last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps]
+    return Closing(
+        above=(BLANK, *_verdict(summary.source, summary.verdict), BLANK),
+        tables=tuple(_with_short_labels(table, text_width) for table in tables),
+        below=(*_remarks(summary), *_warnings(summary), BLANK, *last),
+    )
+
+
+def _verdict(source: str, verdict: Verdict) -> Iterator[Line]:
+    style = _STATE_STYLES.get(verdict.state, "bold")
+    rest = one_line(state_line(verdict)).removeprefix(verdict.state)
+    yield Line(((f"{source}: ", "bold"), (verdict.state, style), (rest, "")), 2)
+    goals = [
+        *(("missed", _MISSED, goal) for goal in verdict.goals_missed),
+        *(("met", _MET, goal) for goal in verdict.goals_met),
+    ]
+    for word, word_style, goal in goals[:_GOALS_MOST]:
+        yield Line(((f"  {word:<8}", word_style), (one_line(goal), "")), 10)
+    if len(goals) > _GOALS_MOST:
+        yield Line(((f"  {units.plural(len(goals) - _GOALS_MOST, 'more goal')}: see the report.", _QUIET),))
+
+
+def _remarks(summary: RunSummary) -> Iterator[Line]:
+    """Yield what the table does not show: further labels, the measured window, errors, load generators."""
+    load = summary.group(LOAD)
+    if load and (left_out := left_out_text(load)):
+        yield Line(((f"{left_out}: see the report.", _QUIET),))
+    if summary.window.run_s:
+        yield Line(((describe(summary.window), ""),), 2)
+    if error := first_error(summary):
+        yield Line(((one_line(error), ""),), 2)
+    if summary.generators:
+        yield Line(((f"Generators: {', '.join(map(_generator_text, summary.generators))}.", ""),), 2)
+
+
+def _generator_text(generator: GeneratorFigures) -> str:
+    rate = f" {units.rate_text(generator.rate_per_s)} req/s" if generator.rate_per_s is not None else ""
+    return one_line(f"{generator.name} {units.plural(generator.sample_count, 'sample')}{rate}")
+
+
+def _warnings(summary: RunSummary) -> Iterator[Line]:
+    warnings = by_importance(summary.caveats)
+    if warnings:
+        yield BLANK
+    for warning in warnings[:_WARNINGS_MOST]:
+        yield Line((("warning: ", _WARNING), (one_line(warning.text), "")), 2)
+    if len(warnings) > _WARNINGS_MOST:
+        more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
+        yield Line(((f"{more}: see the report.", _QUIET),))
+
+
+def _with_short_labels(table: ScreenTable, text_width: Callable[[str], int]) -> ScreenTable:
+    rows = tuple((shortened(label, table.widths[0], text_width), cells) for label, cells in table.rows)
+    return replace(table, rows=rows)
+
+
+def shortened(text: str, width: int, text_width: Callable[[str], int] = len) -> str:
+    """Return text that is at most `width` wide: an ellipsis replaces its middle, as both ends distinguish labels."""
+    if text_width(text) <= width:
+        return text
+    room = width - 1
+    head = _part(text, room - room // 2, text_width)
+    tail = _part(text[::-1], room - text_width(head), text_width)[::-1]
+    return f"{head}…{tail}"
+
+
+def _part(text: str, width: int, text_width: Callable[[str], int]) -> str:
+    """Return as much of the start of text as fits into `width`."""
+    part = text[:width]
+    while part and text_width(part) > width:
+        part = part[:-1]
+    return part

@@ -1,0 +1,87 @@
+"""What a reader of a result needs first: the key columns, the labels that matter most, warnings by importance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from harness.base import units
+from harness.metrics.figures import LOAD, Group
+from harness.metrics.metric import METRICS, Metric
+from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, Column, metric_column
+from harness.report.summary import RunSummary
+from harness.report.tables import Rows, Shown, parts_of
+from harness.report.warnings import Part, RunWarning, Severity
+
+# So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
+LABELS_MOST = 10
+_MEDIAN, _P95 = (next(metric for metric in METRICS if metric.percentile == text) for text in ("50", "95"))
+
+
+def _titled(metric: Metric, title: str) -> Column:
+    return replace(metric_column(metric), title=title)
+
+
+KEY_COLUMNS = (COUNT, RATE, _titled(_MEDIAN, "p50 ms"), _titled(_P95, "p95 ms"), MAX, ERROR_RATIO)
+# The parts of the report that a reader sees first.
+_KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
+
+
+def key_rows(load: Group) -> tuple[Shown, ...]:
+    """Return the tables of the load, each with its most important labels: requests with TOTAL, then transactions.
+
+    Each has at most LABELS_MOST labels, in their order: those with the most errors, then the slowest by p95.
+    """
+    return tuple(map(_most_important, parts_of(load)))
+
+
+def _most_important(group: Rows) -> Shown:
+    ranked = sorted(
+        range(len(group.labels)),
+        key=lambda index: (-group.labels[index].error_count, -(_P95.of(group.labels[index]) or 0)),
+    )
+    shown = sorted(ranked[:LABELS_MOST])
+    return Shown(group.name, tuple(group.labels[index] for index in shown), group.total, group.counts_transactions)
+
+
+def left_out_text(load: Group) -> str:
+    """Return how many labels `key_rows` leaves out, as text; empty when it shows all."""
+    count = len(load.labels) - sum(len(part.labels) for part in key_rows(load))
+    return f"{units.plural(count, 'more label')} with fewer errors or a lower p95" if count > 0 else ""
+
+
+def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
+    """Return the warnings without notes: first those that make a run DOUBTFUL, then those about the whole run."""
+    return sorted(
+        (warning for warning in warnings if warning.severity is not Severity.NOTE),
+        key=lambda warning: (warning.severity is not Severity.DOUBTFUL, Part.VERDICT not in warning.concerns),
+    )
+
+
+def doubts(summary: RunSummary) -> list[RunWarning]:
+    """Return the warnings that concern the verdict, the window or a key column, the most important first."""
+    load = summary.group(LOAD)
+    parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(_P95, load) else _KEY_PARTS
+    return [
+        warning
+        for warning in by_importance(summary.caveats)
+        if warning.severity is Severity.DOUBTFUL or parts & set(warning.concerns)
+    ]
+
+
+def is_tail(metric: Metric, load: Group) -> bool:
+    """Return whether a warning about slow samples concerns a percentile: p99 and up, with few samples p95 and up."""
+    if metric.percentile is None:
+        return False
+    return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
+
+
+def first_error(summary: RunSummary) -> str:
+    """Return the most frequent kind of error in one sentence, of equal ones that of the load; empty without errors."""
+    if not summary.errors:
+        return ""
+    load = summary.group(LOAD)
+    labels = {label.label for label in load.labels} if load else set()
+    kind = max(summary.errors, key=lambda kind: (kind.count, kind.label in labels))
+    what = " ".join(part for part in (kind.code, kind.cause) if part)
+    return f"Most frequent error: {kind.label}: {what} ({units.plural(kind.count, 'time')})."

@@ -1,0 +1,153 @@
+"""The last lines of a run in a terminal."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from harness.plan.goal import Goal
+from harness.report.closing import closing, shortened
+from harness.report.screen import show_closing
+from harness.report.verdict import Verdict
+from tests.support.factories import closed_load, failed, record, sample, two_users
+from tests.support.summaries import summary_of
+
+LONG = "Authorize, capture and refund a payment of a customer in a second country"
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """Return what a run prints at its end; `environment` and `console` describe where."""
+
+    def text_of(summary, compare="", environment=(), **console):
+        for name in ("COLUMNS", "NO_COLOR"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in dict(environment).items():
+            monkeypatch.setenv(name, value)
+        out = io.StringIO()
+        show_closing(Console(file=out, **console), summary, "reports/tiny/run-01_1.md", compare)
+        return out.getvalue()
+
+    return text_of
+
+
+def many(*labels, error=None):
+    """Return a run of one user with 60 samples of each label, each longer than those before; one of `error` fails."""
+    samples, start_ms = [], 1_000_000
+    for place, label in enumerate(labels * 60):
+        samples.append(sample(label, elapsed_ms=100 + 10 * (place % len(labels)), start_ms=start_ms))
+        start_ms += samples[-1].elapsed_ms
+    bad = [failed(error, start_ms=start_ms)] if error else []
+    return summary_of([*samples, *bad], record(load=closed_load(users=1)))
+
+
+def test_all_that_a_person_needs_is_in_the_last_lines(printed):
+    summary = summary_of(two_users(), record(goal=Goal(p90_ms=900, error_ratio=0.01)))
+    text = printed(summary, compare="make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1")
+    assert text.splitlines() == [
+        "",
+        "tiny/run-01_1: VALID. Goals missed: 1 of 2.",
+        "  missed  p90 1000 ms, goal 900 ms",
+        "  met     errors 0.00 %, goal 1.00 %",
+        "",
+        "                      p50   p95   max  errors",
+        "label  count  req/s    ms    ms    ms       %",
+        "─" * 45,
+        "Pay      100   2.00  1000  1000  1000    0.00",
+        "TOTAL    100   2.00  1000  1000  1000    0.00",
+        "Measured window: the whole run, 51 s.",
+        "",
+        "warning: 100 samples: too few for a p95 (1000) or p99 (5000). "
+        "Run longer before you compare these percentiles.",
+        "",
+        "report:  reports/tiny/run-01_1.md",
+        "compare: make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1",
+    ]
+
+
+def test_the_table_is_as_wide_as_the_terminal_and_labels_lose_their_middle(printed):
+    summary = many(LONG, LONG.replace("second", "third"), error="Log in")
+    for columns in (None, 60, 80, 140):
+        lines = printed(summary, environment={"COLUMNS": str(columns)} if columns else {}).splitlines()
+        rule = next(index for index, line in enumerate(lines) if line.startswith("─"))
+        rows = lines[rule - 2 : rule + 5]
+        assert max(map(len, rows)) <= (columns or 80), rows
+        assert len(lines[rule]) > (columns or 80) - 2 or columns == 140
+        assert ("…" in lines[rule + 1]) == (columns != 140)
+        assert lines[rule + 1].startswith("Authorize")
+        assert "nd country " in lines[rule + 1]
+        assert "rd country " in lines[rule + 2]
+
+
+def test_a_label_is_shortened_in_the_middle_and_wide_letters_count_twice():
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("abcdefghijk", 10) == "abcde…hijk"
+    assert shortened("abcdefghijk", 9) == "abcd…hijk"
+
+    def width(text):
+        return sum(2 if letter > "\u2e80" else 1 for letter in text)
+
+    assert shortened("支付支付支付ab", 9, width) == "支付…付ab"
+    assert width(shortened("支付支付支付", 8, width)) <= 8
+
+
+def test_the_two_most_important_warnings_are_printed_and_the_others_counted(printed):
+    summary = many("Pay", error="Pay")
+    text = printed(summary)
+    codes = {str(warning.code) for warning in summary.caveats}
+    assert codes == {"too-few-samples", "errors-in-figures", "few-samples", "closed-model"}
+    assert text.count("\nwarning: ") == 2
+    assert text.index("warning: Only 61 samples") < text.index("warning: All figures include 1 failed sample")
+    assert "1 more warning: see the report." in text  # a note is none
+    assert "Most frequent error: Pay: 402 expected 201 (1 time)." in text
+
+
+def test_missed_goals_are_printed_first_and_ten_in_all():
+    summary = replace(many("Pay"), verdict=Verdict("VALID", (), tuple(map(str, range(9))), ("a", "b")))
+    lines = ["".join(text for text, _ in line.parts) for line in closing(summary, "x.md", "", 80).above]
+    assert lines[2:5] == ["  missed  a", "  missed  b", "  met     0"]
+    assert lines[11:] == ["  met     7", "  1 more goal: see the report.", ""]
+
+
+def test_a_run_without_a_sample_has_its_verdict_and_the_path_of_its_report(printed):
+    text = printed(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))))
+    assert "tiny/run-01_1: INVALID: no sample of the load was taken; jmeter.log: no such plugin.\n" in text
+    assert "label" not in text
+    assert text.endswith("report:  reports/tiny/run-01_1.md\nlogs:    reports/tiny/run-01_1/\n")
+
+
+def test_colour_is_for_terminals_only_and_no_color_is_respected(printed):
+    summary, terminal = many("Pay", error="Pay"), {"force_terminal": True, "color_system": "standard"}
+    assert "\x1b[" not in printed(summary)
+    yellow = "\x1b[1;33mDOUBTFUL"
+    assert yellow in printed(summary, **terminal)
+    without = printed(summary, environment={"NO_COLOR": "1"}, **terminal)
+    assert yellow not in without
+    assert "DOUBTFUL" in without
+
+
+def test_text_is_wrapped_at_words_on_a_terminal_and_commands_never(printed):
+    command = "make compare BASE=" + "b" * 40 + " NEW=" + "n" * 40
+    summary = many("Pay", error="Pay")
+    narrow = {"COLUMNS": "60"}
+    lines = printed(summary, command, narrow, force_terminal=True, color_system=None).splitlines()
+    assert f"compare: {command}" in lines
+    assert max(len(line) for line in lines if not line.startswith("compare: ")) <= 60
+    warning = next(index for index, line in enumerate(lines) if line.startswith("warning: Only 61 samples"))
+    assert lines[warning + 1].startswith("  ")
+    # Elsewhere a sentence stays in one line: programs search for it.
+    lines = printed(summary, command, narrow).splitlines()
+    assert any(line.startswith("warning: Only 61 samples") and line.endswith("Run longer.") for line in lines)
+
+
+def test_a_label_cannot_act_on_the_terminal(printed):
+    text = printed(many("\x1b]0;title\x07[bold]", error="\x1b[2J"))
+    assert "\x1b" not in text
+    assert "[bold]" in text
+
+
+def test_a_run_with_many_labels_prints_ten_of_them():
+    last = closing(many(*(f"Page {number}" for number in range(12))), "x.md", "", 80)
+    assert [label for label, _ in last.tables[0].rows] == [*(f"Page {number}" for number in range(2, 12)), "TOTAL"]
+    assert "2 more labels with fewer errors or a lower p95: see the report." in last.below[0].parts[0][0]
