@@ -63,7 +63,7 @@ def closing(
         next_steps.append(("compare:", compare_command))
     last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps]
     return Closing(
-        above=(BLANK, *_verdict(summary.source, summary.verdict), BLANK),
+        above=(BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else [])),
         tables=tuple(_with_short_labels(table, text_width) for table in tables),
         below=(*_remarks(summary), *_warnings(summary), BLANK, *last),
     )

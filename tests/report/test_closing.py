@@ -112,7 +112,7 @@ def test_missed_goals_are_printed_first_and_ten_in_all():
 
 def test_a_run_without_a_sample_has_its_verdict_and_the_path_of_its_report(printed):
     text = printed(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))))
-    assert "tiny/run-01_1: INVALID: no sample of the load was taken; jmeter.log: no such plugin.\n" in text
+    assert "tiny/run-01_1: INVALID: the load has no samples; jmeter.log: no such plugin.\n\nreport:  " in text
     assert "label" not in text
     assert text.endswith("report:  reports/tiny/run-01_1.md\nlogs:    reports/tiny/run-01_1/\n")
 
