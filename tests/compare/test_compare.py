@@ -136,7 +136,8 @@ def test_less_throughput_is_worse():
     assert (found.verdict, found.reason) == (OK, IMPROVED)
 
 
-def test_errors_are_judged_by_difference_and_not_by_ratio():
+@pytest.mark.parametrize("goal", [Goal(), Goal().with_default_errors()], ids=["no goal", "the default goal"])
+def test_errors_are_judged_by_difference_and_not_by_ratio(goal):
     def with_errors(prefix, ratios):
         return [
             run_result(
@@ -144,7 +145,7 @@ def test_errors_are_judged_by_difference_and_not_by_ratio():
                 total=total(error_ratio=ratio),
                 run=record(
                     name=prefix,
-                    goal=Goal(),
+                    goal=goal,
                     started_at=f"2026-01-0{1 + (prefix == 'B')}T00:00:0{place}Z",
                 ),
             )

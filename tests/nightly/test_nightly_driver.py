@@ -111,6 +111,16 @@ BAD = [
     ),
     ("duration = 2", "duration = 2\nramp = 5", "nightly.toml: tiny, 4 users: RAMP=5 is not shorter than DURATION=2"),
     ("duration = 2", "goal = { errors = 1 }", "nightly.toml: tiny, 4 users: ERRORS=1: has no % sign"),
+    (
+        "duration = 2",
+        'goal = "p99<5"\nstop = "x"',
+        "nightly.toml: tiny, 4 users: STOP=x: x is no condition; write errors",
+    ),
+    (
+        "duration = 2",
+        'goal = "Pya: p99<5"',
+        "nightly.toml: tiny, 4 users: plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya",
+    ),
     ("duration = 2", 'target = "http://10.0.0.5:1"', "nightly.toml: tiny, 4 users: TARGET=http://10.0.0.5:1"),
     ("duration", "duratoin", "env/nightly.toml [[run]]: unknown key duratoin; did you mean duration?"),
 ]
@@ -123,6 +133,21 @@ def test_an_invalid_suite_is_refused_in_one_line_before_anything_runs(home, tmp_
     assert str(refused.value).startswith(message)
     assert len(str(refused.value).splitlines()) == 1
     assert not nights(tmp_path).exists()
+
+
+@pytest.mark.real
+def test_a_nightly_run_continues_after_a_run_that_a_stop_condition_ended(finished, tmp_path):
+    suite = SUITE.replace("duration = 2", 'duration = 60\nstop = "errors>50% for 1s"\ngoal = "p99<5ms"\nrepeats = 2')
+    code, out = finished(suite=suite, mode="all-failed")
+    assert code == 1, out
+    assert [(run["state"], run["exit_code"]) for run in record_of(tmp_path)["runs"]] == [("ended", 1)] * 2
+    page = page_of(tmp_path)
+    assert page.count("stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second") == 2
+    assert page.count("| p99 ≤ 5 ms | 20 ms | **missed** |") == 2
+    assert page.count("| errors ≤ 1 % | 100.00 % | **missed** |") == 2
+    (path,) = nights(tmp_path).glob("20*.xml")
+    goals = next(one for one in JUnitXml.fromfile(str(path)) if one.name == "goals")
+    assert (goals.tests, goals.failures) == (4, 4)
 
 
 @pytest.mark.real

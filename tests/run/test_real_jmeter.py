@@ -140,3 +140,19 @@ def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spellin
     assert (row["responseCode"], row["responseMessage"]) == (str(len(fixed)), "••• ••• •••")
     assert_no_secret(tmp_path / "reports", [fixed, own])
     ElementTree.parse(directory / "effective.jmx")
+
+
+def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(real, home, target, tmp_path):
+    jmx = home / "plans" / "tiny.jmx"
+    jmx.write_text(DUMMY_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">${__P(scheme,)}'))  # http: not true
+    arguments = ("--users", "3", "--duration", "60", "--stop", "errors>50% for 2s", "--goal", "Pay: p90<2s")
+    process = real("--target", target, *arguments)
+    text = finish(process)
+    assert process.returncode == 1, text
+    facts = run_json(tmp_path / "reports")
+    assert facts["stopped_early"].startswith("errors above 50 % for 2 s; errors 100.00 % in the last second")
+    assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": 0}, [], True)
+    shown = report(tmp_path / "reports")
+    assert "**DOUBTFUL: stopped early: errors above 50 % for 2 s" in shown
+    assert "| errors ≤ 1 % | 100.00 % | **missed** |" in shown
+    assert processes_of(tmp_path) == []

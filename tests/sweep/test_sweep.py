@@ -1,18 +1,21 @@
 """Levels of a sweep and what they show, on published figures and on small ones."""
 
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
 
 from harness.compare.result import RUN, LabelResult, RunResult
 from harness.metrics.histogram import Histogram
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, GoalRule
+from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
 from harness.report.warnings import RunWarning, WarningCode
 from harness.run.telemetry import Usage
 from harness.sweep.analysis import Answer, analyse, answer, outcome
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
 from harness.sweep.throughput_curve import Plateau
+from tests.support.factories import record
 from tests.support.sweeps import BROKEN, DIRECT, GATEWAY, NGINX, THRUZERO, levels, repeated
 
 FINE = Verdict(VALID, (), (), ())
@@ -260,6 +263,40 @@ def test_a_run_without_samples_or_telemetry_has_no_values():
 
 def test_runs_with_different_goals_have_no_common_goal():
     assert Sweep("x", levels(THRUZERO)).goal is None
+
+
+CHECK_OUT = GoalRule("p99_ms", "Check Out", max=300)
+
+
+def judged(rule, is_met, state=VALID, **changes):
+    """Return a fast run with the verdict on one rule."""
+    text = f"{rule.text} was {'met' if is_met else 'missed'}"
+    result = GoalResult(rule.label, rule.metric, rule.max, rule.min, 1.0, rule.label, 1, 1 - is_met, is_met, text)
+    _, run = measured(1, spread(100, 80), verdict=Verdict(state, changes.pop("reasons", ()), (), (), (result,)))
+    return replace(run, **changes)
+
+
+@pytest.mark.parametrize("rule", [CHECK_OUT, GoalRule("rate_per_s", min=100), GoalRule("p99_ms", max=5)])
+def test_limits_that_levels_have_no_figure_of_are_judged_by_the_verdicts_of_the_runs(rule):
+    goal = Goal.of([rule, GoalRule("p90_ms", max=300)], "x")
+    met, missed = judged(rule, True), judged(rule, False)
+    assert outcome(repeated(5, [met]), goal).is_within is True
+    found = outcome(repeated(5, [missed]), goal)
+    assert (found.is_within, found.reasons) == (False, (f"{rule.text} was missed",))
+    assert outcome(repeated(5, [missed, met, met]), goal).is_within is True
+    assert outcome(repeated(5, [missed, missed, met]), goal).is_within is False
+
+
+def test_a_limit_that_the_verdict_of_a_run_does_not_judge_is_unknown():
+    found = outcome(repeated(5, [judged(CHECK_OUT, True)]), Goal(GoalRule("p99_ms", "Check In", max=300), p90_ms=300))
+    assert (found.is_within, found.reasons) == (None, ("Check In: p99 ≤ 300 ms is unknown",))
+
+
+def test_a_run_that_a_stop_condition_ended_is_not_within_the_goal_however_fast():
+    stopped = {"reasons": ("stopped early: x",), "record": record(stopped_early="errors above 5 % for 9 s; 7 %")}
+    run = judged(CHECK_OUT, True, DOUBTFUL, **stopped)
+    found = outcome(repeated(5, [run]), P90)
+    assert (found.is_within, found.reasons) == (False, ("stopped early: errors above 5 % for 9 s; 7 %",))
 
 
 def measured(users, times_ms, name="run", **changes):

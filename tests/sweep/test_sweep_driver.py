@@ -108,6 +108,19 @@ def test_kill_9_leaves_no_process_and_the_sweep_resumes_without_repeating_runs(s
 
 
 @pytest.mark.real
+def test_a_sweep_continues_after_a_level_that_a_stop_condition_ended(finished, home, tmp_path):
+    (home / "plans" / "tiny.toml").open("a").write('[stop]\nerrors = ">50% for 1s"\n')
+    code, out = finished("sweep", "--users", "1,2", "--duration", "60", "--warmup", "1", mode="all-failed")
+    assert code == 0, out
+    assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_2")]
+    assert "warm-up: " not in out  # it was not stopped
+    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    assert "No level is within the goal" in report
+    assert "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in report
+    assert nothing_is_left(tmp_path)
+
+
+@pytest.mark.real
 def test_a_system_that_dies_is_restarted_and_the_sweep_continues(start, tmp_path):
     process = start("sweep", *LEVELS)
     under_way(tmp_path, "run-01_2")
