@@ -12,7 +12,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.diff import unified
-from harness.plan.adopt.files import write_adopted, write_data, write_plan
+from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.summary import fix_lines, left_lines
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.lint import lint
@@ -62,10 +62,13 @@ def run(options: argparse.Namespace) -> int:
     if is_fixing_own and own.with_suffix(".toml").is_file():
         write_data(plans, adoption.data)
         write_plan(plans, name, adoption.draft.text(), "")
+        add_secrets_key(plans, name, adoption.secrets)
     elif options.fix:
         write_adopted(plans, name, adoption, source.name)
     else:
         write_plan(plans, name, source.read_bytes(), plan_toml(adoption.found, name, source.name))
+    if options.fix:
+        store_secrets(options.home, adoption.secrets)
     _print(adoption, name, plans, _write_diff(adoption, name, options.build), is_fixed=options.fix)
     return EXIT_OK
 
@@ -108,6 +111,8 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
             log(line)
     if not is_fixed:
         return
+    if adoption.secrets:
+        log(f"\nsecrets.toml, which git ignores, has the values of: {', '.join(adoption.secrets)}")
     if adoption.data:
         log("")
         for line in data_lines(adoption.data):

@@ -234,20 +234,28 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
 
 
 def data_files(jmx: Path) -> tuple[str, ...]:
-    """Return the files that the plan's CSV Data Sets read, relative to the plan's folder as in JMeter.
+    """Return the files that the plan reads (CSV data, uploads, scripts), relative to its folder as in JMeter.
 
     A property counts with its default; absolute names and names with other variables are left out.
     """
-    names = (data_file(node) for node in plan_tree(jmx).walk())
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(name for node in plan_tree(jmx).walk() for name in data_files_of(node)))
 
 
-def data_file(node: Node) -> str:
-    """Return the file that a CSV Data Set reads, as `data_files` has it; empty for other elements and names."""
-    name = node.value("filename") if node.kind == "CSVDataSet" else ""
-    defaults = [default for _, default in reads_in(name)]
-    name = defaults[0] or "" if defaults else name
-    return name if "${" not in name and not Path(name).is_absolute() else ""
+def data_files_of(node: Node) -> Iterator[str]:
+    """Yield the files that an element reads, as `data_files` has them."""
+    for prop in file_names_of(node):
+        defaults = [default for _, default in reads_in(prop.text or "")]
+        name = defaults[0] or "" if defaults else prop.text or ""
+        if name and "${" not in name and not Path(name).is_absolute():
+            yield name
+
+
+def file_names_of(node: Node) -> Iterator[ElementTree.Element]:
+    """Yield the properties of an element that name a file: of a CSV Data Set, an upload or a script."""
+    names = {"File.path"}
+    if node.kind == "CSVDataSet" or _CODE.match(node.kind):
+        names |= {"filename", "BeanShellSampler.filename"}
+    yield from (prop for prop in node.element.iter() if prop.get("name") in names and prop.text)
 
 
 def function_parameters(text: str, start: int) -> tuple[list[str], int]:

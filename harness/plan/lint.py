@@ -11,7 +11,7 @@ from harness.plan.jmx import (
     LOAD_GROUP,
     SIDE_GROUPS,
     Node,
-    data_file,
+    data_files_of,
     plan_tree,
     reads_in,
     secrets_of_comments,
@@ -208,10 +208,11 @@ def _resolved(text: str, variables: dict[str, str]) -> str:
 
 def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
     for node in nodes:
-        name = data_file(node)
-        if name and not (jmx.parent / name).is_file():
-            what = f"a CSV Data Set reads {name}, but it does not exist"
-            yield Finding.at(node, Rule.MISSING_FILE, what, "store it there, or correct its name", "filename")
+        for name in data_files_of(node):
+            if not (jmx.parent / name).is_file():
+                reader = "a CSV Data Set" if node.kind == "CSVDataSet" else "the element"
+                what = f"{reader} reads {name}, but it does not exist"
+                yield Finding.at(node, Rule.MISSING_FILE, what, "store it there, or correct its name", "filename")
 
 
 def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:

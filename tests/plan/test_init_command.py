@@ -34,7 +34,7 @@ def test_a_jmx_is_copied_described_and_offered_fixes(home: Path, capsys) -> None
     toml = (home / "plans" / "shop.toml").read_text()
     assert "# thread group Check In: 8 users, ramp-up 80 s, 180 s" in toml
     assert "# CSV file ${base}/data/barcodes.csv: barcode;item_id;name" in toml
-    assert "Login > POST login > Keep token (line 60): JSR223PostProcessor, 2 lines" in toml
+    assert "Login > POST login > Keep token (line 64): JSR223PostProcessor, 2 lines" in toml
     told = capsys.readouterr().out
     assert "make init PLAN=shop FIX=1 applies them" in told
     assert '- <stringProp name="HTTPSampler.protocol">https</stringProp>' in (
@@ -46,7 +46,10 @@ def test_fix_after_init_gives_a_plan_that_a_run_accepts(home: Path, capsys) -> N
     init(home, "--plan", "shop", "--jmx", str(OWN))
     toml = (home / "plans" / "shop.toml").read_text()
     init(home, "--plan", "shop", "--fix")
-    assert (home / "plans" / "shop.toml").read_text() == toml
+    assert (home / "plans" / "shop.toml").read_text() == toml.replace(
+        'shape = "shop.jmx"', 'shape = "shop.jmx"\nsecrets = ["SHOP_PASSWORD"]'
+    )
+    assert tomllib.loads((home / "secrets.toml").read_text()) == {"format_version": 1, "SHOP_PASSWORD": "opensesame77"}
     assert lint(home / "plans" / "shop.jmx") == ()
     request = resolve_request(Names("shop", "local", TARGET), home, home)
     for load in (LoadArguments(users="3", duration="30"), LoadArguments(users="1", loops="1")):

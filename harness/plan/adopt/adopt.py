@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+from harness.base.secrecy import is_secret_name
 from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import Found, find
 from harness.plan.adopt.groups import fix_groups
-from harness.plan.adopt.hosts import TargetFix, is_http_sampler
+from harness.plan.adopt.hosts import TargetFix
 from harness.plan.adopt.requests import (
     different_defaults,
     fix_codes,
@@ -22,7 +23,8 @@ from harness.plan.adopt.requests import (
     fix_properties,
     fix_redirects,
 )
-from harness.plan.adopt.variables import Mapping
+from harness.plan.adopt.secret_values import fix_secrets
+from harness.plan.adopt.variables import Variables
 from harness.plan.check import enabled_nodes
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node, reads_of
@@ -35,7 +37,8 @@ _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "durati
 class Adoption:
     """A JMX with its fixes: what it contains, the changed draft, its data files, and what no fix can map.
 
-    `other_hosts` are the hosts besides the main one, each with the property that names it in the fixed JMX.
+    `other_hosts` are the hosts besides the main one, each with the property that names it in the fixed JMX. `secrets`
+    are the values that it contained, by the environment variables that the fixed JMX reads.
     """
 
     found: Found
@@ -43,40 +46,39 @@ class Adoption:
     data: tuple[DataFile, ...]
     left: tuple[Finding, ...]
     other_hosts: tuple[tuple[str, str], ...]
+    secrets: Mapping[str, str] = field(repr=False)
 
 
-def inspect(jmx: Path) -> Found:
-    """Return what a JMX contains. UsageError when it is not a test plan."""
-    return find(_mapping(Draft.read(jmx), jmx.parent))
-
-
-def adopt(jmx: Path, plan_name: str, plans: Path) -> Adoption:
+def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True) -> Adoption:
     """Return a JMX with all fixes, for <plan_name> in the folder `plans`. UsageError when it is not a test plan.
 
-    Nothing is written. Data files are looked for beside the JMX and in plans/data/<plan_name>.
+    Nothing is written. Data files are looked for beside the JMX and in plans/data/<plan_name>. Without `moves_secrets`
+    its passwords, tokens and keys stay in it.
     """
     draft = Draft.read(jmx)
     mapping = _mapping(draft, jmx.parent)
     found = find(mapping)
-    defaults = _defaults(draft)
+    defaults, owners = _defaults(draft), _all_nodes(mapping.nodes[0])
     data, left = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
     target = TargetFix(mapping, defaults)
     left += target.apply()
     left += fix_groups(mapping, defaults)
+    secrets, open_secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else ({}, [])
+    left += open_secrets
     fix_redirects(mapping)
     fix_listeners(mapping)
     fix_codes(mapping)
     fix_extractors(mapping)
     fix_labels(mapping)
     _add_run_id(mapping, defaults)
-    fix_properties(mapping, _all_nodes(draft.plan), defaults)
+    fix_properties(mapping, _all_nodes(draft.plan), defaults)  # with the added elements
     left += _left(mapping, defaults)
-    return Adoption(found, draft, tuple(data), tuple(left), tuple(target.others.items()))
+    return Adoption(found, draft, tuple(data), tuple(left), tuple(target.others.items()), secrets)
 
 
-def _mapping(draft: Draft, folder: Path) -> Mapping:
+def _mapping(draft: Draft, folder: Path) -> Variables:
     nodes = enabled_nodes(draft.plan)
-    return Mapping(draft, nodes, Values.of(nodes, {}, folder))
+    return Variables(draft, nodes, Values.of(nodes, {}, folder))
 
 
 def _defaults(draft: Draft) -> dict[str, str]:
@@ -92,7 +94,7 @@ def _all_nodes(node: Node) -> list[Node]:
     return [node, *(below for child in node.children for below in _all_nodes(child))]
 
 
-def _add_run_id(mapping: Mapping, defaults: dict[str, str]) -> None:
+def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
     """Define the variable run_id in the Test Plan: a request may send it, to be found in the system's logs."""
     plan = mapping.nodes[0]
     if any(name == "run_id" for name, _ in reads_of(mapping.draft.root)):
@@ -111,25 +113,15 @@ def _add_run_id(mapping: Mapping, defaults: dict[str, str]) -> None:
         mapping.draft.add(table, argument, Fix.LOAD)
 
 
-def _left(mapping: Mapping, defaults: dict[str, str]) -> list[Finding]:
-    """Return what no fix concerns: plans that are included, files of uploads and scripts, unclear defaults."""
+def _left(mapping: Variables, defaults: dict[str, str]) -> list[Finding]:
+    """Return what no fix concerns: plans that are included, and unclear defaults."""
     left = []
     for node in mapping.nodes:
         if node.kind == "IncludeController":
             what = f"includes the plan {node.value('IncludeController.includepath')}"
             left.append(Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one"))
-        for name in _file_names(node):
-            todo = "a run starts in its own folder: give the file's absolute path"
-            left.append(Finding.at(node, Rule.MISSING_FILE, f"reads the file {name}", todo))
     for name, texts in different_defaults(mapping.draft.root, defaults):
-        what = f"reads the property {name} with the defaults {', '.join(texts)}"
+        shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"
+        what = f"reads the property {name} with {shown}"
         left.append(Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default"))
     return left
-
-
-def _file_names(node: Node) -> Sequence[str]:
-    """Return the files of uploads and scripts that an element names."""
-    names = [prop.text for prop in node.element.iter() if prop.get("name") == "File.path" and prop.text]
-    if not is_http_sampler(node) and node.kind.startswith(("JSR223", "BeanShell")) and node.value("filename"):
-        names.append(node.value("filename"))
-    return names

@@ -1,30 +1,31 @@
-"""Fixes the CSV Data Sets of a JMX: their files become files below plans/data, with samples of absent ones."""
+"""Fixes the files that a JMX reads: they become files below plans/data, with samples of absent CSV files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from uuid import NAMESPACE_DNS, uuid5
 
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.variables import Mapping
+from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND, delimiter_of, variable_names
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node
+from harness.plan.jmx import Node, file_names_of
 
 # A file that is read again from its start needs few rows; each row of one that is used up is one iteration.
 _ROWS, _ROWS_USED_UP = 100, 5000
+_PROPERTY = re.compile(r"(\$\{__P\([^,()$]+,)[^,()$]*(\)\})")
 _UNSAFE = re.compile(r"[^\w.-]+")
 _ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of CSV Data Sets: its name relative to plans/, where it is now (None for a sample), and its columns.
+    """A file that a plan reads: its name relative to plans/, and where it is now (None for a sample).
 
-    `text` is the content of a sample.
+    `columns` are those of a CSV file; `text` is the content of a sample.
     """
 
     name: str
@@ -33,38 +34,51 @@ class DataFile:
     text: str = ""
 
 
-def fix_data(mapping: Mapping, folders: Sequence[Path], plan_name: str) -> tuple[list[DataFile], list[Finding]]:
-    """Point each CSV Data Set at a file in data/<plan>; return the files, and what cannot be mapped.
+def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tuple[list[DataFile], list[Finding]]:
+    """Point each CSV Data Set, upload and script at a file in data/<plan>; return the files, and what is left.
 
     The files may be in `folders`, the first of which is that of the original JMX.
     """
     files: dict[str, DataFile] = {}
     left: list[Finding] = []
     for node in mapping.nodes:
-        if node.kind == KIND:
-            file = _file_of(mapping, node, folders, plan_name)
-            before = files.setdefault(file.name, file)
-            if before.source != file.source or (file.source is None and len(before.columns) != len(file.columns)):
-                path = PurePosixPath(file.name)
-                file = DataFile(str(path.with_stem(f"{path.stem}-{len(files)}")), file.source, file.columns, file.text)
-                files[file.name] = file
-            mapping.draft.set_value(node, "filename", file.name, Fix.DATA)
-        elif node.kind.endswith("RandomCSVDataSetConfig"):
+        for prop in file_names_of(node):
+            raw = prop.text or ""
+            file = _file_of(mapping, node, raw, folders, plan_name)
+            if file is None:
+                todo = "a run starts in its own folder: give the file's absolute path"
+                left.append(Finding.at(node, Rule.MISSING_FILE, f"reads the file {raw}", todo))
+                continue
+            file = _unique(file, files)
+            # A file name that is a property stays one.
+            match = _PROPERTY.fullmatch(raw)
+            mapping.draft.set_text(prop, f"{match[1]}{file.name}{match[2]}" if match else file.name, Fix.DATA)
+        if node.kind.endswith("RandomCSVDataSetConfig"):
             what = f"reads {node.value('filename')}"
             left.append(Finding.at(node, Rule.MISSING_FILE, what, "give the file's absolute path"))
     return list(files.values()), left
 
 
-def _file_of(mapping: Mapping, node: Node, folders: Sequence[Path], plan_name: str) -> DataFile:
-    raw = node.value("filename")
+def _unique(file: DataFile, files: dict[str, DataFile]) -> DataFile:
+    """Return the file under a name that no other file has, and add it to the files."""
+    before = files.setdefault(file.name, file)
+    if before.source == file.source and (file.source or before.columns == file.columns):
+        return before
+    path = PurePosixPath(file.name)
+    return _unique(replace(file, name=str(path.with_stem(f"{path.stem}-2"))), files)
+
+
+def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
+    """Return the file of an element; None for a script or an upload of which only the run knows the name."""
     text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
-    name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.") or "data.csv"
+    name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
     source = next((path for folder in folders for path in _places(folder, text) if path.is_file()), None)
+    target = f"data/{plan_name}/{name or 'data.csv'}"
+    if node.kind != KIND:
+        is_fixed = name and "${" not in raw.replace("\\", "/").rpartition("/")[2]
+        return DataFile(target, source, ()) if source and is_fixed else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
-    target = f"data/{plan_name}/{name}"
-    if source:
-        return DataFile(target, source, columns)
-    return DataFile(target, None, columns, _sample(node, columns))
+    return DataFile(target, source, columns, "" if source else _sample(node, columns))
 
 
 def _places(folder: Path, text: str) -> Iterator[Path]:
@@ -77,7 +91,7 @@ def _places(folder: Path, text: str) -> Iterator[Path]:
     yield folder / path.name
 
 
-def _without_variables(mapping: Mapping, raw: str) -> str:
+def _without_variables(mapping: Variables, raw: str) -> str:
     """Return a file name with the variables that are known, and without functions and other variables."""
     text = re.sub(r"\$\{([\w.-]+)\}", lambda match: mapping.known(match[0]) or "", raw)
     while (start := text.rfind("${")) >= 0:
@@ -86,7 +100,7 @@ def _without_variables(mapping: Mapping, raw: str) -> str:
     return text
 
 
-def _unset_variables(mapping: Mapping, node: Node) -> Sequence[str]:
+def _unset_variables(mapping: Variables, node: Node) -> Sequence[str]:
     """Return the variables that elements beside and below the data set read and nothing sets, in file order."""
     scope = node.parent.walk() if node.parent else iter(())
     names = (

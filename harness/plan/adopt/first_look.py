@@ -31,7 +31,7 @@ def first_look(jmx: Path, build: Path) -> tuple[Path, str]:
     """
     name = re.sub(r"[^\w.-]+", "-", jmx.stem).lstrip("-._") or "plan"
     folder = build / "first-look" / name
-    adoption = adopt(jmx, name, folder)
+    adoption = adopt(jmx, name, folder, moves_secrets=False)
     keep = f"make init PLAN={name} JMX={shown(jmx)} FIX=1"
     if adoption.found.scripts:
         count = units.plural(len(adoption.found.scripts), "script")

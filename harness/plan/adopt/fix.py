@@ -18,4 +18,5 @@ class Fix(StrEnum):
     EXTRACTORS = "extractors have a default, so no value of an earlier response is sent"
     PROPERTIES = "properties have one default"
     LABELS = "each sampler of a thread group has its own label"
-    DATA = "CSV files are in plans/data"
+    SECRETS = "passwords, tokens and keys are environment variables"
+    DATA = "the files that the plan reads are in plans/data"

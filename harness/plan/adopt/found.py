@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.plan.adopt.groups import GroupSize, load_groups, preparing, size_of
 from harness.plan.adopt.hosts import has_http, host_of
-from harness.plan.adopt.variables import Mapping
+from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.jmx import SIDE_GROUPS, Node
 from harness.plan.jmx_values import functions_in
@@ -54,7 +54,7 @@ class Found:
     has_other_protocols: bool
 
 
-def find(mapping: Mapping) -> Found:
+def find(mapping: Variables) -> Found:
     """Return what a JMX contains."""
     nodes = mapping.nodes
     groups = load_groups(nodes)
@@ -75,7 +75,7 @@ def find(mapping: Mapping) -> Found:
     )
 
 
-def _scripts(mapping: Mapping) -> Iterator[Script]:
+def _scripts(mapping: Variables) -> Iterator[Script]:
     for node in mapping.nodes:
         if is_script(node, node.kind.rpartition(".")[2]):
             code = next((prop.text for prop in node.element if _CODE.search(prop.get("name", "")) and prop.text), "")
@@ -89,7 +89,7 @@ def _scripts(mapping: Mapping) -> Iterator[Script]:
             yield Script(node.path, node.line, "JavaScript condition", 1)
 
 
-def _plugins(mapping: Mapping) -> Iterator[Plugin]:
+def _plugins(mapping: Variables) -> Iterator[Plugin]:
     names = Counter(name for node in mapping.nodes if (name := _plugin(node)))
     yield from (Plugin(name, count) for name, count in names.most_common())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.variables import Mapping
+from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node
 
@@ -37,7 +37,7 @@ def load_groups(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
 
 
-def size_of(mapping: Mapping, group: Node) -> GroupSize:
+def size_of(mapping: Variables, group: Node) -> GroupSize:
     """Return the size of a thread group, with 1 for each number that only the run knows."""
     loops = mapping.number(group.value(_LOOPS), -1)
     is_timed = (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
@@ -62,7 +62,7 @@ def is_serialized(plan: Node) -> bool:
     return plan.value("TestPlan.serialize_threadgroups") == "true"
 
 
-def preparing(mapping: Mapping, groups: Sequence[Node]) -> list[Node]:
+def preparing(mapping: Variables, groups: Sequence[Node]) -> list[Node]:
     """Return the groups that end after some loops, before an endless one begins: they prepare its data."""
     sizes = [size_of(mapping, group) for group in groups]
     if not is_serialized(mapping.nodes[0]) or not any(size.duration_s for size in sizes):
@@ -71,7 +71,7 @@ def preparing(mapping: Mapping, groups: Sequence[Node]) -> list[Node]:
     return [group for group in groups[:first] if group.kind == "ThreadGroup"]
 
 
-def fix_groups(mapping: Mapping, defaults: dict[str, str]) -> Iterator[Finding]:
+def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding]:
     """Change kinds, names and numbers of the thread groups; yield those that cannot be mapped."""
     draft = mapping.draft
     for group in preparing(mapping, load_groups(mapping.nodes)):
@@ -101,7 +101,7 @@ def fix_groups(mapping: Mapping, defaults: dict[str, str]) -> Iterator[Finding]:
         draft.set_value(mapping.nodes[0], "TestPlan.serialize_threadgroups", "false", Fix.LOAD, tag="boolProp")
 
 
-def rename(mapping: Mapping, group: Node, name: str) -> None:
+def rename(mapping: Variables, group: Node, name: str) -> None:
     """Rename a thread group, also in the paths of Module Controllers."""
     if group.name == name:
         return
@@ -123,7 +123,7 @@ def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
     defaults.setdefault("think_time_ms", "0")
 
 
-def _map_numbers(mapping: Mapping, group: Node, defaults: dict[str, str], share: tuple[int, int, int]) -> None:
+def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str], share: tuple[int, int, int]) -> None:
     """Make the numbers of a group those of the run.
 
     Of several groups each has its `share` of the users: those from the first to the second number of the third.
@@ -143,7 +143,7 @@ def _map_numbers(mapping: Mapping, group: Node, defaults: dict[str, str], share:
     mapping.draft.set_value(group, _FOREVER, "false", Fix.LOAD, tag="boolProp")
 
 
-def _add_think_time(mapping: Mapping, group: Node) -> None:
+def _add_think_time(mapping: Variables, group: Node) -> None:
     timers = (node for node in mapping.nodes if node.thread_group is group and node.kind.endswith("Timer"))
     if any(
         "think_time_ms" in mapping.values.properties_in(text) for node in timers for text in node.element.itertext()

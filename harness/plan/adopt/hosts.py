@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.variables import Mapping
+from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node
@@ -26,7 +26,7 @@ def is_http_sampler(node: Node) -> bool:
     return bool(_HTTP.fullmatch(node.kind))
 
 
-def host_of(mapping: Mapping, raw: str) -> str:
+def host_of(mapping: Variables, raw: str) -> str:
     """Return the host that a text means, as people know it: its value, or the text when only the run knows that."""
     return mapping.known(raw) or raw
 
@@ -34,7 +34,7 @@ def host_of(mapping: Mapping, raw: str) -> str:
 class TargetFix:
     """The fixes of one JMX; `defaults` are the texts that the plan has in plain JMeter."""
 
-    def __init__(self, mapping: Mapping, defaults: dict[str, str]) -> None:
+    def __init__(self, mapping: Variables, defaults: dict[str, str]) -> None:
         self._mapping = mapping
         self._defaults = defaults
         self._elements = [node for node in mapping.nodes if has_http(node)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.variables import Mapping
-from harness.plan.jmx import Node, function_parameters, reads_of
+from harness.plan.adopt.variables import Variables
+from harness.plan.jmx import Node, function_parameters, reads_in, reads_of
 from harness.plan.lint import DEFAULTS, LISTENERS, SAMPLER, asserts_code
 
 _SUCCESS = r"2\d\d"
@@ -19,7 +19,7 @@ _READ = re.compile(r"\$\{__(P|property)\(")
 _OFF = ("follow_redirects", "auto_redirects", "image_parser")
 
 
-def fix_redirects(mapping: Mapping) -> None:
+def fix_redirects(mapping: Variables) -> None:
     """Switch off redirects and embedded resources: each of them is a row of its own, from whatever host."""
     for node in mapping.nodes:
         for name in _OFF:
@@ -28,14 +28,14 @@ def fix_redirects(mapping: Mapping) -> None:
                 mapping.draft.set_value(node, f"HTTPSampler.{name}", "false", Fix.REDIRECTS, tag="boolProp")
 
 
-def fix_listeners(mapping: Mapping) -> None:
+def fix_listeners(mapping: Variables) -> None:
     """Disable the listeners."""
     for node in mapping.nodes:
         if node.kind in LISTENERS or ".vizualizers." in node.kind:
             mapping.draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
 
 
-def fix_codes(mapping: Mapping) -> None:
+def fix_codes(mapping: Variables) -> None:
     """Assert the code of each sampler that no assertion checks: once for a thread group in which none does."""
     tops: dict[ElementTree.Element, list[Node]] = {}
     for node in mapping.nodes:
@@ -80,7 +80,7 @@ def _code_assertion() -> ElementTree.Element:
     return element
 
 
-def fix_extractors(mapping: Mapping) -> None:
+def fix_extractors(mapping: Variables) -> None:
     """Give each extractor without a default the default NOT_FOUND."""
     for node in mapping.nodes:
         name, empty_is_meant = DEFAULTS.get(node.kind, ("", ""))
@@ -90,7 +90,7 @@ def fix_extractors(mapping: Mapping) -> None:
             mapping.draft.set_value(node, name, ";".join([_NOT_FOUND] * max(1, count)), Fix.EXTRACTORS)
 
 
-def fix_labels(mapping: Mapping) -> None:
+def fix_labels(mapping: Variables) -> None:
     """Number the samplers of a thread group that share a label; a label from data differs by itself."""
     samplers = [node for node in mapping.nodes if SAMPLER.search(node.kind) and _is_fixed(mapping, node.name)]
     used = Counter(_label(node) for node in samplers)
@@ -113,23 +113,36 @@ def _label(node: Node) -> tuple[str, str]:
     return (group.name if group else "", node.name)
 
 
-def _is_fixed(mapping: Mapping, name: str) -> bool:
+def _is_fixed(mapping: Variables, name: str) -> bool:
     return all(variable in mapping.values.variables for variable in re.findall(r"\$\{(\w+)\}", name))
 
 
-def fix_properties(mapping: Mapping, owners: Sequence[Node], defaults: dict[str, str]) -> None:
-    """Give each property that the plan reads one default, also in disabled elements: NOT_SET where it has none."""
-    known: dict[str, str] = {}
-    for name, text in reads_of(mapping.draft.root):
-        if text is not None:
-            known.setdefault(name, text)
-    known.update(defaults)
+def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping[str, str]) -> None:
+    """Give each property that the plan reads one default: the run's, else that of the enabled elements, else NOT_SET.
+
+    A property with different defaults in enabled elements keeps them: which one is meant is not known.
+    """
+    enabled: dict[str, set[str]] = {}
+    anywhere: dict[str, str] = {}
+    for node in owners:
+        for name, text in _reads(node):
+            anywhere.setdefault(name, text)
+            if node.is_enabled:
+                enabled.setdefault(name, set()).add(text)
+    certain = {name: texts.copy().pop() for name, texts in enabled.items() if len(texts) == 1} | dict(defaults)
     for node in owners:
         for prop in node.element.iter():
             if prop.text and "${__" in prop.text:
-                mapping.draft.set_text(prop, _with_defaults(prop.text, known), Fix.PROPERTIES)
+                mapping.draft.set_text(prop, _with_defaults(prop.text, certain, anywhere), Fix.PROPERTIES)
         if "${__" in node.name:
-            mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, known), Fix.PROPERTIES)
+            mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, certain, anywhere), Fix.PROPERTIES)
+
+
+def _reads(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield the properties that an element reads with a default, and the default."""
+    for prop in node.element.iter():
+        for text in (prop.text or "", *prop.attrib.values()):
+            yield from ((name, default) for name, default in reads_in(text) if default is not None)
 
 
 def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
@@ -141,20 +154,18 @@ def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> Iterat
     yield from ((name, sorted(texts)) for name, texts in found.items() if len(texts) > 1 and name not in run)
 
 
-def _with_defaults(text: str, known: dict[str, str]) -> str:
-    """Return a text in which each read of a property has a default; those of `known` replace another one."""
+def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
+    """Return a text in which each read of a property has a default; a `certain` one replaces another one."""
     position = 0
     while match := _READ.search(text, position):
         parameters, end = function_parameters(text, match.end())
         position = match.end()
         name, at = parameters[0].strip(), 1 if match[1] == "P" else 2
-        if "${" in parameters[0]:
-            continue
         has_default = len(parameters) > at
-        wanted = known.get(name, _NOT_SET)
-        if not has_default:
-            comma = "," * (at - len(parameters) + 1)
-            text = f"{text[:end]}{comma}{_escaped(wanted)}{text[end:]}"
+        wanted = certain.get(name, parameters[at] if has_default else others.get(name, _NOT_SET))
+        if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
+            head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
+            text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[end:]}"
     return text
 
 

@@ -21,13 +21,14 @@ _INCLUDED = (
 )
 
 
-def plan_toml(found: Found, name: str, source: str) -> str:
-    """Return the TOML of the plan `name`, made from the JMX `source`."""
+def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ()) -> str:
+    """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [
         f"# Written by `make init` from {_plain(source)}. plans/README.md explains every key.",
         "format_version = 1",
         f"title = {json.dumps(_plain(found.title) or name)}",
         f"shape = {json.dumps(f'{name}.jmx')}",
+        *secrets_lines(secrets),
         "",
         *_contents(found),
         "",
@@ -36,6 +37,11 @@ def plan_toml(found: Found, name: str, source: str) -> str:
     allow = list(_allow(found))
     tail = ["", "[allow]", *allow] if allow else []
     return "\n".join([*head, *tail]) + "\n"
+
+
+def secrets_lines(names: Sequence[str]) -> list[str]:
+    """Return the line that names the environment variables with the secrets of a plan."""
+    return [f"secrets = {json.dumps(list(names))}"] if names else []
 
 
 def other_hosts_toml(hosts: Sequence[tuple[str, str]]) -> str:

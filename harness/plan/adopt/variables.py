@@ -15,7 +15,7 @@ _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 
 
 @dataclass
-class Mapping:
+class Variables:
     """Maps values of a draft to properties of the run. `nodes` are the elements that JMeter may run.
 
     `mapped` are the User Defined Variables that were changed, each with the property that it reads now.

@@ -8,7 +8,7 @@ import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.fix import Fix
-from harness.plan.jmx import Node, plan_tree
+from harness.plan.jmx import Node, data_files, plan_tree
 from harness.plan.lint import lint
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
@@ -125,6 +125,47 @@ def test_an_absent_csv_file_gets_sample_values_with_its_columns(fixed: dict[str,
     assert len(rest) == 99
 
 
+def test_a_password_moves_to_an_environment_variable(fixed: dict[str, Node], adoption: Adoption) -> None:
+    assert variable(fixed["Variables"], "password") == '${__groovy(System.getenv("SHOP_PASSWORD"))}'
+    assert adoption.secrets == {"SHOP_PASSWORD": "opensesame77"}
+    assert "opensesame77" not in repr(adoption.secrets.keys()) + adoption.draft.text().decode()
+
+
+def test_scripts_and_uploads_become_data_files_of_the_plan(tmp_path: Path) -> None:
+    script = '<stringProp name="script">def token'
+    own = OWN.read_text().replace(
+        script, f'<stringProp name="filename">${{base}}/tool/keep.groovy</stringProp>{script}'
+    )
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "tool" / "keep.groovy").write_text("1")
+    (tmp_path / "own.jmx").write_text(own)
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path / "plans")
+    assert [file.name for file in adoption.data] == ["data/shop/barcodes.csv", "data/shop/keep.groovy"]
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "shop.jmx").write_bytes(adoption.draft.text())
+    assert data_files(tmp_path / "plans" / "shop.jmx") == ("data/shop/barcodes.csv", "data/shop/keep.groovy")
+
+
+def test_an_upload_that_only_the_run_knows_is_left(tmp_path: Path) -> None:
+    prop = '<stringProp name="File.path">${base}/${name}.mrc</stringProp>'
+    own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
+    (tmp_path / "own.jmx").write_text(own)
+    (left,) = adopt(tmp_path / "own.jmx", "shop", tmp_path).left
+    assert left.text == "GET desks: reads the file ${base}/${name}.mrc"
+
+
+def test_a_property_has_the_default_of_the_enabled_elements_and_two_different_ones_are_left(tmp_path: Path) -> None:
+    read = "<HeaderManager testname='{}' enabled='{}'><stringProp name='x'>${{__P({})}}</stringProp></HeaderManager>"
+    headers = [read.format(*words) for words in [("a", "true", "tenant,t1"), ("b", "false", "tenant,t2")]]
+    headers += [read.format(*words) for words in [("c", "true", "zone,1"), ("d", "true", "zone,2")]]
+    own = OWN.read_text().replace("<ResultCollector", "<hashTree/>".join(headers) + "<hashTree/><ResultCollector")
+    (tmp_path / "own.jmx").write_text(own)
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    text = adoption.draft.text().decode()
+    assert text.count("${__P(tenant,t1)}") == 2
+    assert [left.text for left in adoption.left] == ["Shop: reads the property zone with the defaults 1, 2"]
+
+
 def test_a_csv_file_beside_the_jmx_is_used(tmp_path: Path) -> None:
     (tmp_path / "own.jmx").write_bytes(OWN.read_bytes())
     (tmp_path / "data").mkdir()
@@ -142,7 +183,7 @@ def test_what_the_jmx_contains_is_listed(adoption: Adoption) -> None:
     assert found.hosts == ("shop.example.org", "covers.example.org")
     (script,) = found.scripts
     assert (script.path.removeprefix("Shop > "), script.line, script.lines) == (
-        "Login > POST login > Keep token", 60, 2,
+        "Login > POST login > Keep token", 64, 2,
     )  # fmt: skip
 
 
