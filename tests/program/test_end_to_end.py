@@ -14,10 +14,10 @@ from tests.support.tiny import check_short_run
 pytestmark = pytest.mark.real
 
 
-def make_run(reports: Path, *variables: str) -> str:
+def make_run(reports: Path, *variables: str, **environment: str) -> str:
     command = ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}", *variables]
-    environment = {**os.environ, **QUICK_JAVA}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=400)
+    everything = {**os.environ, **environment}
+    done = subprocess.run(command, env=everything, capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -27,7 +27,7 @@ def codes_of(summary: dict, label: str) -> dict[str, int]:
 
 
 def test_one_command_writes_a_trustworthy_report(tmp_path):
-    text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=40")
+    text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=40", **QUICK_JAVA)
     directory = tmp_path / "killbill-stripe" / "run-01_1"
     summary = json.loads(directory.with_suffix(".json").read_text())
     check_short_run(summary["verdict"])
@@ -44,13 +44,9 @@ def test_one_command_writes_a_trustworthy_report(tmp_path):
     law = summary["littles_law"]
     at_the_ends = max(label["average_ms"] for label in groups["load"].values()) / 1000 / law["over_s"]
     assert law["ratio"] == pytest.approx(1.0, abs=0.1 + at_the_ends)
-    assert {usage["process"] for usage in summary["observed"]["usages"]} == {
-        "jmeter",
-        "harness",
-        "host",
-        "killbill",
-        "stripe",
-    }
+    # A virtual machine may have been denied CPU time, which is a line of its own.
+    used = {usage["process"] for usage in summary["observed"]["usages"]} - {"stolen"}
+    assert used == {"jmeter", "harness", "host", "killbill", "stripe"}
     for name in ("threads-before.txt", "threads-after.txt", "metrics-before.json", "metrics-after.json"):
         assert (directory / name).stat().st_size > 1000
     figures = dict(summary["run"]["dump_figures"])
