@@ -326,11 +326,11 @@ setup: ## build .venv and the JMeter home; every other target does it when neede
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
 tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
-# One session for both kinds. A file stays on one worker, which starts the system of the file once. Three workers on two
-# cores, as many of the real tests wait for most of their time.
+# One session for both kinds. A file stays on one worker, which starts the system of the file once. Four workers on two
+# cores: a real test needs a core for a third of its time, and waits for the rest.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(python) scripts/setup --tests
-	@$(pytest) -n 3 --dist loadfile --no-loadscope-reorder $(tests)
+	@$(pytest) -n 4 --dist loadfile --no-loadscope-reorder $(tests)
 
 test-fast: ## run the tests that start no real system (under a minute)
 	@$(python) scripts/setup --tests

@@ -20,26 +20,28 @@ from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, Run, Start, arguments_of_run
 
 # The files that take longest. `make test` begins with them, so that no worker is alone with one at the end. Those that
-# compute stand beside those that mostly wait.
+# start a KillBill do not begin together.
 LONGEST = (
     "systems/test_killbill_system.py",
     "run/test_survival.py",
-    "sweep/test_sweep_driver.py",
-    "program/test_end_to_end.py",
-    "run/remote/test_generators.py",
-    "run/test_real_jmeter.py",
     "nightly/test_nightly_driver.py",
-    "run/test_auto_end.py",
-    "plans/test_killbill_plan.py",
+    "run/remote/test_generators.py",
+    "program/test_end_to_end.py",
+    "run/test_off_host.py",
+    "sweep/test_sweep_driver.py",
     "run/test_run.py",
+    "run/test_auto_end.py",
+    "run/test_real_jmeter.py",
+    "plans/test_thruzero_plan.py",
+    "plans/test_killbill_plan.py",
+    "plans/test_folio_checkin.py",
     "report/test_false_alarms.py",
-    "plans/test_lb_plan.py",
     "systems/test_thruzero_system.py",
     "program/test_workflows.py",
-    "plans/test_thruzero_plan.py",
-    "plans/test_folio_checkin.py",
+    "plans/test_lb_plan.py",
     "program/test_add_a_system.py",
-    "run/test_off_host.py",
+    "bench/test_simulation.py",
+    "bench/test_bench.py",
 )
 
 # No deadline for an example: on a busy machine one that takes long is no failure.
