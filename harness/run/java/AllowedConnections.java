@@ -43,6 +43,7 @@ public final class AllowedConnections {
         allowed = parsed(names);
         patch(instrumentation, "sun.nio.ch.Net", "connect", "Ljava/net/InetAddress;", true);
         patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
+        Exchanges.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
             Files.writeString(file, "allowed: this machine, " + names + "\n");
         }
@@ -53,6 +54,7 @@ public final class AllowedConnections {
         names = entries;
         allowed = parsed(entries);
         lineCount = 0;
+        Exchanges.reset();
         Files.writeString(file, "allowed: this machine, " + names + "\n");
     }
 

@@ -19,6 +19,7 @@ final class MethodPatch {
     private final boolean withInt;
     private final String callee;
     private final String called;
+    private final String passedAs;
 
     private DataInputStream in;
     private DataOutputStream out;
@@ -28,6 +29,12 @@ final class MethodPatch {
 
     /** Patches each `method` that has code and a parameter with the descriptor `parameter`: it calls callee.called. */
     MethodPatch(String method, String parameter, boolean withInt, String callee, String called) {
+        this(method, parameter, withInt, callee, called, parameter);
+    }
+
+    /** The same for a called method whose parameter has the descriptor `passedAs`, a supertype. */
+    MethodPatch(String method, String parameter, boolean withInt, String callee, String called, String passedAs) {
+        this.passedAs = passedAs;
         this.method = method;
         this.parameter = parameter;
         this.withInt = withInt;
@@ -79,7 +86,7 @@ final class MethodPatch {
         text(callee);
         reference(7, count);
         text(called);
-        text("(" + parameter + (withInt ? "I" : "") + ")V");
+        text("(" + passedAs + (withInt ? "I" : "") + ")V");
         reference(12, count + 2, count + 3);
         reference(10, count + 1, count + 4);
         calleeIndex = count + 5;
