@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -17,6 +17,7 @@ length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
+takes.check := PLAN ENV TARGET PORT HTML
 takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
@@ -49,6 +50,8 @@ about.init.PLAN := PLAN=shop                    name of the new plan: plans/shop
 about.JMX := JMX=path/to/test.jmx         your JMeter test plan, which is copied; without it a plan with one request
 about.FIX := FIX=1                        apply the fixes: target, load, redirects, assertions, listeners, data files
 about.FORCE := FORCE=1                      replace a plan of this name
+about.check.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX
+about.HTML := HTML=check.html              also write everything to this file
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's)
@@ -182,7 +185,7 @@ topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-ou
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
-starting := run sweep capacity system
+starting := check run sweep capacity system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
@@ -215,6 +218,10 @@ help: ## list the targets
 init: ## make a plan of your JMX (or a small new plan) and offer the fixes that a run needs
 	@$(if $(call given,PLAN),$(python) scripts/init $(call option,plan,$(PLAN)) $(call option,jmx,$(JMX)) \
 	  $(if $(filter-out 0,$(FIX)),--fix) $(if $(filter-out 0,$(FORCE)),--force),echo 'give PLAN=shop JMX=path/to/shop.jmx' >&2; exit 2)
+
+check: ## lint a plan, run it once with one user, and print each request with its response
+	@$(python) scripts/check $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
+	  $(call option,port,$(PORT)) $(call option,html,$(HTML))
 
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \

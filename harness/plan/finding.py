@@ -39,6 +39,11 @@ class Rule(Enum):
         self.code = code
         self.why = why
 
+    @property
+    def is_about_load(self) -> bool:
+        """Return whether it concerns the load alone: then one user may still run the plan once."""
+        return self in (Rule.LOAD_GROUPS, Rule.FIXED_LOAD, Rule.UNREAD_PROPERTY)
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -61,7 +61,7 @@ def lint(jmx: Path) -> tuple[Finding, ...]:
     """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan."""
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
-    variables = _variables(plan)
+    variables = user_variables(plan)
     findings: list[Finding] = []
     for check in (_listeners, _codes, _extractors, _sub_results):
         findings += check(nodes)
@@ -191,7 +191,7 @@ def _groups_of_load(nodes: list[Node]) -> list[Node]:
     return [node for node in nodes if node.is_thread_group and node.kind not in SIDE_GROUPS]
 
 
-def _variables(plan: Node) -> dict[str, str]:
+def user_variables(plan: Node) -> dict[str, str]:
     """Return the plan's User Defined Variables, unresolved."""
     tables = [plan, *(node for node in plan.walk() if node.kind == "Arguments")]
     return {

@@ -7,7 +7,8 @@ import re
 from harness.base.errors import UsageError
 from harness.base.log import Log
 from harness.plan import spec as specs
-from harness.plan.check import check_plan
+from harness.plan.check import check_plan, refusals
+from harness.plan.finding import Finding
 from harness.plan.lint import lint
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.spec import Target
@@ -20,9 +21,23 @@ _WARNINGS_SHOWN = 10
 
 def check_request(request: Request, load: ClosedLoad | OpenLoad) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
+<<<<<<< HEAD
     plan = request.plan
     properties = plan.own_properties(is_embedded=request.target is None)
     check_plan(plan, request.target or _future_target(request), load, properties)
+=======
+    check_plan(request.plan, request.target or _future_target(request), load, _properties(request))
+
+
+def refusals_of(request: Request, load: ClosedLoad | OpenLoad) -> tuple[Finding, ...]:
+    """Return the findings for which `check_request` refuses the plan."""
+    return refusals(request.plan, request.target or _future_target(request), load, _properties(request))
+
+
+def _properties(request: Request) -> dict[str, str]:
+    embedded = {} if request.target else request.plan.embedded_properties
+    return {**request.plan.properties, **embedded}
+>>>>>>> 999c7c9 (Add make check: run a plan once and print each request)
 
 
 def log_warnings(request: Request, log: Log) -> None:

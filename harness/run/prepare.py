@@ -27,7 +27,7 @@ from harness.run.remote.load import load_of_each
 from harness.system.supervisor import Supervisor
 
 # Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
-_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
 _HEAP_NOT_READ_YET = "not known: the run did not finish"
 
 
@@ -90,7 +90,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
     else:
         arguments = jmeter_arguments(context.jmeter.path, settings, properties, port)
-    java_options = f"{os.environ.get(_JAVA_OPTIONS, '')} {agent_option(context.jmeter.agent, allowed)}".strip()
+    java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {agent_option(context.jmeter.agent, allowed)}".strip()
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={
@@ -98,7 +98,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
             **toolchain.jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,
-            _JAVA_OPTIONS: java_options,
+            JAVA_OPTIONS: java_options,
         },
         properties=properties,
         stop_port=port,

@@ -75,6 +75,7 @@ MAY_ACT = {
     "harness.run.jmeter",
     "harness.run.machine",
     "harness.run.measure",
+    "harness.run.one_pass",
     "harness.run.other_runs",
     "harness.run.prepare",
     "harness.run.progress",

@@ -1,0 +1,78 @@
+"""Formats the result of a check of a plan: its findings, and each request of the pass with its response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.base.units import plural
+from harness.plan.finding import Finding
+from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines
+from harness.run.exchanges import Exchange
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of a check of the JMX `file`.
+
+    `refusals` are findings for which `make run` refuses the plan, `warnings` the others. `unreached` are the labels of
+    enabled samplers that the pass did not run.
+    """
+
+    plan: str
+    file: str
+    refusals: Sequence[Finding]
+    warnings: Sequence[Finding]
+    exchanges: Sequence[Exchange] = ()
+    unreached: Sequence[str] = ()
+
+    @property
+    def failed_count(self) -> int:
+        """The number of failed samples."""
+        return sum(not one.is_success for one in self.exchanges)
+
+
+def finding_lines(result: CheckResult) -> Iterator[Line]:
+    """Yield the lines of the findings: what, why it matters, and what to do."""
+    if not result.refusals and not result.warnings:
+        yield f"{result.file}: no findings", Style.GOOD
+    for heading, findings, style in (
+        ("make run refuses this plan", result.refusals, Style.BAD),
+        ("warnings", result.warnings, Style.TITLE),
+    ):
+        if findings:
+            yield f"{heading}: {plural(len(findings), 'finding')}", style
+        for finding in findings:
+            yield f"  {finding.text_in(result.file)} [{finding.code}]", Style.PLAIN
+            yield f"    why: {finding.why}", Style.DIM
+            yield f"    fix: {finding.todo}", Style.DIM
+
+
+def pass_lines(result: CheckResult) -> Iterator[Line]:
+    """Yield the lines of the pass: each exchange in order, then the samplers that it did not reach."""
+    for one in result.exchanges:
+        yield from exchange_lines(one)
+        yield "", Style.PLAIN
+    yield from _unreached(result)
+
+
+def closing_line(result: CheckResult) -> Line:
+    """Return the last line of a check."""
+    text = f"{result.plan}: {count_text(result.exchanges)}"
+    if result.refusals:
+        text += f"; make run refuses the plan: {plural(len(result.refusals), 'finding')} above"
+    return text, Style.BAD if result.failed_count or result.refusals else Style.GOOD
+
+
+def check_sections(result: CheckResult) -> tuple[Section, ...]:
+    """Return the sections of the HTML page."""
+    return (
+        Section("findings", "Findings", tuple(finding_lines(result))),
+        Section("requests", count_text(result.exchanges), tuple(_unreached(result)), result.exchanges),
+    )
+
+
+def _unreached(result: CheckResult) -> Iterator[Line]:
+    if result.unreached:
+        names = ", ".join(result.unreached)
+        yield f"not reached in one pass: {names} (a condition, or a failure before it)", Style.TITLE

@@ -1,0 +1,166 @@
+"""Formats requests and responses: as lines for a terminal, and as one HTML page that is safe to open and to send."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from html import escape
+
+from harness.base.units import plural
+from harness.run.exchanges import Exchange
+
+# A longer body is cut in print; an exchange stores more.
+BODY_MOST = 2048
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CUT = "…"
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+pre { font: 13px/1.45 ui-monospace, monospace; background: #8881; padding: .6rem; white-space: pre-wrap; }
+pre { overflow-wrap: anywhere; }
+details { border-left: 4px solid #2a7; margin: .6rem 0; padding-left: .8rem; }
+details.failed { border-color: #c33; }
+summary { cursor: pointer; }
+.failed summary b, .bad { color: #c33; }
+.good { color: #186; }
+.dim { opacity: .7; }
+@media (prefers-color-scheme: dark) {
+  body { background: #16181c; color: #ddd; } .good { color: #5c9; } .bad { color: #f77; }
+}
+"""
+
+
+class Style(Enum):
+    """What a line is, which decides its colour."""
+
+    PLAIN = "plain"
+    TITLE = "title"
+    GOOD = "good"
+    BAD = "bad"
+    DIM = "dim"
+
+
+Line = tuple[str, Style]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: its id for links, a heading, lines above the exchanges, and the exchanges."""
+
+    id: str
+    heading: str
+    lines: Sequence[Line] = ()
+    exchanges: Sequence[Exchange] = ()
+
+
+def exchange_lines(one: Exchange) -> Iterator[Line]:
+    """Yield the lines of one exchange: result, request with `>`, response with `<`, assertions, variables."""
+    yield title_of(one), Style.GOOD if one.is_success else Style.BAD
+    for line in _request(one):
+        yield _safe(f"  > {line}").rstrip(), Style.PLAIN
+    for line in _response(one):
+        yield _safe(f"  < {line}").rstrip(), Style.DIM
+    yield from _results(one)
+
+
+def title_of(one: Exchange) -> str:
+    """Return label, result, code and time of an exchange on one line."""
+    result = "passed" if one.is_success else "FAILED"
+    return _safe(f"{one.label}: {result}, {one.code or 'no code'} {one.message}".rstrip() + f", {one.elapsed_ms} ms")
+
+
+def _request(one: Exchange) -> Iterator[str]:
+    if one.method or one.url:
+        yield f"{one.method} {one.url}".strip()
+    yield from _headers(one.request_headers)
+    if one.cookies and "cookie:" not in one.request_headers.lower():
+        yield f"Cookie: {one.cookies}"
+    if one.request_body:
+        yield ""
+        yield from _body(one.request_body, f"{one.request_characters} characters").splitlines()
+
+
+def _response(one: Exchange) -> Iterator[str]:
+    yield from _headers(one.response_headers)
+    if one.response_headers:
+        yield ""
+    if one.response_body is None:
+        yield f"(binary, {one.response_bytes} bytes)"
+    else:
+        yield from _body(one.response_body, f"{one.response_bytes} bytes").splitlines()
+
+
+def _headers(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _body(text: str, size: str) -> str:
+    is_cut = len(text) > BODY_MOST or text.endswith(_CUT)
+    return f"{text[:BODY_MOST].removesuffix(_CUT)}\n… (cut, {size} in all)" if is_cut else text
+
+
+def _results(one: Exchange) -> Iterator[Line]:
+    for name, is_passed, message in one.assertions:
+        text = f"  assertion {name}: " + ("passed" if is_passed else f"FAILED: {' '.join(message.split())}")
+        yield _safe(text), Style.GOOD if is_passed else Style.BAD
+    for name, (before, after) in (one.variables or {}).items():
+        old = "not set" if before is None else _short(before)
+        yield _safe(f"  variable {name}: {old} → {_short(after)}"), Style.PLAIN
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 100 else f"{flat[:100]}…"
+
+
+def _safe(text: str) -> str:
+    """Return a text without the characters that control a terminal or reverse the direction of a text."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def exchange_page(title: str, sections: Iterable[Section]) -> str:
+    """Return an HTML page without scripts and outside resources; every value is escaped.
+
+    Exchanges are folded, failed ones are open.
+    """
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>{_html(title)}</title><style>\n{_STYLE}</style></head><body>",
+        f"<h1>{_html(title)}</h1>",
+    ]
+    for section in sections:
+        parts.append(f'<h2 id="{_html(section.id)}">{_html(section.heading)}</h2>')
+        if section.lines:
+            parts.append(f"<pre>{_html_lines(section.lines)}</pre>")
+        parts += [_exchange_html(one) for one in section.exchanges]
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def _exchange_html(one: Exchange) -> str:
+    lines = list(exchange_lines(one))[1:]
+    kind = "passed" if one.is_success else "failed"
+    opened = "" if one.is_success else " open"
+    where = f'<span class="dim">{_html(one.thread)}</span>'
+    head = f"<summary><b>{_html(title_of(one))}</b> {where}</summary>"
+    return f'<details class="{kind}"{opened}>{head}<pre>{_html_lines(lines)}</pre></details>'
+
+
+def _html_lines(lines: Iterable[Line]) -> str:
+    return "\n".join(
+        _html(text) if style is Style.PLAIN else f'<span class="{style.value}">{_html(text)}</span>'
+        for text, style in lines
+    )
+
+
+def _html(text: str) -> str:
+    return escape(_safe(text), quote=True)
+
+
+def count_text(exchanges: Sequence[Exchange]) -> str:
+    """Return the number of exchanges and of failures: `5 requests, 1 failed`."""
+    failed = sum(not one.is_success for one in exchanges)
+    return f"{plural(len(exchanges), 'request')}, {failed} failed"

@@ -1,0 +1,149 @@
+"""`scripts/check`: lint a plan, run it once with one user, and print each request with its response."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.base import toolchain
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.paths import shown
+from harness.plan.finding import Finding
+from harness.plan.jmx import plan_tree
+from harness.plan.lint import SAMPLER, lint, user_variables
+from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
+from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
+from harness.report.exchanges import Line, Style, exchange_page
+from harness.run.arguments import add_traffic, make_command, refuse_empty
+from harness.run.context import RunContext, ready_jmeter
+from harness.run.exchanges import Changes, Exchange
+from harness.run.one_pass import run_once
+from harness.run.preflight import refusals_of
+from harness.run.request import Names, Request, resolve_request
+
+_EPILOG = """\
+examples:
+  scripts/check --plan shop --target http://127.0.0.1:8080
+  scripts/check --plan killbill-stripe                      (starts the system of the plan)
+  scripts/check --plan path/to/test.jmx --target http://127.0.0.1:8080
+  scripts/check --plan shop --target http://127.0.0.1:8080 --html check.html
+
+The plan's thread groups run once with one user each; setUp and tearDown run as in the plan. Bodies are cut at 2 kB,
+and secrets are masked. Nothing is sent when the plan could reach another host.
+
+exit codes: 0 success; 1 a sample failed; 2 wrong use, or the plan must not run; 3 no sampler ran; 130 interrupted.
+"""
+# Variables that JMeter itself sets.
+_OWN_VARIABLES = ("START.", "TESTSTART.", "JMeterThread.", "__jm")
+_STYLES = {
+    Style.PLAIN: "",
+    Style.TITLE: "bold",
+    Style.GOOD: "green",
+    Style.BAD: "bold red",
+    Style.DIM: "dim",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/check`."""
+    parser.description = "Lint a plan, run it once with one user, and print each request with its response."
+    parser.epilog = _EPILOG
+    add_traffic(parser)
+    option = parser.add_argument
+    option("--target", help="address of a running system, http://host:8080; no system is started")
+    option("--port", help="port of the system that is started (a free one)")
+    option("--html", type=Path, help="also write everything to this HTML file")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
+    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the plan, print the result and return the exit code."""
+    refuse_empty(options)
+    if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
+        raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
+    request = resolve_request(
+        Names(options.plan, options.env, options.target, options.port), options.home, options.build
+    )
+    result = _findings(request)
+    console = Console(highlight=False)
+    _print(console, [*finding_lines(result), ("", Style.PLAIN)])
+    unsafe = [finding for finding in result.refusals if not finding.rule.is_about_load]
+    if unsafe:
+        _write_page(options.html, result)
+        raise UsageError(f"{result.plan}: the plan must not run", "correct what make run refuses; nothing was sent")
+    result = replace(result, exchanges=_exchanges(request, console, options))
+    result = replace(result, unreached=_unreached(request, result.exchanges))
+    _print(console, [*pass_lines(result), closing_line(result)])
+    _write_page(options.html, result)
+    if options.html:
+        _print(console, [(f"page: {shown(options.html)}", Style.PLAIN)])
+    return EXIT_REGRESSED if result.failed_count else EXIT_OK
+
+
+def _findings(request: Request) -> CheckResult:
+    """Return the findings of the lint, and those for which a run with the plan's load is refused."""
+    plan = request.plan
+    refused = refusals_of(request, resolve_load(parse_load(LoadArguments()), plan.load))
+    known = {_subject(finding) for finding in refused}
+    others = [finding for finding in lint(plan.shape_path) if _subject(finding) not in known]
+    return CheckResult(plan.name, f"{plan.shape_path.parent.name}/{plan.shape_path.name}", refused, others)
+
+
+def _subject(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, finding.path, finding.attribute
+
+
+def _exchanges(request: Request, console: Console, options: argparse.Namespace) -> tuple[Exchange, ...]:
+    """Run one pass of the plan, without think time."""
+    plan = replace(request.plan, load=replace(request.plan.load, think_time_s=0.0))
+    request = replace(request, plan=plan)
+    values = {name: getattr(options, name) for name in ("plan", "target", "env")}
+    spec = request.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command=make_command("check", values))
+    with Interrupts() as interrupts, ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="check-")))
+        jmeter = ready_jmeter(request, folder)
+        context = RunContext(jmeter, interrupts, console, stack.enter_context(Guardian()))
+        context.guardian.remove_at_end(folder)
+        context.log(f"{plan.name}: one user, one pass")
+        exchanges = run_once(spec, request, folder, context)
+    constants = user_variables(plan_tree(plan.shape_path))
+    return tuple(replace(one, variables=_extracted(one, constants)) for one in exchanges)
+
+
+def _extracted(one: Exchange, constants: Collection[str]) -> Changes:
+    """Return the changed variables without User Defined Variables that have their first value, and JMeter's own."""
+    return {
+        name: change
+        for name, change in (one.variables or {}).items()
+        if not name.startswith(_OWN_VARIABLES) and not (name in constants and change[0] is None)
+    }
+
+
+def _unreached(request: Request, exchanges: Iterable[Exchange]) -> tuple[str, ...]:
+    """Return the labels of enabled samplers without a sample; labels with variables are left out."""
+    seen = {one.label for one in exchanges}
+    labels = (node.name for node in plan_tree(request.plan.shape_path).walk() if SAMPLER.search(node.kind))
+    return tuple(dict.fromkeys(label for label in labels if label not in seen and "${" not in label))
+
+
+def _print(console: Console, lines: Iterable[Line]) -> None:
+    for text, style in lines:
+        console.print(Text(text, style=_STYLES[style]), soft_wrap=True)
+
+
+def _write_page(path: Path | None, result: CheckResult) -> None:
+    if path:
+        try:
+            path.write_text(exchange_page(f"Check of {result.plan}", check_sections(result)), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--html {path}: cannot be written ({error.strerror})", "name another file") from None

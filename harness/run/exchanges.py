@@ -1,0 +1,148 @@
+"""Reads the requests and responses that the agent in JMeter stores, and masks the secrets in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.base.records import read
+from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
+from harness.base.spellings import Spellings
+from harness.metrics.tally import cause_of
+
+# The agent's file in the run directory, until secrets are masked: Exchanges.java.
+RAW_NAME = ".exchanges.jsonl"
+# The JVM option with which it stores every exchange and not only failures.
+STORE_ALL = "-Dharness.exchanges=all"
+# The masked file of a run.
+FAILURES_NAME = "failures.jsonl"
+# The first failures of each cause that a run stores: MOST_PER_CAUSE in Exchanges.java, for each load generator.
+MOST_PER_CAUSE = 3
+
+# A Regular Expression Extractor's variable with everything that matched; the groups have variables of their own.
+_WHOLE_MATCH = re.compile(r"_g0?$")
+
+Key = tuple[str, str, str]
+# The values of variables before and after a sample.
+Changes = Mapping[str, tuple[str | None, str]]
+Mask = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One sample of JMeter with its request and response.
+
+    Texts are cut at 16,384 characters and end with … then; `request_characters` and `response_bytes` are the full
+    sizes. `response_body` is None for binary data. `failure` is the message of the first failed assertion. `assertions`
+    are name, whether it passed, and message; `variables` are the values before and after, of those that changed since
+    the thread's last sample (only with STORE_ALL). `method` is empty for samples other than HTTP.
+    """
+
+    label: str
+    thread: str
+    start_ms: int
+    elapsed_ms: int
+    is_success: bool
+    code: str
+    message: str
+    failure: str
+    method: str
+    url: str
+    request_headers: str
+    cookies: str
+    request_body: str
+    request_characters: int
+    response_headers: str
+    response_body: str | None
+    response_bytes: int
+    assertions: tuple[tuple[str, bool, str], ...] = ()
+    variables: Changes | None = None
+
+    @property
+    def key(self) -> Key:
+        """Label, code and cause, as in the report's table of errors."""
+        return self.label, self.code, cause_of(self.failure, self.message)[0]
+
+
+def parse_exchanges(text: str) -> tuple[Exchange, ...]:
+    """Return the exchanges in the agent's file; a line that is not complete is left out, as after a kill."""
+    return tuple(_parsed(text))
+
+
+def _parsed(text: str) -> Iterator[Exchange]:
+    for line in text.splitlines():
+        try:
+            yield read(Exchange, json.loads(line), "", "an exchange")
+        except (ValueError, UsageError):
+            continue
+
+
+def exchanges_text(exchanges: Iterable[Exchange]) -> str:
+    """Return the exchanges as JSON lines, which `parse_exchanges` reads."""
+    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in exchanges)
+
+
+def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
+    """Return at most MOST_PER_CAUSE exchanges of each cause, the earliest: load generators store as many each."""
+    counts: dict[Key, int] = {}
+    found: list[Exchange] = []
+    for one in sorted(exchanges, key=lambda one: one.start_ms):
+        counts[one.key] = counts.get(one.key, 0) + 1
+        if counts[one.key] <= MOST_PER_CAUSE:
+            found.append(one)
+    return tuple(found)
+
+
+def masked_exchanges(exchanges: Sequence[Exchange], hidden: Iterable[str]) -> tuple[Exchange, ...]:
+    """Return the exchanges with ••• in place of every secret in any spelling.
+
+    Secrets are the values `hidden`, and those that the exchanges name: in headers, cookies, addresses, bodies and
+    variables, such as the token of a log-in. Each is masked wherever it occurs.
+    """
+    found = dict.fromkeys(value for one in exchanges for value in _named_secrets(one))
+    spellings = Spellings([*hidden, *found])
+
+    def mask(text: str) -> str:
+        data = text.encode("utf-8", errors="surrogatepass")
+        return spellings.masked(data).decode("utf-8", errors="replace") if spellings.may_be_in(data) else text
+
+    return tuple(_masked(one, mask) for one in exchanges) if spellings else tuple(exchanges)
+
+
+def _masked(one: Exchange, mask: Mask) -> Exchange:
+    texts = ("label", "code", "message", "failure", "url", "request_headers", "cookies", "request_body")
+    changes: dict[str, Any] = {name: mask(getattr(one, name)) for name in (*texts, "response_headers")}
+    variables = None
+    if one.variables is not None:
+        variables = {
+            name: (None if before is None else mask(before), mask(after))
+            for name, (before, after) in one.variables.items()
+        }
+    return replace(
+        one,
+        **changes,
+        response_body=None if one.response_body is None else mask(one.response_body),
+        assertions=tuple((name, is_passed, mask(message)) for name, is_passed, message in one.assertions),
+        variables=variables,
+    )
+
+
+def _named_secrets(one: Exchange) -> tuple[str, ...]:
+    """Return the secrets that an exchange names, without those too short to mask."""
+    found: list[str] = []
+    for line in (*one.request_headers.splitlines(), *one.response_headers.splitlines()):
+        name, _, value = line.partition(":")
+        found += secrets_of_header(name.strip(), value.strip())
+    if one.cookies:
+        found += secrets_of_header("Cookie", one.cookies)
+    for body in (one.request_body, one.response_body or ""):
+        found += secrets_in(body)
+    found += secrets_in_code(one.url)
+    for name, (before, after) in (one.variables or {}).items():
+        if is_secret_name(name) and not _WHOLE_MATCH.search(name):
+            found += [value for value in (before, after) if value]
+    return secret_values(("password", value) for value in found)

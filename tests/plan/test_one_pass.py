@@ -1,0 +1,64 @@
+"""A plan whose users do everything once."""
+
+from pathlib import Path
+
+import pytest
+from defusedxml.ElementTree import fromstring
+
+from harness.plan.one_pass import one_pass
+
+
+def single(tmp_path: Path, elements: str):
+    """Return the children of the Test Plan in the plan of one pass."""
+    jmx = tmp_path / "shop.jmx"
+    jmx.write_text(
+        f'<jmeterTestPlan><hashTree><TestPlan testname="t"/><hashTree>{elements}</hashTree></hashTree></jmeterTestPlan>'
+    )
+    return fromstring(one_pass(jmx)).find("hashTree/hashTree")
+
+
+def texts(element) -> dict[str, str]:
+    return {prop.get("name"): prop.text for prop in element.iter() if prop.text and prop.text.strip()}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["ThreadGroup", "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup", "OpenModelThreadGroup"],
+)
+def test_a_thread_group_of_any_kind_becomes_one_user_with_one_iteration(tmp_path, kind):
+    group = f"""<{kind} testname="Buyers" enabled="true">
+      <stringProp name="ThreadGroup.on_sample_error">stoptest</stringProp>
+      <stringProp name="ThreadGroup.num_threads">50</stringProp>
+      <boolProp name="ThreadGroup.scheduler">true</boolProp>
+    </{kind}><hashTree/>"""
+    found = single(tmp_path, group)[0]
+    assert (found.tag, found.get("testclass"), found.get("testname")) == ("ThreadGroup", "ThreadGroup", "Buyers")
+    assert texts(found) == {
+        "ThreadGroup.on_sample_error": "stoptest",
+        "ThreadGroup.num_threads": "1",
+        "ThreadGroup.ramp_time": "1",
+        "LoopController.continue_forever": "false",
+        "LoopController.loops": "1",
+    }
+
+
+def test_a_disabled_thread_group_stays_disabled(tmp_path):
+    found = single(tmp_path, '<ThreadGroup testname="Off" enabled="false"/><hashTree/>')[0]
+    assert found.get("enabled") == "false"
+
+
+def test_set_up_stays_as_it_is(tmp_path):
+    group = '<SetupThreadGroup testname="setUp"><stringProp name="ThreadGroup.num_threads">3</stringProp>'
+    found = single(tmp_path, f"{group}</SetupThreadGroup><hashTree/>")[0]
+    assert (found.tag, texts(found)) == ("SetupThreadGroup", {"ThreadGroup.num_threads": "3"})
+
+
+@pytest.mark.parametrize(("loops", "once"), [("-1", "1"), ("3", "3"), ("${__P(loops,-1)}", "${__P(loops,-1)}")])
+def test_only_an_endless_loop_is_cut(tmp_path, loops, once):
+    loop = f'<LoopController><stringProp name="LoopController.loops">{loops}</stringProp></LoopController><hashTree/>'
+    assert texts(single(tmp_path, loop)[0]) == {"LoopController.loops": once}
+
+
+def test_timers_that_need_other_users_are_disabled(tmp_path):
+    found = single(tmp_path, "<SyncTimer/><hashTree/><ConstantTimer/><hashTree/>")
+    assert [element.get("enabled") for element in found] == ["false", None, None, None]

@@ -1,0 +1,61 @@
+"""`scripts/check` up to the start of JMeter, and with a JMeter that runs no sampler."""
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.off_host import ALIAS, flag, host, jmx, request
+from tests.support.paths import FAKE_JMETER
+
+
+@pytest.fixture
+def check(home, tmp_path):
+    """Check the tiny plan with the fake JMeter."""
+
+    def checked(plan: str, *arguments: object, mode: str = "silent"):
+        (home / "plans" / "tiny.jmx").write_text(plan)
+        places = ("--home", home, "--build", tmp_path / "build")
+        environment = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode}
+        return command("scripts/check", "--plan", "tiny", *places, *arguments, **environment)
+
+    return checked
+
+
+def test_a_plan_that_could_reach_another_host_is_refused_with_its_findings_and_nothing_is_sent(check, target, tmp_path):
+    page = tmp_path / "check.html"
+    done = check(jmx(request(host(ALIAS))), "--target", target, "--html", page)
+    assert done.returncode == 2
+    assert "nothing was sent" in done.stderr
+    assert "make run refuses this plan: 1 finding" in done.stdout
+    assert f"Off host > Users > Buy: uses the host {ALIAS}" in done.stdout
+    assert "why: its requests go there and not to the target of the run" in done.stdout
+    assert "one user, one pass" not in done.stdout
+    assert f"uses the host {ALIAS}" in page.read_text()
+
+
+def test_a_finding_is_printed_once_when_run_and_lint_find_it(check, target):
+    done = check(jmx(request(flag("HTTPSampler.follow_redirects"))), "--target", target)
+    assert done.stdout.count("[redirects]") == 1
+
+
+def test_a_plan_with_a_fixed_load_runs_and_is_still_refused_for_make_run(check, target):
+    done = check(jmx(request()).replace("${__P(users,1)}", "5"), "--target", target)
+    assert "Off host > Users: has 5; the run has 2 (users)" in done.stdout
+    assert "one user, one pass" in done.stdout
+
+
+def test_without_a_sample_the_code_is_3(check, target):
+    done = check(jmx(request()), "--target", target)
+    assert done.returncode == 3
+    assert "tiny: JMeter ran no sampler" in done.stderr
+
+
+def test_the_reason_why_jmeter_did_not_start_is_named(check, target):
+    done = check(jmx(request()), "--target", target, mode="dies")
+    assert done.returncode == 3
+    assert "CannotResolveClass kg.apc.Gone" in done.stderr
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_starts(check, target, tmp_path):
+    done = check(jmx(request()), "--target", target, "--html", tmp_path / "none" / "check.html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "not a file in an existing folder" in done.stderr
