@@ -95,8 +95,8 @@ def _findings(request: Request) -> CheckResult:
     plan = request.plan
     refused = refusals_of(request, resolve_load(parse_load(LoadArguments()), plan.load))
     known = {_subject(finding) for finding in refused}
-    others = [finding for finding in lint(plan.shape_path) if _subject(finding) not in known]
-    return CheckResult(plan.name, f"{plan.shape_path.parent.name}/{plan.shape_path.name}", refused, others)
+    others = [finding for finding in lint(plan.jmx_path) if _subject(finding) not in known]
+    return CheckResult(plan.name, f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refused, others)
 
 
 def _subject(finding: Finding) -> tuple[str, str, str]:
@@ -116,7 +116,7 @@ def _exchanges(request: Request, console: Console, options: argparse.Namespace) 
         context.guardian.remove_at_end(folder)
         context.log(f"{plan.name}: one user, one pass")
         exchanges = run_once(spec, request, folder, context)
-    constants = user_variables(plan_tree(plan.shape_path))
+    constants = user_variables(plan_tree(plan.jmx_path))
     return tuple(replace(one, variables=_extracted(one, constants)) for one in exchanges)
 
 
@@ -132,7 +132,7 @@ def _extracted(one: Exchange, constants: Collection[str]) -> Changes:
 def _unreached(request: Request, exchanges: Iterable[Exchange]) -> tuple[str, ...]:
     """Return the labels of enabled samplers without a sample; labels with variables are left out."""
     seen = {one.label for one in exchanges}
-    labels = (node.name for node in plan_tree(request.plan.shape_path).walk() if SAMPLER.search(node.kind))
+    labels = (node.name for node in plan_tree(request.plan.jmx_path).walk() if SAMPLER.search(node.kind))
     return tuple(dict.fromkeys(label for label in labels if label not in seen and "${" not in label))
 
 

@@ -47,7 +47,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext)
             system = stack.enter_context(system_of(request, directory.system_logs, context))
             start(system, directory.system_logs, request, context)
         prepared = prepare(spec, directory, system, context)
-        directory.effective_plan.write_bytes(one_pass(spec.plan.shape_path))
+        directory.effective_plan.write_bytes(one_pass(spec.plan.jmx_path))
         with context.interrupts.held():
             _drive(prepared, context)
     exchanges = _stored(directory.path)

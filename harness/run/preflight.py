@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from harness.base.errors import UsageError
 from harness.base.log import Log
@@ -21,11 +22,6 @@ _WARNINGS_SHOWN = 10
 
 def check_request(request: Request, load: ClosedLoad | OpenLoad) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
-<<<<<<< HEAD
-    plan = request.plan
-    properties = plan.own_properties(is_embedded=request.target is None)
-    check_plan(plan, request.target or _future_target(request), load, properties)
-=======
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request))
 
 
@@ -34,10 +30,8 @@ def refusals_of(request: Request, load: ClosedLoad | OpenLoad) -> tuple[Finding,
     return refusals(request.plan, request.target or _future_target(request), load, _properties(request))
 
 
-def _properties(request: Request) -> dict[str, str]:
-    embedded = {} if request.target else request.plan.embedded_properties
-    return {**request.plan.properties, **embedded}
->>>>>>> 999c7c9 (Add make check: run a plan once and print each request)
+def _properties(request: Request) -> Mapping[str, str]:
+    return request.plan.own_properties(is_embedded=request.target is None)
 
 
 def log_warnings(request: Request, log: Log) -> None:

@@ -147,14 +147,11 @@ def test_nothing_else_parses_xml():
             found[name_of(path)] = {name.split(".")[0] for name in parsers}
     assert found == {
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml to build and write
-<<<<<<< HEAD
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
         "harness.plan.adopt.groups": {"xml"},
         "harness.plan.adopt.requests": {"xml"},
-=======
         "harness.plan.one_pass": {"xml"},  # to build and write
->>>>>>> 999c7c9 (Add make check: run a plan once and print each request)
         "harness.base.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.gallery": {"defusedxml"},  # the charts that we drew
         "harness.jtl.xml": {"xml"},

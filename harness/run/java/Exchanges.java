@@ -19,9 +19,9 @@ import java.util.regex.Pattern;
 /**
  * Stores requests and responses of JMeter as JSON, one exchange per line, in {@link #FILE} in the current folder.
  *
- * By default it stores the first {@link #MOST_PER_CAUSE} failed exchanges of each cause (label, code and message); a
- * successful sample costs one reflective call. With {@code -Dharness.exchanges=all} it stores every exchange with the
- * variables that changed. Texts are cut, and the file has at most {@link #MOST_BYTES}, so that a run in which every
+ * With {@code -Dharness.exchanges=failures} it stores the first {@link #MOST_PER_CAUSE} failed exchanges of each cause
+ * (label, code and message); a successful sample costs two reflective calls. With {@code all} it stores every exchange
+ * with the variables that changed; without the option nothing. Texts are cut, and the file has at most {@link #MOST_BYTES}, so that a run in which every
  * sample fails writes little.
  *
  * The agent patches JMeter's {@code ListenerNotifier}, which every sample passes, so the test plan needs no listener. This
@@ -45,7 +45,8 @@ public final class Exchanges {
             "\\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b|\\b(?=[a-f]*[0-9])[0-9a-f]{8,}\\b|\\d{4,}",
             Pattern.CASE_INSENSITIVE);
 
-    private static final boolean ALL = "all".equals(System.getProperty("harness.exchanges"));
+    private static final String MODE = System.getProperty("harness.exchanges", "");
+    private static final boolean ALL = "all".equals(MODE);
     private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
     private static final Map<String, AtomicInteger> COUNTS = new ConcurrentHashMap<>();
     private static final ThreadLocal<Map<String, String>> VARIABLES = ThreadLocal.withInitial(HashMap::new);
@@ -58,6 +59,9 @@ public final class Exchanges {
 
     /** Patches JMeter's notifier when it is loaded. */
     static void install(Instrumentation instrumentation) {
+        if (MODE.isEmpty()) {
+            return;
+        }
         MethodPatch patch = new MethodPatch("notifyListeners", EVENT, false, "Exchanges", "see", "Ljava/lang/Object;");
         instrumentation.addTransformer(new ClassFileTransformer() {
             @Override
