@@ -40,6 +40,8 @@ _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 def enter_venv(script: Path) -> None:
     """Complete .venv if necessary, and run the script again with its Python if this process is another one."""
     check_python()
+    if not (ROOT / "requirements.txt").is_file():
+        raise UsageError(f"{ROOT} is no checkout of the harness", "run pip install -e . in a checkout, or its scripts/")
     python = ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
         os.execv(python, [str(python), str(script), *sys.argv[1:]])

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -34,6 +35,16 @@ def test_every_console_script_is_a_program_of_the_table():
     programs = {f"scripts/{name.removeprefix('harness-')}" for name in scripts if name != "harness"}
     assert "harness" in scripts
     assert programs < set(cli.SCRIPTS)
+
+
+def test_a_console_script_without_its_checkout_is_one_line_that_says_how_to_install_it(tmp_path):
+    shutil.copytree(ROOT / "harness" / "base", tmp_path / "harness" / "base")
+    for name in ("__init__.py", "entry.py", "program.py"):
+        shutil.copy(ROOT / "harness" / name, tmp_path / "harness")
+    code = "import sys; sys.argv = ['bin/harness-run']; from harness.entry import console_script; console_script()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    what = f"scripts/run: {tmp_path} is no checkout of the harness; run pip install -e . in a checkout"
+    assert (done.returncode, done.stderr) == (2, f"{what}, or its scripts/\n")
 
 
 def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
