@@ -144,10 +144,25 @@ def _mapping(inner: _Builder) -> _Builder:
     return build_mapping
 
 
+def spread_out(record: Any) -> dict[str, Any]:
+    """Return a dataclass as plain data in which the entries of its `spread` field stand in place of that field."""
+    data: dict[str, Any] = {}
+    for name, value in vars(record).items():
+        data.update(value if name == record.spread else {name: value})
+    return data
+
+
 def _object(kind: type) -> _Builder:
+    """Return the builder of a dataclass.
+
+    The class attribute `spread` names a field, a mapping, whose entries are keys of the object itself in JSON: those in
+    the class attribute `spread_keys`.
+    """
     hints = typing.get_type_hints(kind)
     fields = {field.name: _builder(hints[field.name]) for field in dataclasses.fields(kind)}
     reads_part = getattr(kind, "reads_part", False)
+    spread: str = getattr(kind, "spread", "")
+    spread_keys: frozenset[str] = getattr(kind, "spread_keys", frozenset())
     required = [
         field.name
         for field in dataclasses.fields(kind)
@@ -158,6 +173,9 @@ def _object(kind: type) -> _Builder:
         if not isinstance(value, Mapping):
             raise _wrong(value, where, "an object")
         prefix = f"{where}." if where else ""
+        if spread:
+            entries = {key: value[key] for key in value if key in spread_keys}
+            value = {spread: entries, **{key: item for key, item in value.items() if key not in entries}}
         for key in () if reads_part else value:
             if key not in fields:
                 near = did_you_mean(_shown(key), fields).rstrip()
@@ -165,6 +183,12 @@ def _object(kind: type) -> _Builder:
         for key in required:
             if key not in value:
                 raise ValueError(f"{prefix}{key} is missing")
-        return kind(**{key: fields[key](item, prefix + key) for key, item in value.items() if key in fields})
+        return kind(
+            **{
+                key: fields[key](item, where if key == spread else prefix + key)
+                for key, item in value.items()
+                if key in fields
+            }
+        )
 
     return build_object

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import ClassVar
 
 from harness.base.units import MS_PER_S
 from harness.metrics.figures import LabelCounts, LabelFigures
+from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import Source
 
@@ -17,20 +19,31 @@ from harness.metrics.timeline import Source
 class GeneratorFigures:
     """The metrics of one load generator's samples in the measurement window, as for a label.
 
-    They are None when none of its samples ended in the window. `most_users`, first start and last end (in seconds after
-    the load began) refer to the whole run.
+    They are None when none of its samples ended in the window; `times_ms` are by the metric's key. `most_users`, first
+    start and last end (in seconds after the load began) refer to the whole run.
     """
 
     name: str
     sample_count: int
     error_count: int
     error_ratio: float | None
-    average_ms: float | None
-    p90_ms: int | None
+    times_ms: Mapping[str, float | None]
     rate_per_s: float | None
     most_users: int | None
     first_s: float
     last_s: float
+    spread: ClassVar = "times_ms"
+    spread_keys: ClassVar = TIME_KEYS
+
+    @property
+    def average_ms(self) -> float | None:
+        """The average response time."""
+        return self.times_ms.get(AVERAGE.key)
+
+    @property
+    def p90_ms(self) -> float | None:
+        """The p90 of the response times."""
+        return self.times_ms.get("p90_ms")
 
 
 def generator_figures(
@@ -65,8 +78,7 @@ def _figures(
         sample_count=figures.sample_count if figures else 0,
         error_count=figures.error_count if figures else 0,
         error_ratio=figures.error_ratio if figures else None,
-        average_ms=figures.average_ms if figures else None,
-        p90_ms=figures.p90_ms if figures else None,
+        times_ms={metric.key: metric.of(figures) if figures else None for metric in elapsed_metrics()},
         rate_per_s=figures.rate_per_s if figures else None,
         most_users=most_users,
         first_s=round((whole.first_ms or 0) / MS_PER_S - origin_s, 3),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.jtl.sample import Sample, generator_of
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import Metric, elapsed_metrics
 
 WINDOW_S = 10
 
@@ -23,8 +24,7 @@ class LiveFigures:
     error_count: int
     users: int
     rate_per_s: float
-    average_ms: float | None
-    p90_ms: int | None
+    times_ms: Mapping[Metric, float | None]
     is_estimate: bool = False
 
 
@@ -75,7 +75,6 @@ class LiveTally:
             error_count=round(self._error_count),
             users=sum(self._users.values()),
             rate_per_s=recent_count / passed_s if passed_s > 0 else 0.0,
-            average_ms=window.mean_ms,
-            p90_ms=window.quantile_ms(0.9),
+            times_ms={metric: metric.of_elapsed(window) for metric in elapsed_metrics()},
             is_estimate=self._is_estimate,
         )

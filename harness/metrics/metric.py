@@ -13,6 +13,7 @@ from typing import Protocol
 from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.metrics.histogram import Histogram
 
 
 class Table(Enum):
@@ -92,6 +93,10 @@ class Metric:
             return figures.percentiles_ms.get(self.percentile)
         value: float | None = getattr(figures, self.key)
         return value
+
+    def of_elapsed(self, histogram: Histogram) -> float | None:
+        """Return the average or a percentile (ms) of elapsed times; None without any."""
+        return histogram.mean_ms if self.percentile is None else histogram.quantile_ms(self.ratio)
 
     def mean_text(self, value: float | None) -> str:
         """Format a value that was calculated of several, such as a median: of times with decimals below 10 ms."""
@@ -175,6 +180,14 @@ def metrics_of(table: Table) -> tuple[Metric, ...]:
 def times_of(table: Table) -> tuple[Metric, ...]:
     """Return the response times that a table shows."""
     return tuple(metric for metric in metrics_of(table) if metric.is_time)
+
+
+TIME_KEYS = frozenset(metric.key for metric in METRICS if metric.is_time)
+
+
+def elapsed_metrics() -> tuple[Metric, ...]:
+    """Return the response times over time, of load generators and of progress: those of elapsed times in BRIEF."""
+    return tuple(metric for metric in metrics_of(Table.BRIEF) if metric == AVERAGE or metric.percentile is not None)
 
 
 def columns_of_runs(table: Table) -> tuple[Metric, ...]:

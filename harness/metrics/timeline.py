@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
 from harness.metrics.window import SecondFigures
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
@@ -21,16 +22,18 @@ SPAN_MAX_S = 31 * 24 * 3600
 class Timeline:
     """Metrics per `bucket_s` seconds from `start_s` (s since 1970) on; a sample counts when it ends.
 
-    A bucket in which no sample ended has None for times, and for users until the first are seen.
+    `times_ms` are average and percentiles by the metric's key. A bucket in which no sample ended has None for times,
+    and for users until the first are seen.
     """
 
     start_s: int
     bucket_s: int
     sample_count: tuple[int, ...]
     error_count: tuple[int, ...]
-    average_ms: tuple[float | None, ...]
-    p90_ms: tuple[int | None, ...]
+    times_ms: Mapping[str, tuple[float | None, ...]]
     active_users: tuple[int | None, ...]
+    spread: ClassVar = "times_ms"
+    spread_keys: ClassVar = TIME_KEYS
 
 
 class Source(NamedTuple):
@@ -161,16 +164,19 @@ class SecondSeries:
         users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
         buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]
         sums = self._by_bucket()
+        averages = (
+            round(sums[bucket][2] / sums[bucket][0], 1) if bucket in sums else None for bucket in range(first, last + 1)
+        )
+        times_ms = {
+            metric.key: tuple(averages if metric == AVERAGE else map(metric.of_elapsed, buckets))
+            for metric in elapsed_metrics()
+        }
         return Timeline(
             start_s=first * self.bucket_s,
             bucket_s=self.bucket_s,
             sample_count=tuple(sums.get(bucket, (0, 0, 0))[0] for bucket in range(first, last + 1)),
             error_count=tuple(sums.get(bucket, (0, 0, 0))[1] for bucket in range(first, last + 1)),
-            average_ms=tuple(
-                round(sums[bucket][2] / sums[bucket][0], 1) if bucket in sums else None
-                for bucket in range(first, last + 1)
-            ),
-            p90_ms=tuple(histogram.quantile_ms(0.9) for histogram in buckets),
+            times_ms=times_ms,
             active_users=tuple(
                 max((value for value in users[index : index + self.bucket_s] if value is not None), default=None)
                 for index in range(0, len(users), self.bucket_s)

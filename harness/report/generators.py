@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from harness.base import units
 from harness.metrics.generators import GeneratorFigures
+from harness.metrics.metric import elapsed_metrics
 from harness.report.tables import cell, table
 
+_TIMES = elapsed_metrics()
 _COLUMNS = (
-    "generator", "count", "average ms", "90 % ms", "errors %", "errors", "req/s", "most users", "first s", "last s",
+    "generator", "count", *(metric.title for metric in _TIMES), "errors %", "errors", "req/s", "most users", "first s",
+    "last s",
 )  # fmt: skip
 
 
@@ -22,8 +25,7 @@ def _row(generator: GeneratorFigures) -> list[str]:
     return [
         cell(generator.name),
         str(generator.sample_count),
-        units.average_text(generator.average_ms),
-        units.ms_text(generator.p90_ms),
+        *(metric.text(generator.times_ms.get(metric.key)) for metric in _TIMES),
         units.percent_text(generator.error_ratio),
         str(generator.error_count),
         units.rate_text(generator.rate_per_s),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness.base.records import read
+from harness.base.records import read, spread_out
 from harness.base.units import ms_text
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.coordinated_omission import CorrectedTimes
@@ -105,10 +105,12 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain data, keys in the order of the fields."""
-        plain = asdict(replace(self, groups=(), whole=None))
+        plain = asdict(replace(self, groups=(), whole=None, timeline=None, generators=()))
         plain["run"] = self.run.to_json() if self.run else None
         return {
             **plain,
+            "timeline": spread_out(self.timeline) if self.timeline else None,
+            "generators": [spread_out(generator) for generator in self.generators],
             "groups": [group.to_json() for group in self.groups],
             "whole": self.whole.to_json() if self.whole else None,
         }

@@ -71,9 +71,8 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
         f"samples {figures.sample_count}",
         f"{figures.rate_per_s:.1f} req/s",
     ]
-    if figures.average_ms is not None:
-        parts.append(f"avg {units.average_text(figures.average_ms)} ms")
-        parts.append(f"p90 {units.ms_text(figures.p90_ms)} ms")
+    times = figures.times_ms.items()
+    parts += [f"{metric.words} {metric.text(value)} ms" for metric, value in times if value is not None]
     return " | ".join(parts)
 
 

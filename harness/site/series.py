@@ -12,6 +12,7 @@ from harness.base import units
 from harness.base.records import build
 from harness.metrics.figures import LOAD
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import metric_of
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.charts.gallery import middles_s, rates_per_s
@@ -81,7 +82,7 @@ def _over_time(timeline: Timeline, origin_s: int, run_s: int) -> list[ChartData]
     errors = [count / timeline.bucket_s for count in timeline.error_count]
     has_users = any(users is not None for users in timeline.active_users)
     users = (Line("users", xs, timeline.active_users),) if has_users else ()
-    times = (Line("average", xs, timeline.average_ms), Line("p90", xs, timeline.p90_ms))
+    times = tuple(Line(metric_of(key).words, xs, values) for key, values in timeline.times_ms.items())
     return [
         ChartData("response-time", "Response time", "ms", "s", times),
         ChartData(

@@ -3,6 +3,7 @@ import io
 from rich.console import Console
 
 from harness.metrics.live import LiveFigures, LiveTally
+from harness.metrics.metric import AVERAGE, metric_of
 from harness.run.progress import JtlTail, Progress, line
 from tests.support.factories import failed, sample
 
@@ -15,7 +16,7 @@ def test_rates_and_times_cover_the_last_ten_seconds_and_counts_the_whole_run():
     for second in range(1, 21):
         figures = tally.tick(float(second), [sample(elapsed_ms=100 if second <= 10 else 900, all_threads=7)] * 5, 5)
     assert (figures.sample_count, figures.users, figures.rate_per_s) == (100, 7, 5.0)
-    assert (figures.average_ms, figures.p90_ms) == (900.0, 900)
+    assert [(metric.name, ms) for metric, ms in figures.times_ms.items()] == [("average", 900.0), ("p90", 900)]
 
 
 def test_the_users_of_several_generators_add_up():
@@ -61,9 +62,9 @@ def test_setup_samples_are_never_counted(tmp_path):
 
 
 def test_a_progress_line_shows_time_users_rate_times_and_errors():
-    figures = LiveFigures(1200, 12, 50, 81.25, 577.4, 1010)
+    figures = LiveFigures(1200, 12, 50, 81.25, {AVERAGE: 577.4, metric_of("p90"): 1010})
     assert line(figures, 61, 100) == (
-        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | avg 577 ms | p90 1010 ms"
+        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | average 577 ms | p90 1010 ms"
     )
 
 
@@ -90,6 +91,6 @@ def test_without_a_terminal_a_plain_line_is_printed_every_ten_seconds():
     console = Console(file=out, width=200)
     with Progress(console, console.print) as progress:
         for second in range(1, 26):
-            progress.show(LiveFigures(second, 0, 1, 1.0, None, None), float(second), 30.0)
+            progress.show(LiveFigures(second, 0, 1, 1.0, {}), float(second), 30.0)
     assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == ["0:10 of 0:30", "0:20 of 0:30"]
     assert "\x1b" not in out.getvalue()

@@ -253,7 +253,7 @@ def test_lines_differ_not_only_in_colour():
 
 def test_one_line_needs_no_legend_and_two_have_one():
     assert texts(throughput_chart([0, 1], [5, 6]))[:2] == ["Throughputsamples/s", "0"]
-    assert texts(response_time_chart([0, 1], [5, 6], [7, None]))[1:3] == ["average", "p90"]
+    assert texts(response_time_chart([0, 1], {"average_ms": [5, 6], "p90_ms": [7, None]}))[1:3] == ["average", "p90"]
 
 
 def test_the_measurement_window_is_shaded_and_named():

@@ -42,6 +42,7 @@ def outputs(folder: Path) -> dict[str, str]:
 
 def _of_runs(folder: Path) -> dict[str, str]:
     from harness.plan.goal import Goal
+    from harness.report.generators import generator_table
     from harness.report.schema.generate import schema_text
     from tests.support.report_folder import add_run
 
@@ -55,6 +56,9 @@ def _of_runs(folder: Path) -> dict[str, str]:
         printed("table", str(one / "samples.jtl"), *more) for more in ((), ("--format", "csv"), ("--format", "json"))
     ]
     return {
+        "chart over time": (one / "response-time.svg").read_text(),
+        "progress": _progress(),
+        "load generators": generator_table(()),
         "table": table[0],
         "table CSV": table[1],
         "table JSON": table[2],
@@ -62,6 +66,16 @@ def _of_runs(folder: Path) -> dict[str, str]:
         "schema": schema_text(),
         "run JSON": one.with_suffix(".json").read_text(),
     }
+
+
+def _progress() -> str:
+    from harness.metrics.live import LiveTally
+    from harness.run.progress import line
+    from tests.support.factories import sample
+
+    tally = LiveTally()
+    tally.tick(0.0, [], 0)
+    return line(tally.tick(1.0, [sample(elapsed_ms=7)], 1), 1.0, None)
 
 
 def _of_several_runs(folder: Path) -> dict[str, str]:

@@ -116,7 +116,7 @@ class _Frame:
         pictures = [
             Picture(
                 "response-time.svg",
-                response_time_chart(middles, timeline.average_ms, timeline.p90_ms, self.band, self.run_s),
+                response_time_chart(middles, timeline.times_ms, self.band, self.run_s),
             ),
             Picture(
                 "throughput.svg",

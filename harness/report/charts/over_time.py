@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeGuard
 
 from harness.base import units
 from harness.metrics.downsampling import chunk_size, chunks
+from harness.metrics.metric import metric_of
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
 from harness.report.charts.svg import Key, Plot
@@ -76,10 +77,10 @@ def throughput_chart(xs: Sequence[float], rates_per_s: Values, band: Band | None
 
 
 def response_time_chart(
-    xs: Sequence[float], averages_ms: Values, p90s_ms: Values, band: Band | None = None, end_s: float = 0.0
+    xs: Sequence[float], times_ms: Mapping[str, Values], band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of average and p90 in milliseconds; None where no sample ended."""
-    lines = [_series("average", xs, averages_ms), _series("p90", xs, p90s_ms)]
+    """Return the chart of metrics (by key) in milliseconds; None where no sample ended."""
+    lines = [_series(metric_of(key).words, xs, values) for key, values in times_ms.items()]
     return line_chart("Response time", "ms", lines, band=band, end_s=end_s)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.base.records import plain_types
 from harness.cloudwatch.sources import SOURCES
-from harness.metrics.metric import all_metrics
+from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
 from harness.plan.load import TRANSACTION
 from harness.report.summary import FORMAT_VERSION, RunSummary
@@ -111,13 +111,21 @@ class _Schema:
     def _object(self, kind: Any, without: Sequence[str]) -> dict[str, Any]:
         about = self._fields[kind.__name__]
         hints = typing.get_type_hints(kind)
-        names = [field.name for field in dataclasses.fields(kind) if field.name not in without]
+        spread = getattr(kind, "spread", "")
+        properties: dict[str, Any] = {}
+        for name in (field.name for field in dataclasses.fields(kind) if field.name not in without):
+            if name == spread:
+                values = self.of(typing.get_args(hints[name])[1])
+                texts = {metric.key: about[name].format(metric.words) for metric in elapsed_metrics()}
+                properties |= {key: {**_about(text), **values} for key, text in texts.items()}
+            else:
+                properties[name] = self._property(kind.__name__, name, hints[name])
         schema = {
             "description": about["about"],
             "type": "object",
             "additionalProperties": False,
-            "required": names,
-            "properties": {name: self._property(kind.__name__, name, hints[name]) for name in names},
+            "required": list(properties),
+            "properties": properties,
         }
         if "$ref" not in about:
             return schema
