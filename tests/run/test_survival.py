@@ -107,7 +107,7 @@ def sweep_json(tmp_path: Path) -> dict:
 
 def is_whole(tmp_path: Path) -> bool:
     """Whether the run came to its end and was judged: on a busy machine it may be DOUBTFUL."""
-    return run_json(tmp_path / "reports")["state"] == "finished" and "Goal met" in report(tmp_path / "reports")
+    return run_json(tmp_path / "reports")["state"] == "finished" and "Goals met" in report(tmp_path / "reports")
 
 
 def guardian_of(pid: int) -> psutil.Process:
@@ -178,7 +178,7 @@ def test_with_hup_ignored_a_sweep_continues_without_its_terminal(in_terminal, co
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("mode", "code", "verdict"),
-    [("works", 0, "Goal met"), ("all-failed", 3, "**INVALID")],
+    [("works", 0, "Goals met"), ("all-failed", 3, "**INVALID")],
 )
 def test_a_closed_pipe_changes_neither_the_run_nor_its_exit_code(command, environment, tmp_path, mode, code, verdict):
     process = subprocess.Popen(
@@ -308,7 +308,7 @@ def test_a_guardian_that_dies_is_replaced_and_the_run_continues(start_run, tmp_p
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert err.splitlines() == ["the guardian process ended (exit code -9); starting another one"]
-    assert "Goal met" in out
+    assert "Goals met" in out
     assert is_whole(tmp_path)
     assert processes_of(tmp_path) == []
 
