@@ -71,8 +71,8 @@ about.HOST := HOST=10.0.0.7                name or address of this machine for o
 about.KEYS := KEYS=generator-keys          folder of the load generators' keys
 about.SERIES := SERIES=7                     series in the run's name: run-07_1 (default: the last series)
 about.NOTE := NOTE="why this run"          text for the notes in the report
-about.GOAL := GOAL="p95<1500, errors<1%"  goals instead of the plan's; also label: metric<limit, throughput>100/s
-about.STOP := STOP="errors>50% for 10s"   end the run early (default: the plan's; STOP=none ignores it)
+about.GOAL := GOAL="p95<1500, errors<1%"   goals instead of the plan's; also label: metric<limit, throughput>100/s
+about.STOP := STOP="errors>50% for 10s"    end the run early (default: the plan's; STOP=none ignores it)
 about.P90 := P90=2000                     goal: p90 of at most 2000 ms (default: the plan's)
 about.AVERAGE := AVERAGE=500                  goal: average of at most 500 ms
 about.ERRORS := ERRORS=1%                    goal: at most 1 % failed samples (default: the plan's)
