@@ -6,6 +6,7 @@ start only compares stamps.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -34,6 +35,11 @@ JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 MAVEN_LEAST = (3, 6)
 _VERSION_TIMEOUT_S = 30
 _TAIL_LINES = 15
+# How Maven names an artifact that no repository has: for the first time, and when it asked before.
+_COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
+_ABSENT_ARTIFACT = re.compile(
+    f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
+)
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 
 
@@ -117,6 +123,61 @@ def ensure_jmeter() -> Path:
             shutil.copy(script, draft / "bin" / script.name)
 
     return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble)
+
+
+def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
+    """Return the folder with the jars of JMeter plugins, group:artifact:version; None without any.
+
+    Their dependencies are not fetched: they would bring old classes of JMeter along. UsageError, with `where` as the
+    place of the list, when one of them does not resolve.
+    """
+    if not plugins:
+        return None
+    pom = _plugin_pom(plugins)
+    stamp = hashlib.sha256(pom.encode()).hexdigest()
+    name = f"plugins-{stamp[:12]}"
+    log = f"{name}.log"
+
+    def assemble(draft: Path) -> None:
+        draft.mkdir(parents=True)
+        (draft / "pom.xml").write_text(pom, encoding="utf-8")
+        try:
+            _package(draft / "pom.xml", f"-Dplugins.home={draft}", "JMeter plugins of the plan", log)
+        except StartError:
+            shutil.rmtree(draft, ignore_errors=True)
+            absent = _ABSENT_ARTIFACT.search((BUILD / log).read_text(errors="replace"))
+            if absent is None:
+                todo = f"check the network or Maven's settings (log: build/{log})"
+                raise UsageError(f"{where}: {', '.join(plugins)} cannot be fetched", todo) from None
+            group, artifact, version = next(found for found in (absent.groups()[:3], absent.groups()[3:]) if found[0])
+            raise UsageError(
+                f"{where}: {group}:{artifact}:{version} is not in Maven Central", "correct group, artifact and version"
+            ) from None
+
+    return _fetched(name, stamp, "JMeter plugins of the plan", assemble)
+
+
+def _plugin_pom(plugins: Sequence[str]) -> str:
+    dependencies = "".join(
+        f"""
+    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
+        for group, artifact, version in (plugin.split(":") for plugin in plugins)
+    )
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>harness</groupId><artifactId>jmeter-plugins</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>{dependencies}
+  </dependencies>
+  <build><plugins><plugin>
+    <groupId>org.apache.maven.plugins</groupId><artifactId>maven-dependency-plugin</artifactId><version>3.6.1</version>
+    <executions><execution><phase>package</phase><goals><goal>copy-dependencies</goal></goals>
+      <configuration><outputDirectory>${{plugins.home}}</outputDirectory></configuration>
+    </execution></executions>
+  </plugin></plugins></build>
+</project>
+"""
 
 
 def ensure_charts() -> Path:

@@ -257,7 +257,7 @@ def _plugins(table: dict[str, Any], where: str) -> tuple[str, ...]:
     plugins = texts(table.get("plugins", []), f"{where} plugins")
     for plugin in plugins:
         if not _PLUGIN.fullmatch(plugin):
-            todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.2"'
+            todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.1"'
             raise UsageError(f"{where} plugins: {plugin!r} is no Maven coordinate", todo)
     return plugins
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.base import toolchain, units
-from harness.base.errors import StartError
+from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log
@@ -21,6 +21,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.run.directory import check_space
+from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.other_runs import OtherRun
 from harness.run.remote.drive import Generators
@@ -45,15 +46,26 @@ class RunContext:
 
 
 def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
-    """Return the JMeter to run; UsageError without Java, disk space for reports or an answering target."""
+    """Return the JMeter to run, with the plan's plugins.
+
+    UsageError without Java, a plugin, a Java class that the plan needs, disk space for reports, or an answering target.
+    """
+    plan = request.plan
     java = toolchain.jmeter_java_version()
     home = toolchain.ensure_jmeter()
+    where = f"plans/{plan.name}.toml [jmeter] plugins"
+    if plan.plugins and request.remotes:
+        raise UsageError(
+            f"{where}: REMOTES cannot be used with them", "install them on the generators, and remove them"
+        )
+    plugins = toolchain.ensure_plugins(plan.plugins, where)
+    check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
     check_space(reports, request.profile.min_free_mb)
     if request.target:
         check_target(request.target)
     elif request.port:
         check_port("http", request.port)
-    return JMeterHome(home, java, toolchain.ensure_agent())
+    return JMeterHome(home, java, toolchain.ensure_agent(), plugins)
 
 
 def warn_of(others: Sequence[OtherRun], log: Log) -> None:

@@ -30,11 +30,20 @@ _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|
 
 @dataclass(frozen=True)
 class JMeterHome:
-    """A JMeter installation, the version of the Java that runs it, and the agent that watches its connections."""
+    """A JMeter installation, the version of the Java that runs it, and the agent that watches its connections.
+
+    `plugin_folder` has the jars of the plan's own plugins, if any.
+    """
 
     path: Path
     java: str
     agent: Path = Path()
+    plugin_folder: Path | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of JMeter's command line with which it finds the plan's own plugins."""
+        return (f"-Jsearch_paths={self.plugin_folder}",) if self.plugin_folder else ()
 
     def versions(self) -> dict[str, str]:
         """Return the versions of Java, JMeter and its plugins, as found in the names of the jars."""
@@ -43,6 +52,9 @@ class JMeterHome:
             match = re.fullmatch(r"(ApacheJMeter_core|jmeter-plugins-[a-z-]+)-(\d[\w.]*)\.jar", jar.name)
             if match:
                 found["jmeter" if match[1] == "ApacheJMeter_core" else match[1]] = match[2]
+        for jar in sorted(self.plugin_folder.glob("*.jar")) if self.plugin_folder else ():
+            if match := re.fullmatch(r"(.+?)-(\d[\w.-]*)\.jar", jar.name):
+                found[match[1]] = match[2]
         return found
 
 

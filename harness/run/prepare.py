@@ -89,7 +89,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         more = generators.controller_options(properties, spec.plan.jmx_path)
         arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
     else:
-        arguments = jmeter_arguments(context.jmeter.path, settings, properties, port)
+        arguments = jmeter_arguments(context.jmeter.path, settings, properties, port, context.jmeter.options)
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {agent_option(context.jmeter.agent, allowed)}".strip()
     return JMeterCommand(
         arguments=tuple(arguments),

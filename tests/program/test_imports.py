@@ -72,6 +72,7 @@ MAY_ACT = {
     "harness.run.context",
     "harness.run.directory",
     "harness.run.drive",
+    "harness.run.java_classes",
     "harness.run.jmeter",
     "harness.run.machine",
     "harness.run.measure",

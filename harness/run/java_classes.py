@@ -1,0 +1,90 @@
+"""Finds the Java classes that a JMX needs and no jar of JMeter has: JMeter would end at once, or fail every request."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.plan.jmx import Node, plan_tree
+
+# The attributes in which an element names a class of the user.
+_ATTRIBUTES = {
+    "JavaSampler": "classname",
+    "BackendListener": "classname",
+    "JUnitSampler": "junitsampler.classname",
+    "JDBCDataSource": "driver",
+}
+_CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
+_OF_JAVA = ("java.", "javax.", "jdk.", "sun.")
+# Several names of a class are separated by commas.
+_LINE = re.compile(r"\s*([\w.$,]+)\s*=\s*([\w.$]+)\s*")
+
+
+def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path: str = "") -> None:
+    """Raise a UsageError that names each class that the JMX needs and that is in no jar.
+
+    Searched are the JMeter home, the folder of the plan's plugins, and `class_path`, JMeter's user.classpath.
+    """
+    if not (home / "bin" / "saveservice.properties").is_file():
+        return
+    aliases = {**_names(home / "bin" / "upgrade.properties"), **_names(home / "bin" / "saveservice.properties")}
+    needed = dict[str, Node]()
+    for node, name in needed_classes(plan_tree(jmx), aliases):
+        needed.setdefault(name, node)
+    jars = [*(home / "lib" / "ext").glob("*.jar"), *(plugins.glob("*.jar") if plugins else ())]
+    absent = set(needed) - _found(needed, [*map(Path, filter(None, class_path.split(os.pathsep))), *jars])
+    absent -= _found(absent, (home / "lib").glob("*.jar"))
+    if absent:
+        _refuse(f"{jmx.parent.name}/{jmx.name}", {name: node for name, node in needed.items() if name in absent})
+
+
+def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[tuple[Node, str]]:
+    """Yield each element with a class that it needs; JMeter reads disabled elements, too, but does not run them.
+
+    `aliases` are JMeter's short names of classes. A name without a class of its own is yielded as it is.
+    """
+    for node in tree.walk_all():
+        name = node.kind.replace("_-", "$").replace("__", "_")
+        name = aliases.get(name, name)
+        yield node, aliases.get(name, name)
+        value = node.value(_ATTRIBUTES[node.kind]) if node.kind in _ATTRIBUTES and node.is_enabled else ""
+        if _CLASS.fullmatch(value) and not value.startswith(_OF_JAVA):
+            yield node, value
+
+
+def _names(file: Path) -> dict[str, str]:
+    """Return the pairs of a properties file whose names and values are names of classes."""
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
+    pairs = [match.groups() for line in lines if (match := _LINE.fullmatch(line)) and not match[1].startswith("_")]
+    return {name: value for names, value in pairs for name in names.split(",")}
+
+
+def _found(names: Iterable[str], places: Iterable[Path]) -> set[str]:
+    """Return the names of classes that are in a jar or in a folder of classes or jars."""
+    wanted = {f"{name.replace('.', '/')}.class": name for name in names}
+    found: set[str] = set()
+    for place in places:
+        if len(found) == len(wanted):
+            break
+        if place.is_dir():
+            found |= {name for path, name in wanted.items() if (place / path).is_file()}
+            found |= _found(names, place.glob("*.jar"))
+        elif zipfile.is_zipfile(place):
+            with zipfile.ZipFile(place) as jar:
+                found |= {wanted[entry] for entry in wanted.keys() & set(jar.namelist())}
+    return found
+
+
+def _refuse(file: str, absent: Mapping[str, Node]) -> None:
+    texts = [
+        f"{file}{f':{node.line}' if node.line else ''}: {node.path}: needs the Java class {name}"
+        for name, node in absent.items()
+    ]
+    todo = "name its plugin in [jmeter] plugins of the plan, or give its jar: PROPERTIES=user.classpath=/path/to.jar"
+    if len(texts) == 1:
+        raise UsageError(f"{texts[0]}, which is in no jar of JMeter", todo)
+    raise UsageError(f"{file}: {len(texts)} Java classes that it needs are in no jar of JMeter", todo, "\n".join(texts))

@@ -1,0 +1,210 @@
+"""Plugins of a plan, and Java classes that its JMX needs: found, or refused in one line before anything starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.run.java_classes import check_classes
+from harness.run.jmeter import JMeterHome
+from tests.support.paths import FAKE_JMETER, jmeter_home
+from tests.support.tiny import DUMMY_JMX, Run, report, run_json
+
+SAVE_SERVICE = """_version=5.0
+TestPlan=org.apache.jmeter.testelement.TestPlan
+ThreadGroup,OldThreadGroup=org.apache.jmeter.threads.ThreadGroup
+JavaSampler=org.apache.jmeter.protocol.java.sampler.JavaSampler
+FtpSampler=org.apache.jmeter.protocol.ftp.sampler.FTPSampler
+"""
+CORE = ("testelement.TestPlan", "threads.ThreadGroup", "protocol.java.sampler.JavaSampler")
+
+
+def jar(path: Path, *names: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(f"{name.replace('.', '/')}.class", b"")
+
+
+@pytest.fixture
+def jmeter(tmp_path: Path) -> Path:
+    """A JMeter home with the classes of a few elements; its start script is the fake one."""
+    home = tmp_path / "jmeter"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "saveservice.properties").write_text(SAVE_SERVICE)
+    (home / "bin" / "upgrade.properties").write_text("old.pack.Group=org.apache.jmeter.threads.ThreadGroup\n")
+    shutil.copy(FAKE_JMETER / "bin" / "jmeter", home / "bin" / "jmeter")
+    jar(home / "lib" / "ext" / "core.jar", *(f"org.apache.jmeter.{name}" for name in CORE))
+    jar(home / "lib" / "driver.jar", "com.acme.Driver")
+    return home
+
+
+def jmx(element: str) -> str:
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3"><hashTree>
+  <TestPlan testname="Shop"/>
+  <hashTree>
+    <ThreadGroup testname="Users"/>
+    <hashTree>
+{element}
+      <hashTree/>
+    </hashTree>
+  </hashTree>
+</hashTree></jmeterTestPlan>
+"""
+
+
+def java_request(name: str, enabled: str = "true") -> str:
+    value = f'<stringProp name="classname">{name}</stringProp>'
+    return f'<JavaSampler testname="Buy" enabled="{enabled}">{value}</JavaSampler>'
+
+
+@pytest.fixture
+def checked(jmeter: Path, tmp_path: Path) -> Callable[..., str]:
+    """Return the text of the error for a plan with an element; empty for none."""
+
+    def check(element: str, **places: object) -> str:
+        file = tmp_path / "plans" / "shop.jmx"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(jmx(element), encoding="utf-8")
+        try:
+            check_classes(file, jmeter, **places)
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    return check
+
+
+def test_a_class_of_the_user_that_is_absent_is_named_with_element_line_and_remedy(checked: Callable[..., str]) -> None:
+    assert checked(java_request("com.acme.Buy")) == (
+        "plans/shop.jmx:7: Shop > Users > Buy: needs the Java class com.acme.Buy, which is in no jar of JMeter; name "
+        "its plugin in [jmeter] plugins of the plan, or give its jar: PROPERTIES=user.classpath=/path/to.jar"
+    )
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        java_request("com.acme.Buy", enabled="false"),  # is not run
+        java_request("com.acme.Driver"),  # in lib/
+        java_request("${class}"),  # known only during the run
+        '<OldThreadGroup testname="second name"/>',
+        '<old.pack.Group testname="renamed"/>',
+    ],
+)
+def test_classes_that_are_there_or_not_needed_are_no_finding(checked: Callable[..., str], element: str) -> None:
+    assert checked(element) == ""
+
+
+def test_an_element_whose_plugin_or_protocol_is_absent_is_refused_even_when_disabled(
+    checked: Callable[..., str],
+) -> None:
+    assert "Users > T: needs the Java class kg.apc.Gone$Inner," in checked('<kg.apc.Gone_-Inner testname="T"/>')
+    disabled = '<FtpSampler testname="T" enabled="false"/>'
+    assert "needs the Java class org.apache.jmeter.protocol.ftp.sampler.FTPSampler," in checked(disabled)
+
+
+def test_several_absent_classes_are_all_listed(checked: Callable[..., str]) -> None:
+    text = checked('<a.One testname="x"/><hashTree/><a.Two testname="y"/>')
+    assert text.startswith("plans/shop.jmx: 2 Java classes that it needs are in no jar of JMeter")
+
+
+def test_a_class_of_a_plugin_of_the_plan_or_of_the_class_path_is_found(
+    checked: Callable[..., str], tmp_path: Path
+) -> None:
+    jar(tmp_path / "plugins" / "buy-1.jar", "com.acme.Buy")
+    assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins") == ""
+    assert checked(java_request("com.acme.Buy"), class_path=str(tmp_path / "plugins" / "buy-1.jar")) == ""
+    assert checked(java_request("com.acme.Buy"), class_path=f"/none{os.pathsep}{tmp_path / 'plugins'}") == ""
+
+
+def maven(folder: Path, script: str) -> str:
+    """Return a PATH on which `mvn` is a script, after it has told its version."""
+    program = folder / "mvn"
+    folder.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\n[ "$1" = -v ] && echo "Apache Maven 3.8.7" && exit\n{script}\n')
+    program.chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (
+            "Could not find artifact kg.apc:gone:jar:1.2 in central (https://example.org)",
+            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is not in Maven Central; correct group, artifact",
+        ),
+        (
+            "kg.apc:gone:jar:1.2 was not found in https://example.org during a previous attempt",
+            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is not in Maven Central",
+        ),
+        (
+            "Unknown host example.org",
+            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 cannot be fetched; check the network",
+        ),
+    ],
+)
+def test_a_plugin_that_does_not_resolve_is_one_line_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, output: str, message: str
+) -> None:
+    monkeypatch.setenv("PATH", maven(tmp_path / "bin", f'echo "[ERROR] {output}"; exit 1'))
+    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
+    with pytest.raises(UsageError) as error:
+        toolchain.ensure_plugins(("kg.apc:gone:1.2",), "plans/shop.toml [jmeter] plugins")
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+    assert not [path for path in (tmp_path / "build").iterdir() if path.is_dir()]
+
+
+def test_plugins_are_fetched_once_without_their_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    copy = 'for word; do case $word in -Dplugins.home=*) touch "${word#*=}/shop-plugin-1.2.jar";; esac; done'
+    monkeypatch.setenv("PATH", maven(tmp_path / "bin", copy))
+    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
+    folder = toolchain.ensure_plugins(("com.acme:shop-plugin:1.2",), "")
+    assert folder is not None
+    pom = (folder / "pom.xml").read_text()
+    assert "<artifactId>shop-plugin</artifactId><version>1.2</version>" in pom
+    assert "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>" in pom
+    home = JMeterHome(tmp_path, "17", plugin_folder=folder)
+    assert home.versions()["shop-plugin"] == "1.2"
+    assert home.options == (f"-Jsearch_paths={folder}",)
+    maven(tmp_path / "bin", "exit 1")
+    assert toolchain.ensure_plugins(("com.acme:shop-plugin:1.2",), "") == folder
+    assert toolchain.ensure_plugins((), "") is None
+
+
+def test_a_run_of_a_plan_that_needs_an_absent_class_starts_nothing(
+    refused: Callable[..., str], home: Path, jmeter: Path, target: str, tmp_path: Path
+) -> None:
+    plan = home / "plans" / "tiny.jmx"
+    plan.write_text(
+        plan.read_text().replace("<hashTree/>", f"<hashTree>{java_request('com.acme.Buy')}<hashTree/></hashTree>")
+    )
+    (home / "plans" / "tiny.toml").write_text(
+        (home / "plans" / "tiny.toml").read_text() + "[allow]\nscripts = true\nother_protocols = true\n"
+    )
+    text = refused("--target", target, JMETER_HOME=str(jmeter))
+    assert "Tiny > Users > Buy: needs the Java class com.acme.Buy, which is in no jar of JMeter" in text
+    assert not (tmp_path / "reports" / "tiny").exists()
+
+
+@pytest.mark.real
+def test_a_plugin_of_a_plan_is_on_the_search_path_of_its_run(run: Run, home: Path, target: str, tmp_path: Path) -> None:
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX.replace('testname="Pay"', 'testname="Pay ${__strLen(abcd)}"'))
+    plan = home / "plans" / "tiny.toml"
+    more = '[allow]\nother_protocols = true\n[jmeter]\nplugins = ["kg.apc:jmeter-plugins-functions:2.1"]\n'
+    plan.write_text(plan.read_text() + more)
+    done = run("--target", target, "--duration", "2", JMETER_HOME=str(jmeter_home()))
+    assert "| Pay 4 |" in report(tmp_path / "reports"), done.stdout + done.stderr
+    facts = run_json(tmp_path / "reports")
+    assert facts["versions"]["jmeter-plugins-functions"] == "2.1"
+    assert facts["plugins"] == ["kg.apc:jmeter-plugins-functions:2.1"]
+    assert "- plugins: kg.apc:jmeter-plugins-functions:2.1\n" in report(tmp_path / "reports")
