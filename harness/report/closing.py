@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from harness.base import units
-from harness.metrics.figures import LOAD
+from harness.metrics.figures import LOAD, Group
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
 from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, left_out_text
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
-from harness.report.terminal import ScreenTable, screen_table
+from harness.report.terminal import GAP, LABEL_LEAST, ScreenTable, screen_table
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict, state_line
 
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
@@ -36,7 +36,7 @@ class Line:
 class Closing:
     """The last lines of a run: those above its table, the table, and those below.
 
-    A load with transactions has a second table for them; without a load there is none.
+    The rows of transactions are a second table with the same columns and widths; without a load there is no table.
     """
 
     above: tuple[Line, ...]
@@ -55,7 +55,7 @@ def closing(
     `compare_command` compares the run with an earlier one, "" without such a run. `text_width` measures a label.
     """
     load = summary.group(LOAD)
-    tables = [screen_table(part, KEY_COLUMNS, width, text_width) for part in (key_rows(load) if load else ())]
+    tables = _tables(load, width, text_width) if load else ()
     next_steps = [("report:", report_path)]
     if summary.verdict.state == INVALID:
         next_steps.append(("logs:", f"{report_path.removesuffix('.md')}/"))
@@ -64,7 +64,7 @@ def closing(
     last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps]
     return Closing(
         above=(BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else [])),
-        tables=tuple(_with_short_labels(table, text_width) for table in tables),
+        tables=tables,
         below=(*_remarks(summary), *_warnings(summary), BLANK, *last),
     )
 
@@ -112,9 +112,22 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
         yield Line(((f"{more}: see the report.", _QUIET),))
 
 
-def _with_short_labels(table: ScreenTable, text_width: Callable[[str], int]) -> ScreenTable:
-    rows = tuple((shortened(label, table.widths[0], text_width), cells) for label, cells in table.rows)
-    return replace(table, rows=rows)
+def _tables(load: Group, width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:
+    """Return the tables of the load with the same columns and widths, and with labels that fit."""
+    parts = key_rows(load)
+    narrowest = min((screen_table(part, KEY_COLUMNS, width, text_width).heads for part in parts), key=len)
+    columns = [column for column in KEY_COLUMNS if column.title in narrowest]
+    tables = [screen_table(part, columns, width, text_width) for part in parts]
+    label_width, *widths = (max(each) for each in zip(*(table.widths for table in tables), strict=True))
+    label_width = min(label_width, max(LABEL_LEAST, width - sum(widths) - GAP * len(widths)))
+    return tuple(
+        replace(
+            table,
+            widths=(label_width, *widths),
+            rows=tuple((shortened(label, label_width, text_width), cells) for label, cells in table.rows),
+        )
+        for table in tables
+    )
 
 
 def shortened(text: str, width: int, text_width: Callable[[str], int] = len) -> str:

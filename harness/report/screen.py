@@ -48,10 +48,10 @@ def show_closing(console: Console, summary: RunSummary, report_path: str, compar
     width = shutil.get_terminal_size().columns
     last = closing(summary, report_path, compare_command, width, cell_len)
     _print_lines(console, last.above)
-    for table in last.tables:
-        if len(last.tables) > 1:
+    for number, table in enumerate(last.tables):
+        if number:
             console.print(Text(table.title, style="bold"), soft_wrap=True)
-        _draw(console, table)
+        _draw(console, table, with_head=not number)
     legend = _legend(frozenset().union(*(table.signs for table in last.tables)))
     if legend:
         console.print(Text(legend, style="dim"), soft_wrap=True)
@@ -73,16 +73,17 @@ def _legend(signs: Iterable[str]) -> str:
     return "   ".join(legend for sign, legend in LEGEND.items() if sign in signs)
 
 
-def _draw(console: Console, table: ScreenTable) -> None:
+def _draw(console: Console, table: ScreenTable, with_head: bool = True) -> None:
     """Print a table line by line: a table of rich takes 10 s for 10,000 labels.
 
     Lines are not truncated: a window that is too narrow for the required columns wraps them.
     """
     rule = "─" if console.encoding.startswith("utf") else "-"
     with console:  # one write for all
-        for line in _head(table):
-            console.print(Text(line, style="bold"), soft_wrap=True)
-        console.print(rule * table.width, soft_wrap=True)
+        if with_head:
+            for line in _head(table):
+                console.print(Text(line, style="bold"), soft_wrap=True)
+            console.print(rule * table.width, soft_wrap=True)
         for index, row in enumerate(table.rows):
             is_total = table.has_total and index == len(table.rows) - 1
             for text in _row(console, table.widths, row, "bold" if is_total else ""):

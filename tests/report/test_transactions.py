@@ -10,6 +10,7 @@ from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.live import LiveTally
+from harness.metrics.metric import AVERAGE
 from harness.report.closing import closing
 from harness.report.columns import DEFAULT, columns_of
 from harness.report.selection import Selection, parse_pattern
@@ -127,6 +128,10 @@ def test_a_terminal_and_the_end_of_a_run_have_both_tables():
         ("Load", ["GET item", "Check In", "TOTAL"]),
         ("Transactions", ["Check In"]),
     ]
+    assert len({table.widths for table in last.tables}) == len({table.heads for table in last.tables}) == 1
+    narrow = closing(summary(), "x.md", "", 30).tables
+    assert len({table.heads for table in narrow}) == 1
+    assert len(narrow[0].heads) < len(last.tables[0].heads)
 
 
 def test_the_summary_of_a_report_has_both_tables_and_compare_reads_the_full_ones():
@@ -189,7 +194,7 @@ def test_progress_counts_requests_only():
     tally.tick(0.0, [], 0)
     assert tally.tick(1.0, two_rounds(), 6).sample_count == 4
     figures = tally.tick(2.0, [transaction()], 1)
-    assert (figures.sample_count, figures.average_ms, figures.error_count) == (4, 150.0, 1)
+    assert (figures.sample_count, figures.times_ms[AVERAGE], figures.error_count) == (4, 150.0, 1)
     alone = LiveTally()
     assert alone.tick(1.0, [transaction()], 1).sample_count == 1
 
