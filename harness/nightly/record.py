@@ -11,6 +11,7 @@ from harness.base.git import Commits
 from harness.base.records import read
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
+from harness.sweep.time_left import RunTime
 
 FORMAT_VERSION = 1
 # States of a nightly run.
@@ -89,10 +90,10 @@ class NightlyRecord:
         return tuple(index for index, run in enumerate(self.runs) if run.state == WAITING)
 
     @property
-    def lengths_s(self) -> tuple[tuple[float, float], ...]:
+    def lengths_s(self) -> tuple[RunTime, ...]:
         """Planned and actual seconds of the valid runs; failed runs would distort the estimate."""
         return tuple(
-            (self.load_of(run).planned_s, run.took_s)
+            RunTime(self.load_of(run).planned_s, run.took_s)
             for run in self.runs
             if run.state == ENDED and run.took_s is not None and run.exit_code in (EXIT_OK, EXIT_REGRESSED)
         )

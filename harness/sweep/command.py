@@ -25,7 +25,7 @@ from harness.sweep.driver import (
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, Step, SweepRecord
 from harness.sweep.terminal import run_line
-from harness.sweep.time_left import time_left_s
+from harness.sweep.time_left import RunTime, time_left_s
 
 _REPEAT_MAX = 100
 # JMeter's start, its last samples and the report; with FRESH also the start of the system.
@@ -116,7 +116,10 @@ class _Levels:
         start_s = record.warm_up_s + (0.0 if record.target else _START_S)
         left_s = time_left_s(
             [self._planned_s[step.users] for step in record.steps_left],
-            [(self._planned_s[users], taken_s) for users, taken_s in zip(done_users, progress.took_s, strict=True)],
+            [
+                RunTime(self._planned_s[users], taken_s)
+                for users, taken_s in zip(done_users, progress.took_s, strict=True)
+            ],
             _FIRST_GUESS_S + (start_s if record.fresh else 0.0),
         )
         if left_s is not None and not progress.took_s and not record.fresh:

@@ -14,7 +14,7 @@ from harness.plan.thresholds import Thresholds
 from harness.sweep.pairs import LevelVerdict, SweepComparison, compare_sweeps
 from harness.sweep.sources import FoundSweep
 from harness.sweep.text import users_text
-from harness.sweep.verdict import sweep_verdict
+from harness.sweep.verdict import with_verdict
 
 
 def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> SweepComparison:
@@ -35,8 +35,7 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
         verdicts=_verdicts(old, young, thresholds, anyway),
         caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
     )
-    verdict, reason = sweep_verdict(comparison, thresholds)
-    return replace(comparison, verdict=verdict, reason=reason)
+    return with_verdict(comparison, thresholds)
 
 
 def _verdicts(

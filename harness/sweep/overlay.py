@@ -67,7 +67,7 @@ def several_sweeps_report(
         ],
         images=[image(picture, page.folder) for picture in page.pictures],
         findings=[
-            (name, [(what, cell(text)) for what, text in findings(sweep, analysis)])
+            (name, [(what, cell(text)) for what, text in findings(sweep, analysis).items()])
             for name, sweep, analysis in analysed
         ],
         notes_begin=NOTES_BEGIN,

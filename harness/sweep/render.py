@@ -93,7 +93,7 @@ def sweep_report(
         cloud_title=cloud_title(sweep.levels),
         growth=growth_section(sweep),
         growth_note=growth_note(),
-        findings=[(name, cell(text)) for name, text in findings(sweep, analysis)],
+        findings=[(name, cell(text)) for name, text in findings(sweep, analysis).items()],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=page.notes,

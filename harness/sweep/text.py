@@ -109,18 +109,18 @@ def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
     return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(reasons))}."
 
 
-def findings(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
-    """Return the findings as (name, text)."""
+def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
+    """Return the findings by name."""
     if analysis.best_users is None:
-        return [("throughput", "unknown at all levels")]
-    return [
-        ("best throughput", _best(analysis).removeprefix("Best throughput: ").rstrip(".")),
-        ("plateau", _plateau(sweep, analysis)),
-        ("cliff", _cliff(sweep, analysis)),
-        ("saturation", _saturation(sweep, analysis)),
-        ("knee", _knee(analysis)),
-        ("Universal Scalability Law", _usl(analysis, [level.users for level in sweep.levels])),
-    ]
+        return {"throughput": "unknown at all levels"}
+    return {
+        "best throughput": _best(analysis).removeprefix("Best throughput: ").rstrip("."),
+        "plateau": _plateau(sweep, analysis),
+        "cliff": _cliff(sweep, analysis),
+        "saturation": _saturation(sweep, analysis),
+        "knee": _knee(analysis),
+        "Universal Scalability Law": _usl(analysis, [level.users for level in sweep.levels]),
+    }
 
 
 def _is_last(sweep: Sweep, analysis: SweepAnalysis) -> bool:

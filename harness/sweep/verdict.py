@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from statistics import fmean, stdev
 
 from scipy.special import stdtrit
@@ -27,11 +28,16 @@ _JUDGED = {
 }
 
 
-def sweep_verdict(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
-    """Return the verdict over all levels, and its reason.
+def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepComparison:
+    """Return the comparison with the verdict over all levels and its reason.
 
     A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
     """
+    verdict, reason = _decide(comparison, thresholds)
+    return replace(comparison, verdict=verdict, reason=reason)
+
+
+def _decide(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
     levels = comparison.verdicts
     doubtful = [level.users for level in levels if level.is_doubtful]
     invalid = [level.users for level in levels if level.verdict == INVALID]

@@ -18,6 +18,7 @@ from harness.nightly.step_summary import LIMIT_BYTES, step_summary
 from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord
+from harness.sweep.time_left import RunTime
 from tests.support.factories import closed_load
 from tests.support.nights import ended, entries, entry, load, night
 
@@ -46,7 +47,7 @@ def test_durations_are_learnt_from_valid_runs_also_those_before_an_interruption(
     runs = (
         ended(), ended(2, exit_code=1, took_s=120.0), ended(3, exit_code=3, took_s=2.0), LoadRun(0, 4, exit_code=130),
     )  # fmt: skip
-    assert night(*runs).lengths_s == ((100.0, 112.4), (100.0, 120.0))
+    assert night(*runs).lengths_s == (RunTime(100.0, 112.4), RunTime(100.0, 120.0))
 
 
 def test_an_invalid_record_is_refused():

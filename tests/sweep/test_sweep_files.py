@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 from harness.run.directory import reserve
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
 from harness.sweep.record import FINISHED
-from harness.sweep.time_left import time_left_s
+from harness.sweep.time_left import RunTime, time_left_s
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
@@ -130,12 +130,12 @@ def test_the_logs_of_a_run_contain_only_its_own_time(tmp_path):
 def test_the_time_left_includes_the_overhead_of_runs():
     assert time_left_s([100.0, 200.0], [], first_guess_s=10.0) == 320.0
     # 6 and 8 s beyond the load: 7 on average.
-    assert time_left_s([100.0, 200.0], [(50.0, 56.0), (50.0, 58.0)], first_guess_s=10.0) == 314.0
+    assert time_left_s([100.0, 200.0], [RunTime(50.0, 56.0), RunTime(50.0, 58.0)], first_guess_s=10.0) == 314.0
 
 
 def test_the_time_left_of_loops_is_known_after_the_first_run():
     assert time_left_s([None, None], [], first_guess_s=10.0) is None
-    assert time_left_s([None, None], [(None, 30.0), (None, 40.0)], first_guess_s=10.0) == 70.0
+    assert time_left_s([None, None], [RunTime(None, 30.0), RunTime(None, 40.0)], first_guess_s=10.0) == 70.0
 
 
 def open_files_allowed(users: int, soft: int, hard: int) -> str:

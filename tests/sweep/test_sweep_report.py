@@ -204,7 +204,7 @@ def test_warnings_of_the_plan_are_in_the_report_once(reports):
 
 def test_a_single_level_neither_rises_nor_falls():
     found = analyse(levels({1: 10.0}), None)
-    texts = dict(findings(Sweep("x", levels({1: 10.0})), found))
+    texts = findings(Sweep("x", levels({1: 10.0})), found)
     assert texts["plateau"] == texts["cliff"] == texts["saturation"] == "unknown: needs at least two levels"
     assert "more users" not in " ".join(texts.values())
 
@@ -222,7 +222,7 @@ def test_a_saturated_sweep_has_a_saturation_and_no_peak():
     # One server of 50 ms, 2 s of think time: 20 per s, and N* = 41. The fit alone has a peak, throughput never falls.
     queue = QUEUES["1 server, N* = 41"].rates_per_s(200)
     rates = {users: queue[users - 1] for users in THIRTEEN}
-    texts = dict(findings(Sweep("x", levels(rates)), analyse(levels(rates), None)))
+    texts = findings(Sweep("x", levels(rates)), analyse(levels(rates), None))
     assert texts["saturation"] == "saturated at 19.93 req/s from about 50 users"
     assert texts["knee"].startswith(
         "N* = 40.8 users (38.3 to 43.6, if single runs differ by 3 %): 19.93 req/s × 2050 ms"
@@ -232,7 +232,7 @@ def test_a_saturated_sweep_has_a_saturation_and_no_peak():
 
 def test_a_fall_at_one_level_of_single_runs_recommends_repeats():
     rates = {1: 10.0, 10: 98.0, 20: 106.0, 30: 99.0, 40: 102.0}
-    texts = dict(findings(Sweep("x", levels(rates)), analyse(levels(rates), None)))
+    texts = findings(Sweep("x", levels(rates)), analyse(levels(rates), None))
     assert texts["cliff"] == (
         "none certain: throughput was 6.6 % lower at 30 users than at 20 in one run: repeat (REPEAT=3)"
     )

@@ -8,7 +8,7 @@ import pytest
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.plan.thresholds import Thresholds
 from harness.sweep.pairs import Delta, FigureComparison, LevelVerdict, SweepComparison
-from harness.sweep.verdict import sweep_verdict
+from harness.sweep.verdict import with_verdict
 
 LEVELS = (1, 5, 10, 25, 50, 75, 100)
 
@@ -22,7 +22,12 @@ def figure(name, *ratios):
 
 def judged(*figures, levels=(), repeated=False):
     verdicts = tuple(LevelVerdict(users, verdict, "", repeated) for users, verdict in zip(LEVELS, levels, strict=False))
-    return sweep_verdict(SweepComparison("a", "b", figures, (), (), verdicts), Thresholds())
+    return decided(figures, verdicts)
+
+
+def decided(figures, verdicts):
+    found = with_verdict(SweepComparison("a", "b", figures, (), (), verdicts), Thresholds())
+    return found.verdict, found.reason
 
 
 def test_levels_that_all_rise_by_more_than_the_threshold_have_regressed():
@@ -82,9 +87,7 @@ def test_a_doubtful_level_is_excluded_and_prevents_ok():
     )
 
     def with_doubt(*ratios):
-        return sweep_verdict(
-            SweepComparison("a", "b", (figure("average_ms", *ratios),), (), (), verdicts), Thresholds()
-        )
+        return decided((figure("average_ms", *ratios),), verdicts)
 
     assert with_doubt(*[0.0] * 7) == (CANNOT_TELL, "a run at 100 users is DOUBTFUL")
     assert with_doubt(*[0.0] * 6, 9.0) == (CANNOT_TELL, "a run at 100 users is DOUBTFUL")  # no part in the interval
