@@ -54,7 +54,7 @@ about.check.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default
 about.HTML := HTML=check.html              also write everything to this file
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
-about.USERS := USERS=50                     concurrent users, closed model (default: the plan's)
+about.USERS := USERS=50                     concurrent users, closed model (default: the plan's); scales several loads
 about.RATE := RATE=20                      new users per second, open model, instead of USERS
 about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
 about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)

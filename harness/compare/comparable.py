@@ -60,9 +60,9 @@ def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]
 
 def _must_be_alike(run: RunRecord) -> dict[str, str]:
     """Return plan and load settings by name, as text."""
-    load = {name: value for name, value in asdict(run.load).items() if value is not None}
+    load = {name: value for name, value in asdict(replace(run.load, loads=None)).items() if value is not None}
     texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in load.items()}
-    return {"plan": run.plan, **texts}
+    return {"plan": run.plan, **texts, **{f"load {one.group}": one.text() for one in run.load.loads or ()}}
 
 
 def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from harness.base import units
@@ -60,7 +60,9 @@ def _settings(run: RunRecord) -> dict[str, str]:
 def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield "plan", run.plan
     yield "profile", run.profile
-    yield from ((f"load: {name}", _text(value)) for name, value in asdict(run.load).items())
+    load = asdict(replace(run.load, loads=None))
+    yield from ((f"load: {name}", _text(value)) for name, value in load.items() if name != "loads")
+    yield from ((f"load of {one.group}", one.text()) for one in run.load.loads or ())
     yield "target", run.target or "started here"
     yield "system", run.system
     # The harness does not configure a target, so the plan's system settings do not describe it.

@@ -11,7 +11,7 @@ from harness.base import units
 from harness.compare.result import LabelResult
 from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanEntries, first_line
 from harness.metrics.metric import Table, columns_of_runs
-from harness.plan.load import OPEN, LoadRecord
+from harness.plan.load import MIXED, OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, table
 from harness.report.template import filled
@@ -136,9 +136,10 @@ def start_text(started_at: str) -> str:
 
 def users_text(load: LoadRecord) -> str:
     """Return the number of users, or the arrival rate of an open load: 50, 5/s."""
-    if load.model == OPEN:
-        return f"{units.number_text(load.rate_per_s or 0)}/s"
-    return str(load.users or 0)
+    rate = f"{units.number_text(load.rate_per_s or 0)}/s"
+    if load.model == MIXED:
+        return f"{load.users or 0} + {rate}"
+    return rate if load.model == OPEN else str(load.users or 0)
 
 
 def verdict_text(entry: Entry) -> str:

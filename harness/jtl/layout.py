@@ -89,7 +89,7 @@ class Layout:
             start, elapsed, label, success,
             code, message, thread, failure, received, sent, users, latency, connect,
         ) = (self.index_of[name] for name in names)  # fmt: skip
-        number_of = _Numbers()
+        number_of, group_users = _Numbers(), self.index_of.get("grpThreads")
 
         def read(fields: list[str]) -> Sample | None:
             start_text = fields[start]
@@ -115,6 +115,7 @@ class Layout:
                     number_of[fields[connect]],
                     1,
                     0 if is_success else 1,
+                    None if group_users is None else number_of[fields[group_users]],
                 )
             except KeyError:
                 return None
@@ -155,6 +156,7 @@ class Layout:
             _optional(fields, index_of.get("Connect"), "Connect"),
             sample_count,
             error_count,
+            _count(fields, index_of.get("grpThreads")),
         )
 
 
@@ -195,6 +197,12 @@ def _optional(fields: list[str], index: int | None, name: str) -> int | None:
     if value < 0:
         raise ValueError(f"{name} {value} is impossible")
     return value
+
+
+def _count(fields: list[str], index: int | None) -> int | None:
+    """Return a count that few reports use: one that is no number spoils no record, and is not known."""
+    text = "" if index is None else fields[index]
+    return int(text) if text.isdigit() and text.isascii() and len(text) < _LONG_DIGITS else None
 
 
 def _whole(fields: list[str], index: int, name: str) -> int:

@@ -17,6 +17,7 @@ _GENERATOR = re.compile(
     re.DOTALL,
 )
 _PORT_MAX = 65_535
+_THREAD_NUMBERS = re.compile("[0-9]+-[0-9]+")
 FIRST_LINES_KEPT = 5
 # Longer than any sample: a time stamp in the wrong column, or a clock that was set.
 ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
@@ -45,6 +46,7 @@ class Sample(NamedTuple):
     connect_ms: int | None = None
     sample_count: int = 1  # in JMeter's Statistical mode a row is the sum of several samples
     error_count: int = 0
+    group_threads: int | None = None
 
     @property
     def end_ms(self) -> int:
@@ -74,6 +76,15 @@ def generator_of(thread_name: str) -> str:
         return ""  # almost every thread; a regular expression takes five times as long
     match = _GENERATOR.fullmatch(thread_name)
     return match[1] if match and int(match[2] or 1) <= _PORT_MAX else ""
+
+
+def thread_group_of(thread_name: str) -> str:
+    """Return the thread group in a thread's name: Users of `Users 1-12` and of `10.0.0.7:1099-Users 1-12`."""
+    group, blank, numbers = thread_name.rpartition(" ")
+    if not blank or not _THREAD_NUMBERS.fullmatch(numbers):
+        return ""
+    generator = generator_of(thread_name)
+    return group[len(generator) + 1 :] if generator else group
 
 
 @dataclass

@@ -46,6 +46,8 @@ _GENERATOR_SHIFT = 40
 _BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
 # The thread groups that the program distinguishes.
 _THREADS = ("", "setUp", "tearDown")
+# In the order that harness/metrics/java/Layout.java knows.
+_ROLES = (*READ_COLUMNS, "grpThreads")
 _NO_WINDOW = (-(1 << 62), 1 << 62)
 _NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
 _SUM_COUNT = 8
@@ -103,6 +105,7 @@ def count_file(
         *map(str, (file.path, file.size_bytes, threads, from_ms, to_ms, part_bytes)),
         str(scope.with_timeline).lower(),
         str(scope.batch_count or 1),
+        scope.thread_group.encode().hex(),  # in any locale
     ]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -166,10 +169,10 @@ class _PlainReader:
         """Return the command for the program: where to resume, and the format of the rows."""
         layout = self._layout
         if layout is None:  # the whole file was read and contains no record
-            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(READ_COLUMNS) + "\n"
+            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(_ROLES) + "\n"
         order = self.tally.order(self.tally.file)
         ends = _NO_ENDS if order.least_ms is None else f"{order.least_ms} {order.most_ms}"
-        indexes = " ".join(str(layout.index_of.get(column, -1)) for column in READ_COLUMNS)
+        indexes = " ".join(str(layout.index_of.get(column, -1)) for column in _ROLES)
         return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {indexes}\n"
 
     def read(self, offset: int, line_count: int) -> None:

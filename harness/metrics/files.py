@@ -47,7 +47,13 @@ def read_tally(
     has a timeline only with `with_timeline`. Progress goes to standard error. UsageError when a file is unreadable, is
     not a JTL, or changes while it is read.
     """
-    scope = Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline)
+    return count_samples(inputs, Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline), columns)
+
+
+def count_samples(
+    inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None
+) -> tuple[SampleTally, Dropped]:
+    """Return the tally of the samples in `scope` and the dropped records, as `read_tally`; each file has its number."""
     whole, dropped = None, Dropped()
     for number, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
+from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches, merge_batches
 from harness.metrics.figures import (
     GROUPS,
@@ -112,7 +112,8 @@ class Order:
 class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
 
-    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted.
+    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. With
+    `thread_group` only the samples of this thread group are counted, and the active users are its own.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -120,10 +121,13 @@ class Scope:
     window_ms: tuple[int, int] | None = None
     batch_count: int = 0
     with_timeline: bool = True
+    thread_group: str = ""
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
-        return SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count, self.with_timeline)
+        tally = SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count, self.with_timeline)
+        tally.thread_group = self.thread_group
+        return tally
 
 
 class SampleTally:
@@ -132,7 +136,8 @@ class SampleTally:
     `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
     up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted. With
     `batch_count`, samples are also counted per batch, that is, in this many equal parts of the window. Without
-    `with_timeline` the times per interval are not counted.
+    `with_timeline` the times per interval are not counted. Where `thread_group` is set, only its samples are counted,
+    and the active users are its own.
     """
 
     def __init__(
@@ -143,6 +148,7 @@ class SampleTally:
         batch_count: int = 0,
         with_timeline: bool = True,
     ) -> None:
+        self.thread_group = ""
         self.once = frozenset(once_labels)
         self.file = file
         self.window_ms = window_ms
@@ -160,14 +166,18 @@ class SampleTally:
         self._entries: dict[LabelKey, tuple[LabelKey, Source, LabelCounts]] = {}
 
     def add(self, sample: Sample) -> LabelKey | None:
-        """Count one sample; return its key in `labels`, None when it ended outside the window."""
+        """Count one sample; return its key in `labels`, None when its group or its end is out of scope."""
         (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, received_bytes, sent_bytes, users,
-            latency_ms, connect_ms, sample_count, error_count,
+            latency_ms, connect_ms, sample_count, error_count, group_users,
         ) = sample  # fmt: skip
         end_ms = start_ms + elapsed_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
             return None
+        if self.thread_group:
+            if thread_group_of(thread_name) != self.thread_group:
+                return None
+            users = group_users
         is_transaction = message.startswith(TRANSACTION_MESSAGE)
         known = self._entries.get((thread_name, label, is_transaction))
         key, source, counts = known or self._entry(thread_name, label, is_transaction)

@@ -10,7 +10,7 @@ from harness.plan.finding import Finding, Rule
 from harness.plan.goal_labels import impossible_labels
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.load import ClosedLoad, Load
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.reach import Reach
@@ -24,7 +24,7 @@ _SCHEDULER = "ThreadGroup.scheduler"
 _PLAN = "the plan"
 
 
-def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]) -> None:
+def check_plan(plan: Plan, target: Target, load: Load, properties: Mapping[str, str]) -> None:
     """Raise a UsageError with all findings unless the plan does what the run requests.
 
     `properties` are the plan's own; those of target and load override them.
@@ -32,9 +32,7 @@ def check_plan(plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properti
     _refuse(f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refusals(plan, target, load, properties))
 
 
-def refusals(
-    plan: Plan, target: Target, load: ClosedLoad | OpenLoad, properties: Mapping[str, str]
-) -> tuple[Finding, ...]:
+def refusals(plan: Plan, target: Target, load: Load, properties: Mapping[str, str]) -> tuple[Finding, ...]:
     """Return why the plan does not do what the run requests, as `check_plan` does; empty if it does."""
     tree = plan_tree(plan.jmx_path)
     nodes = enabled_nodes(tree)
@@ -49,7 +47,7 @@ def refusals(
     if isinstance(load, ClosedLoad):
         findings += _load(nodes, values, load)
     else:
-        effective_jmx(plan.jmx_path, load)  # refuses a plan without exactly one group to replace
+        effective_jmx(plan.jmx_path, load)  # RATE needs exactly one group to replace
     return tuple(dict.fromkeys(findings))
 
 

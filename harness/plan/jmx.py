@@ -1,4 +1,4 @@
-"""Parses a JMeter test plan (JMX): its tree, its properties, and a variant with an Open Model Thread Group."""
+"""Parses a JMeter test plan (JMX): its tree and its properties."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.etree import ElementTree  # builds and writes XML; defusedxml reads files
+from xml.etree import ElementTree  # types only; defusedxml reads files
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
@@ -280,37 +280,3 @@ def function_parameters(text: str, start: int) -> tuple[list[str], int]:
             current += character
         position += 1
     return [*parameters, current], position
-
-
-def with_open_model(jmx: Path, schedule: str) -> bytes:
-    """Return the plan with JMeter's Open Model Thread Group instead of the load's thread group.
-
-    Each arrival of the schedule is a new user who runs the thread group once.
-    """
-    tree = parse(jmx)
-    groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]
-    if len(groups) != 1:
-        raise UsageError(
-            f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}",
-            f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}",
-        )
-    group = groups[0]
-    comment = group.find("stringProp[@name='TestPlan.comments']")
-    group.clear()
-    group.tag = "OpenModelThreadGroup"
-    group.attrib.update(guiclass="OpenModelThreadGroupGui", testclass="OpenModelThreadGroup", testname=LOAD_GROUP)
-    if comment is not None:
-        group.append(comment)
-    ElementTree.SubElement(
-        group, "elementProp", name="ThreadGroup.main_controller", elementType="OpenModelThreadGroupController"
-    )
-    _string(group, "ThreadGroup.on_sample_error", "continue")
-    _string(group, "OpenModelThreadGroup.schedule", schedule)
-    _string(group, "OpenModelThreadGroup.random_seed", "")
-    ElementTree.indent(tree, "  ")
-    written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
-    return written + b"\n"
-
-
-def _string(parent: ElementTree.Element, name: str, value: str) -> None:
-    ElementTree.SubElement(parent, "stringProp", name=name).text = value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.plan.finding import Finding, Rule
@@ -31,6 +31,7 @@ KNOBS = (
     "think_time_ms",
     "run_id",
 )
+LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
 LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 SAMPLER = re.compile(r"Sampler(Proxy)?$")
@@ -57,8 +58,11 @@ LOAD_NUMBERS = {
 _ASSERT_REDIRECT = "switch that off, and assert the code of the redirect (302)"
 
 
-def lint(jmx: Path) -> tuple[Finding, ...]:
-    """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan."""
+def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
+    """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan.
+
+    With `has_loads` the run writes its loads into the thread groups: these need to read no properties.
+    """
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
     variables = user_variables(plan)
@@ -67,9 +71,10 @@ def lint(jmx: Path) -> tuple[Finding, ...]:
         findings += check(nodes)
     findings += _hosts(nodes, variables)
     findings += _labels(nodes, variables)
-    findings += _load_groups(plan, nodes)
-    findings += _load_numbers(nodes, variables)
-    findings += _reads(plan)
+    if not has_loads:
+        findings += _load_groups(plan, nodes)
+        findings += _load_numbers(nodes, variables)
+    findings += _reads(plan, [knob for knob in KNOBS if not (has_loads and knob in LOAD_KNOBS)])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
     return tuple(findings)
@@ -225,7 +230,7 @@ def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:
         yield Finding(Rule.SECRET, "", f"{what}, in an XML comment", "remove the comment", plan.path)
 
 
-def _reads(plan: Node) -> Iterator[Finding]:
+def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
     reads: dict[str, dict[str | None, Node]] = {}
     for node in (plan, *plan.walk_all()):
         for text in (
@@ -241,7 +246,7 @@ def _reads(plan: Node) -> Iterator[Finding]:
             what = f"{name}: a property with different defaults: {', '.join(sorted(map(str, defaults)))}"
             second = list(defaults.values())[1]
             yield _finding_of_read(Rule.TWO_DEFAULTS, second, what, "write the same default in all places")
-    missing = [name for name in KNOBS if name not in reads]
+    missing = [name for name in knobs if name not in reads]
     if missing:
         what = f"the plan does not read {', '.join(missing)}, which a run sets"
         todo = f"write ${{__P({missing[0]},…)}} where it belongs; plans/README.md lists the properties"

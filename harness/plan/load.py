@@ -1,4 +1,4 @@
-"""The load of a run: what the command line and the plan say of it become a closed or an open load."""
+"""The load of a run: what the command line and the plan say of it become a closed load, an open one, or several."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from typing import NoReturn
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.plan.group_load import (
+    GroupLoad,
+    SeveralLoads,
+    in_whole_seconds,
+    with_duration,
+    with_ramp,
+    with_rate,
+    with_users,
+)
 
-CLOSED, OPEN = "closed", "open"
+CLOSED, OPEN, MIXED = "closed", "open", "mixed"
 # What a user's pause belongs to: every request, or every Transaction Controller.
 REQUEST, TRANSACTION = "request", "transaction"
 # The limits apply to both plans and the command line.
@@ -32,6 +41,7 @@ class PlanLoad:
     It lasts `duration_s`, or `loops` iterations per user (the other is None), and at most about `requests` samples. A
     single user may have another ramp, because no users start one after the other. With `auto_most_s` a run lasts until
     it is steady, at most this long; `duration_s` then applies where auto is impossible: sweeps and open loads.
+    `loads` are those of [[load]] tables; the other values then sum them up.
     """
 
     users: int
@@ -43,6 +53,7 @@ class PlanLoad:
     ramp_single_user_s: float | None = None
     auto_most_s: float | None = None
     think_time_per: str = REQUEST
+    loads: tuple[GroupLoad, ...] = ()
 
     def ramp_s(self, users: int) -> float:
         """Return the default ramp for this number of users."""
@@ -76,12 +87,18 @@ class OpenLoad:
     duration_s: float
 
 
+Load = ClosedLoad | OpenLoad | SeveralLoads
+
+
 @dataclass(frozen=True)
 class LoadRecord:
     """The requested load; fields that the model does not have are None.
 
     With `is_auto` it may end before `duration_s`, as soon as it is steady and its mean known well enough; else None.
     `think_time_per` is `transaction` when users pause once per transaction; None for a pause per request.
+    `loads` are those that ran side by side, each in a thread group of its own; None for a single one. Users and rate
+    are then their sums, each load at its greatest; ramp and duration are those of the longest. The model is "mixed" if
+    some of them are open and some closed.
     """
 
     model: str
@@ -94,6 +111,7 @@ class LoadRecord:
     requests: int | None = None
     is_auto: bool | None = None
     think_time_per: str | None = None
+    loads: tuple[GroupLoad, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -147,12 +165,14 @@ def _whole_number(text: str | None, name: str, most: int) -> int | None:
     return units.parse_whole_number(text, name, 1, most) if text else None
 
 
-def resolve_load(request: LoadRequest, default: PlanLoad) -> ClosedLoad | OpenLoad:
+def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     """Return the load to drive: the request, else the plan's defaults; UsageError on nonsense.
 
     A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
-    duration grows to twice the ramp. A RAMP that was given and does not fit is refused.
+    duration grows to twice the ramp. A RAMP that was given and does not fit is refused. Several loads are scaled.
     """
+    if default.loads:
+        return _several_loads(request, default.loads)
     if request.loops and _duration_text(request):
         _refuse_both(f"LOOPS={request.loops}", f"DURATION={_duration_text(request)}", "give one")
     duration_s = _auto_most_s(request, default)
@@ -177,6 +197,25 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> ClosedLoad | OpenLo
         ramp_s = default.ramp_s(users)
         duration_s = max(default_s, 2 * ramp_s)
     return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
+
+
+def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...]) -> SeveralLoads:
+    """Return a plan's loads, scaled to the users, rate and length that were asked for."""
+    for name, value in (("LOOPS", request.loops), ("REQUESTS", request.requests), ("MAX", request.most_s)):
+        if value:
+            what = f"{name}={units.number_text(value)}: the plan has several loads, which end by time alone"
+            raise UsageError(what, f"give DURATION, or leave {name} out")
+    if request.is_auto:
+        raise UsageError("DURATION=auto: the plan has several loads", "give a time, such as DURATION=5m")
+    if request.users is not None:
+        loads = with_users(loads, request.users)
+    if request.rate_per_s is not None:
+        loads = with_rate(loads, request.rate_per_s)
+    if request.duration_s is not None:
+        loads = with_duration(loads, request.duration_s)
+    if request.ramp_s is not None:
+        loads = with_ramp(loads, request.ramp_s)
+    return SeveralLoads(in_whole_seconds(loads))
 
 
 def _refuse_both(one: str, other: str, todo: str) -> NoReturn:
@@ -239,8 +278,10 @@ def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
         )
 
 
-def load_record(load: ClosedLoad | OpenLoad, plan: PlanLoad) -> LoadRecord:
-    """Return the load for run.json; the think time is that of the plan."""
+def load_record(load: Load, plan: PlanLoad) -> LoadRecord:
+    """Return the load for run.json; the think time is that of the plan, or of each of several loads."""
+    if isinstance(load, SeveralLoads):
+        return _several_record(load)
     think_time_s = plan.think_time_s
     per = TRANSACTION if think_time_s and plan.think_time_per == TRANSACTION else None
     if isinstance(load, OpenLoad):
@@ -258,3 +299,9 @@ def load_record(load: ClosedLoad | OpenLoad, plan: PlanLoad) -> LoadRecord:
         load.is_auto or None,
         per,
     )
+
+
+def _several_record(load: SeveralLoads) -> LoadRecord:
+    model = CLOSED if not load.has_open else OPEN if load.users is None else MIXED
+    users, rate_per_s, ramp_s, duration_s = load.users, load.rate_per_s, load.ramp_s, load.duration_s
+    return LoadRecord(model, users, rate_per_s, ramp_s, duration_s, None, load.think_time_s, loads=load.driven)

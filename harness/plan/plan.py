@@ -15,7 +15,8 @@ from harness.base.secrecy import is_secret_name, secret_values
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
-from harness.plan.jmx import fixed_secrets, read_properties, with_open_model
+from harness.plan.group_load import SeveralLoads, Stage, total_users
+from harness.plan.jmx import fixed_secrets, read_properties
 from harness.plan.load import (
     AUTO_LEAST_S,
     DURATION_MAX_S,
@@ -24,11 +25,13 @@ from harness.plan.load import (
     REQUESTS_MAX,
     TRANSACTION,
     USERS_MAX,
-    ClosedLoad,
+    Load,
     OpenLoad,
     PlanLoad,
 )
+from harness.plan.load_tables import parse_loads
 from harness.plan.stop import StopRule, read_stop
+from harness.plan.thread_groups import load_groups, schedule, with_loads, with_open_model
 from harness.plan.thresholds import Thresholds
 
 # Every run sets these from the load, the target and the run's name; it would override a plan's value.
@@ -46,8 +49,6 @@ SET_BY_THE_RUN = {
     "generator": "REMOTES",
     "dump_dir": "the run directory",
 }
-# After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
-DRAIN_S = 10
 
 _NUMBER = (int, float)
 _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -66,7 +67,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "title": str,
     "shape": str,
     "system": str,
-    "load": dict,
+    "load": (dict, list),
     "goal": (dict, list),
     "stop": dict,
     "compare": dict,
@@ -164,7 +165,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         title=data["title"],
         jmx_path=jmx_path,
         system=data.get("system", ""),
-        load=_load(data["load"], f"{where} [load]"),
+        load=_load(data["load"], where, jmx_path),
         goal=read_goal(data.get("goal", {}), where),
         stop=read_stop(data.get("stop", {}), f"{where} [stop]"),
         thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
@@ -186,7 +187,15 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
 
 
 def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan's tables with a profile's changes; of duration_s and loops, a change replaces either."""
+    """Return a plan's tables with a profile's changes; of duration_s and loops, a change replaces either.
+
+    Of a plan with several loads a profile changes properties only.
+    """
+    if isinstance(data.get("load"), list):
+        if keys := sorted(changes.keys() - {"properties"}):
+            what = f"the profile changes {', '.join(keys)} of a plan with several loads"
+            raise UsageError(what, "give USERS, RATE or DURATION instead: they scale all loads")
+        return {**data, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
     load = {**data.get("load", {}), **{key: value for key, value in changes.items() if key != "properties"}}
     for given, other in (("duration_s", "loops"), ("loops", "duration_s")):
         if given in changes and other not in changes:
@@ -194,26 +203,25 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {**data, "load": load, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
 
 
-def effective_jmx(jmx_path: Path, load: ClosedLoad | OpenLoad) -> bytes:
-    """Return the JMX to run: the file itself for a closed load, with an Open Model Thread Group for an open one."""
+def effective_jmx(jmx_path: Path, load: Load) -> bytes:
+    """Return the JMX to run: the file itself for a closed load, with other thread groups for an open one or several."""
+    if isinstance(load, SeveralLoads):
+        return with_loads(jmx_path, load.loads)
     if not isinstance(load, OpenLoad):
         return jmx_path.read_bytes()
-    return with_open_model(jmx_path, schedule(load))
+    stage = Stage(None, load.rate_per_s, load.ramp_s, load.duration_s - load.ramp_s)
+    return with_open_model(jmx_path, schedule([stage]))
 
 
-def schedule(load: OpenLoad) -> str:
-    """Return an open load as a schedule of the Open Model Thread Group.
-
-    It starts rate · (ramp / 2 + the rest of the duration) users. Without the final pause, JMeter would abort every
-    request in progress when the last user has arrived, and count it as failed.
-    """
-    rate = f"rate({units.number_text(load.rate_per_s)}/sec)"
-    steady_s = units.number_text(round(load.duration_s - load.ramp_s, 3))
-    steady = f"{rate} random_arrivals({steady_s} sec) pause({DRAIN_S} sec)"
-    return f"rate(0/sec) random_arrivals({units.number_text(load.ramp_s)} sec) {steady}" if load.ramp_s else steady
-
-
-def _load(table: dict[str, Any], where: str) -> PlanLoad:
+def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanLoad:
+    """Return the load of [load], or those of several [[load]]."""
+    if isinstance(given, list):
+        jmx = f"{jmx_path.parent.name}/{jmx_path.name}"
+        loads = parse_loads(given, f"{plan} [[load]]", load_groups(jmx_path), jmx)
+        duration_s = SeveralLoads(loads).duration_s
+        # The think times are written into the thread groups.
+        return PlanLoad(total_users(loads) or 0, 0.0, duration_s, think_time_s=0.0, loads=loads)
+    table, where = given, f"{plan} [load]"
     check_keys(table, _LOAD_KEYS, where)
     if ("duration_s" in table) == ("loops" in table):
         raise UsageError(f"{where}: needs either duration_s or loops", "give the one that ends the load")

@@ -15,7 +15,7 @@ from harness.base.config import check_keys, is_suite, load_toml, texts
 from harness.base.errors import UsageError
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import parse_sources, table_names
-from harness.plan.load import DURATION_MAX_S, ClosedLoad, OpenLoad
+from harness.plan.load import DURATION_MAX_S, Load
 from harness.plan.plan import Plan
 
 HEAP_MAX_MB = 1_000_000
@@ -76,7 +76,7 @@ class RunSpec:
 
     plan: Plan
     profile: Profile
-    load: ClosedLoad | OpenLoad
+    load: Load
     target: Target | None
     series: str | None
     note: str

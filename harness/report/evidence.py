@@ -18,6 +18,7 @@ from harness.metrics.metric import metric_of
 from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import Window
 from harness.plan.load import OPEN
+from harness.report.loads import LoadFigures
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
@@ -64,7 +65,8 @@ class Evidence:
     `load` is the TOTAL of the load in the window; `law` and `usages` also cover the window. `codes` are those of the
     driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window. `pause_s`
     is the mean pause before a request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`,
-    the load's slowest sample, `gaps` and `clock_step` cover the whole run.
+    the load's slowest sample, `gaps` and `clock_step` cover the whole run. `loads`
+    are those of a run with several.
     """
 
     run: RunRecord | None
@@ -81,6 +83,7 @@ class Evidence:
     gaps: tuple[Gap, ...] = ()
     clock_step: ClockStep | None = None
     pause_s: float = 0.0
+    loads: tuple[LoadFigures, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -294,18 +297,28 @@ def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
 
 
 def broken_law(evidence: Evidence) -> Iterator[Values]:
-    """Yield both sides of Little's law of a closed load where they differ; not where the time itself is wrong."""
-    run, law, load = evidence.run, evidence.law, evidence.load
+    """Yield both sides of Little's law of each closed load where they differ; not where the time itself is wrong."""
+    run = evidence.run
     # Users of an open load come and go within a second: the samples do not show how many were active.
     if run is None or evidence.is_open or evidence.clock_step or evidence.holes:
         return
-    if law and load and _is_off(law, load):
-        yield {
-            "active": f"{law.active_users:.1f}",
-            "busy": f"{law.busy_users:.1f}",
-            "round_ms": units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S),
-            "accounted_ms": units.average_text(load.average_ms + evidence.pause_s * units.MS_PER_S),
-        }
+    think_time_s = {one.group: one.think_time_s for one in run.load.loads or ()}
+    checks = [("", evidence.law, evidence.load, evidence.pause_s)]
+    if run.load.loads:
+        checks = [
+            (f" of {one.name}", one.littles_law, one.group.total, think_time_s.get(one.name, 0.0))
+            for one in evidence.loads
+            if one.group
+        ]
+    for name, law, load, think_s in checks:
+        if law and load and _is_off(law, load):
+            yield {
+                "of": name,
+                "active": f"{law.active_users:.1f}",
+                "busy": f"{law.busy_users:.1f}",
+                "round_ms": units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S),
+                "accounted_ms": units.average_text(load.average_ms + think_s * units.MS_PER_S),
+            }
 
 
 def closed_model(evidence: Evidence) -> Iterator[Values]:

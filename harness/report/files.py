@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +10,13 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.inputs import Input
-from harness.metrics.files import read_tally
-from harness.metrics.tally import SampleTally
+from harness.metrics.files import count_samples, read_tally
+from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import FILE_NAME, gallery
 from harness.report.jtls import counted_tally
+from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
 from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
@@ -45,8 +47,21 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     counted = counted_tally(inputs, tally, window, run.once_labels)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
-    options = SummaryOptions(window, counted, file_names=[name for name, _ in parts])
+    window_ms = window_span_ms(tally, window) if counted else None
+    loads = _loads(inputs, run, window_ms)
+    options = SummaryOptions(window, counted, file_names=[name for name, _ in parts], loads=loads)
     return summarise(tally, dropped, run.id, run, observed, options)
+
+
+def _loads(inputs: Sequence[Input], run: RunRecord, window_ms: tuple[int, int] | None) -> list[LoadTally]:
+    """Return the samples of each load of a run with several; `window_ms` is None if the window is the whole run."""
+    found = []
+    for load in run.load.loads or ():
+        scope = Scope(run.once_labels, with_timeline=False, thread_group=load.group)
+        whole, _ = count_samples(inputs, scope)
+        counted = count_samples(inputs, replace(scope, window_ms=window_ms))[0] if window_ms else None
+        found.append(LoadTally(load, whole, counted))
+    return found
 
 
 def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:

@@ -13,7 +13,7 @@ from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
 from harness.metrics.metric import Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
-from harness.plan.load import OPEN
+from harness.plan.load import CLOSED
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
@@ -21,6 +21,7 @@ from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
+from harness.report.loads import rows_by_load
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
@@ -100,6 +101,26 @@ def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     for group in summary.groups:
         if group.name != LOAD:
             found += [(title_of(part), group_table(part)) for part in parts_of(group)]
+    return found
+
+
+def _main_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
+    """Return the table of the load's labels, or of several loads, with TOTAL."""
+    if summary.loads:
+        return _load_table(rows_by_load(summary.loads, load), None, notes)
+    return _load_table(load, summary.run.goal if summary.run else None, notes)
+
+
+def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, str]]:
+    """Return title and table of the labels of each load of a run with several."""
+    found = []
+    for one in summary.loads:
+        name = cell(one.name)
+        if one.group is None:
+            found.append((f"Load of {name}", "No sample of this load ended in the measurement window."))
+            continue
+        columns = [*_load_columns(one.group), *_goal_columns(goal, one.group)]
+        found += [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(one.group)]
     return found
 
 
@@ -217,7 +238,7 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
     if law is None:
         return ""
     law_text = "Little's law in the measurement window: throughput × (mean response + think time)"
-    if summary.run and summary.run.load.model == OPEN:
+    if summary.run and summary.run.load.model != CLOSED:
         # Users come and go within a second: the samples do not show how many were active.
         return f"{law_text} = {law.busy_users:.1f} users busy on average."
     return (
@@ -254,9 +275,10 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         change_line=_change_line(summary),
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",
-        load_table=_load_table(load, run.goal if run else None, footnotes) if load else "",
+        load_table=_main_table(summary, load, footnotes) if load else "",
+        tables_of_loads=_tables_of_loads(summary, run.goal if run else None),
         has_whole=whole is not None,
-        transaction_table=_transaction_table(load, run.goal if run else None) if load else "",
+        transaction_table=_transaction_table(load, run.goal if run else None) if load and not summary.loads else "",
         counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
         law_line=_law_line(summary, footnotes),
         generator_table=generator_table(summary.generators) if summary.generators else "",

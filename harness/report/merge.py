@@ -58,6 +58,9 @@ def check_parts(parts: Sequence[Part]) -> None:
 def _check_part(part: Part) -> None:
     if part.run.state != FINISHED:
         raise UsageError(f"{part.name}: this run is not finished, or was killed", "wait for its end, or omit it")
+    if part.run.load.loads:
+        what = f"{part.name}: a run with several loads cannot be merged yet"
+        raise UsageError(what, "merge runs of a plan with one [load]")
     if part.run.generators:
         raise UsageError(
             f"{part.name}: this run already has several generators", "name the runs of all single generators"

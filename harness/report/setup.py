@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.base import units
-from harness.plan.load import OPEN, LoadRecord
+from harness.plan.load import CLOSED, OPEN, LoadRecord
 from harness.run.record import AutoEndRecord, GeneratorRecord, HostRecord, RunRecord
 
 
@@ -18,6 +18,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     lines = [
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),
+        *((f"load of {one.group}", one.text()) for one in run.load.loads or ()),
         *([("plan may", "; ".join(run.allowances))] if run.allowances else []),
         *([("PROPERTIES", _given_text(run))] if run.given_properties else []),
         *([("plugins", ", ".join(run.plugins))] if run.plugins else []),
@@ -53,6 +54,8 @@ def _auto_text(found: AutoEndRecord) -> str:
 def load_text(load: LoadRecord) -> str:
     """Return the load as text."""
     number = units.number_text
+    if load.loads:
+        return _several_text(load)
     duration = (
         f"{number(load.duration_s)} s in all" if load.duration_s else f"{units.plural(load.loops or 0, 'loop')} each"
     )
@@ -67,6 +70,15 @@ def load_text(load: LoadRecord) -> str:
     per = f" per {load.think_time_per}" if load.think_time_per else ""
     think = f", think time {number(load.think_time_s)} s{per}" if load.think_time_s else ""
     return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
+
+
+def _several_text(load: LoadRecord) -> str:
+    """Return the sums of several loads as text; each has a line of its own."""
+    parts = [f"{units.plural(len(load.loads or ()), 'load')} side by side"]
+    parts += [f"{load.model} model"] if load.model in (CLOSED, OPEN) else ["closed and open model"]
+    parts += [units.plural(load.users, "user")] if load.users else []
+    parts += [f"{units.number_text(load.rate_per_s)} new users/s"] if load.rate_per_s else []
+    return ", ".join([*parts, f"{units.number_text(load.duration_s or 0)} s in all"])
 
 
 def _generator_text(run: RunRecord) -> str:

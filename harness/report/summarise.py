@@ -14,10 +14,12 @@ from harness.metrics.generators import generator_figures
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SecondSeries, Timeline
-from harness.metrics.window import Window, WindowSpec, find_window, parse_window
-from harness.plan.load import OPEN, TRANSACTION
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
+from harness.plan.group_load import SeveralLoads
+from harness.plan.load import CLOSED, MIXED, TRANSACTION
 from harness.report.evidence import Evidence
 from harness.report.goals import RunGroups
+from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_think_time_s
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
 from harness.report.warnings import find_warnings
@@ -36,7 +38,8 @@ class SummaryOptions:
     """What a summary includes, and the measurement window.
 
     `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
-    whole run is counted. `file_names` are the names of load generators that the files themselves do not name.
+    whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
+    are the samples of each load of a run with several.
     """
 
     window: Window | None = None
@@ -45,6 +48,7 @@ class SummaryOptions:
     with_transactions: bool = False
     with_timeline: bool = True
     file_names: Sequence[str] = ()
+    loads: Sequence[LoadTally] = ()
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -57,7 +61,10 @@ def origin_of(tally: SampleTally) -> int | None:
 
 
 def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
-    """Return the measurement window; seconds count from the second in which the load began."""
+    """Return the measurement window; seconds count from the second in which the load began.
+
+    No state of a run with stages is its steady one: all of it is measured.
+    """
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if origin_s is None or span_s is None:
         return find_window(spec, ())
@@ -65,7 +72,11 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     if run is None:
         return find_window(spec, seconds)
     load = run.load
-    return find_window(spec, seconds, load.users, load.model != OPEN, load.ramp_s, load.duration_s)
+    several = SeveralLoads(load.loads or ())
+    if several.is_staged and spec.kind == STEADY:
+        return find_window(parse_window("all"), seconds)
+    duration_s = min((one.duration_s for one in several.loads), default=load.duration_s)
+    return find_window(spec, seconds, load.users, load.model == CLOSED, load.ramp_s, duration_s)
 
 
 def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None:
@@ -121,16 +132,18 @@ def summarise(
         gaps=evidence.gaps,
         thirds=_thirds(tally, window),
         corrected=_corrected(evidence),
+        loads=groups.loads,
     )
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """The groups of a summary: the load of the window and of the whole run, and all groups of the report."""
+    """The groups of a summary: the load of the window and of the whole run, all groups of the report, several loads."""
 
     load: Group | None
     whole: Group | None
     shown: tuple[Group, ...]
+    loads: tuple[LoadFigures, ...]
 
     @property
     def judged(self) -> RunGroups | None:
@@ -142,13 +155,21 @@ class _Groups:
 
 def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
     groups = tally.groups(options.percentiles, options.with_transactions)
-    whole = _load_of(groups)
+    whole, loads = _load_of(groups), _loads(tally, window, options)
     if options.counted is None:
-        return _Groups(whole, whole, groups)
+        return _Groups(whole, whole, groups, loads)
     _count_over(options.counted, window_span_ms(tally, window), tally.span_ms())
     load = _in_order(_load_of(options.counted.groups(options.percentiles, options.with_transactions)), whole)
     others = (group for group in groups if group.name != LOAD)
-    return _Groups(load, whole, (*([load] if load else []), *others))
+    return _Groups(load, whole, (*([load] if load else []), *others), loads)
+
+
+def _loads(tally: SampleTally, window: Window, options: SummaryOptions) -> tuple[LoadFigures, ...]:
+    span_ms = window_span_ms(tally, window)
+    for one in options.loads:
+        if one.counted is not None:
+            _count_over(one.counted, span_ms, tally.span_ms())
+    return load_figures(options.loads, span_ms, options.percentiles, options.with_transactions)
 
 
 def _evidence(
@@ -157,13 +178,14 @@ def _evidence(
     """Return the evidence for warnings, without that of load generators."""
     driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
-    pause_s = _pause_s(run, groups.load)
+    pause_s = _pause_s(run, groups.load, groups.loads)
     return Evidence(
         run=run,
         load=groups.load.total if groups.load else None,
         codes=tuple(code for code in tally.code_counts() if code.label in driven),
         law=_law(tally, window, pause_s),
         pause_s=pause_s,
+        loads=groups.loads,
         usages=observed.usages,
         dropped=dropped,
         window=window,
@@ -194,9 +216,9 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
 
 
 def _corrected(evidence: Evidence) -> CorrectedTimes | None:
-    """Return the corrected response times of the window; None where the load is open or the system never stalled."""
+    """Return the corrected response times of the window; None where users arrive or the system never stalled."""
     total = evidence.load
-    if total is None or evidence.is_open:
+    if total is None or evidence.is_open or (evidence.run and evidence.run.load.model == MIXED):
         return None
     return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
 
@@ -281,8 +303,10 @@ def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | Non
     return averages[0], averages[1]
 
 
-def _pause_s(run: RunRecord | None, load: Group | None) -> float:
+def _pause_s(run: RunRecord | None, load: Group | None, loads: Sequence[LoadFigures]) -> float:
     """Return the mean pause before a request, s: with a pause per transaction its share of each request."""
+    if run and run.load.loads:
+        return mean_think_time_s(loads, run.load.loads)
     if run is None or run.load.think_time_per != TRANSACTION:
         return run.load.think_time_s if run else 0.0
     transaction_count = sum(label.sample_count for label in load.labels if label.is_transaction) if load else 0

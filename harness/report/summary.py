@@ -16,6 +16,7 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
+from harness.report.loads import LoadFigures
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
@@ -74,7 +75,8 @@ class RunSummary:
     load. In `groups` the load covers the window; `whole` is the load of the whole run, None if the window excludes
     nothing. Codes, errors, the timeline and `gaps` cover the whole run, Little's law and `thirds` the window.
     `generators` is empty if one load generator made all samples. `corrected` are the response times of the window if
-    the system stalled under a closed load.
+    the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is all of
+    them together.
     """
 
     format_version: int
@@ -98,6 +100,7 @@ class RunSummary:
     gaps: tuple[Gap, ...] = ()
     thirds: Thirds | None = None
     corrected: CorrectedTimes | None = None
+    loads: tuple[LoadFigures, ...] = ()
 
     def group(self, name: str) -> Group | None:
         """The group of that name; None when it has no samples."""
@@ -105,7 +108,7 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain data, keys in the order of the fields."""
-        plain = asdict(replace(self, groups=(), whole=None, timeline=None, generators=()))
+        plain = asdict(replace(self, groups=(), whole=None, timeline=None, generators=(), loads=()))
         plain["run"] = self.run.to_json() if self.run else None
         return {
             **plain,
@@ -113,6 +116,7 @@ class RunSummary:
             "generators": [spread_out(generator) for generator in self.generators],
             "groups": [group.to_json() for group in self.groups],
             "whole": self.whole.to_json() if self.whole else None,
+            "loads": [load.to_json() for load in self.loads],
         }
 
     @classmethod

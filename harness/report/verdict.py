@@ -12,6 +12,7 @@ from harness.plan.goal import Goal
 from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
 from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals
+from harness.report.loads import unlike_the_request
 from harness.report.warnings import RunWarning, Severity
 from harness.run.record import FINISHED, RunRecord
 
@@ -87,7 +88,7 @@ def judge(
     reasons = [*_reasons(groups.whole.total if groups else None, run, errors), *false_time(evidence)]
     if run and run.interrupted:
         return Verdict(INTERRUPTED, ("stopped by hand before its end: the samples so far are saved", *reasons), (), ())
-    reasons = reasons or ([] if early else _other_load(run, peak_users))  # after a crash fewer users are expected
+    reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
     if reasons or groups is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     doubts = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
@@ -98,8 +99,11 @@ def judge(
     return Verdict(DOUBTFUL if why else VALID, why, met, (*([RUN_TO_THE_END] if early else []), *missed), goals)
 
 
-def _other_load(run: RunRecord | None, peak_users: int | None) -> list[str]:
+def _other_load(evidence: Evidence, peak_users: int | None) -> list[str]:
     """Return why the load was not the requested one: the peak number of users differs from the request."""
+    run = evidence.run
+    if run and run.load.loads:
+        return unlike_the_request(evidence.loads, run.load.loads)
     requested = run.load.users if run and run.load.model != OPEN else None
     if not requested or peak_users is None or peak_users == requested:
         return []

@@ -219,7 +219,7 @@ class WarningCode(StrEnum):
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.LAW),
         brief="the load generator, not the system, may have been measured (Little's law)",
-        text="Little's law is off in the measurement window: {active} users were active on average, the samples "
+        text="Little's law is off in the measurement window: {active} users{of} were active on average, the samples "
         "account for {busy}. Users ÷ throughput is {round_ms} ms, mean response and think time {accounted_ms} ms: the "
         "generator, not the system, may have been measured. Look at its CPU, at pauses in the plan that its "
         "think_time_s does not include, or drive from a machine of its own.",

@@ -20,7 +20,7 @@ from harness.history.previous import previous_run
 from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
-from harness.plan.load import ClosedLoad, LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.load import LoadArguments, OpenLoad, load_record, parse_load, resolve_load
 from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
@@ -80,8 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_traffic(parser)
     option = parser.add_argument
-    option("--users", help="concurrent users, closed model (the plan's default)")
-    option("--rate", help="new users per second, open model, instead of --users")
+    option(
+        "--users", help="concurrent users, closed model; several loads are scaled in proportion (the plan's default)"
+    )
+    option(
+        "--rate",
+        help="new users per second, open model, instead of --users; of a plan with several loads the open ones",
+    )
     add_length(parser)
     add_properties(parser)
     option("--max", help="with --duration auto: the longest duration (10m)")
@@ -140,8 +145,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     request = replace(request, plan=replace(request.plan, goal=goal, stop=stop))
     spec = resolve(options, request)
     check_request(request, spec.load)
-    if isinstance(spec.load, ClosedLoad):
-        allow_open_files(spec.load.users)
+    if not isinstance(spec.load, OpenLoad):
+        allow_open_files(spec.load.users or 0)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)
         kept_in = storage_for_run(options.s3, request.profile)

@@ -18,7 +18,7 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, metric_of
 from harness.metrics.tally import group_of
 from harness.plan.goal import metric_text
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.load import ClosedLoad, Load
 from harness.plan.stop import StopRule
 
 
@@ -41,7 +41,7 @@ class _Second:
 class EarlyStop:
     """Collects the samples of a load; call `reason` about once a second."""
 
-    def __init__(self, rules: Sequence[StopRule], load: ClosedLoad | OpenLoad, once_labels: Iterable[str] = ()) -> None:
+    def __init__(self, rules: Sequence[StopRule], load: Load, once_labels: Iterable[str] = ()) -> None:
         self._rules = rules
         self._load = load
         self._once = frozenset(once_labels)

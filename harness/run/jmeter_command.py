@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.jtl.sample import SAMPLES_NAME
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.group_load import SeveralLoads
+from harness.plan.load import Load, OpenLoad
 from harness.plan.spec import Profile
 
 LOG_NAME = "jmeter.log"
@@ -38,13 +39,14 @@ class JMeterCommand:
     allowed_connections: tuple[str, ...]
 
 
-def stop_word(load: ClosedLoad | OpenLoad) -> str:
+def stop_word(load: Load) -> str:
     """Return the command that ends JMeter gracefully when it is sent to its UDP port.
 
     Shutdown lets running samples finish. The Open Model Thread Group ignores it (5.6.3) but obeys StopTestNow, which
     makes running samples fail. tearDown runs after both.
     """
-    return "StopTestNow" if isinstance(load, OpenLoad) else "Shutdown"
+    is_open = load.has_open if isinstance(load, SeveralLoads) else isinstance(load, OpenLoad)
+    return "StopTestNow" if is_open else "Shutdown"
 
 
 def jmeter_arguments(

@@ -11,7 +11,7 @@ from harness.plan import spec as specs
 from harness.plan.check import check_plan, refusals
 from harness.plan.finding import Finding
 from harness.plan.lint import lint
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.load import Load
 from harness.plan.spec import Target
 from harness.run.request import Request
 
@@ -20,12 +20,12 @@ _ANY_PORT = 61_234
 _WARNINGS_SHOWN = 10
 
 
-def check_request(request: Request, load: ClosedLoad | OpenLoad) -> None:
+def check_request(request: Request, load: Load) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request))
 
 
-def refusals_of(request: Request, load: ClosedLoad | OpenLoad) -> tuple[Finding, ...]:
+def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:
     """Return the findings for which `check_request` refuses the plan."""
     return refusals(request.plan, request.target or _future_target(request), load, _properties(request))
 
@@ -37,7 +37,7 @@ def _properties(request: Request) -> Mapping[str, str]:
 def log_warnings(request: Request, log: Log) -> None:
     """Print the lint warnings of the plan."""
     jmx = request.plan.jmx_path
-    warnings = lint(jmx)
+    warnings = lint(jmx, has_loads=bool(request.plan.load.loads))
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'{jmx.parent.name}/{jmx.name}')}; {warning.todo}")
     if len(warnings) > _WARNINGS_SHOWN:

@@ -12,7 +12,7 @@ from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
 from harness.plan.adopt.first_look import first_look, is_jmx_path
 from harness.plan.allowed_targets import check_allowed, check_hosts
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.load import Load
 from harness.plan.plan import Plan, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
@@ -52,7 +52,7 @@ class Request:
     hidden: tuple[str, ...] = field(repr=False)
     remotes: tuple[Remote, ...] = ()
 
-    def run_spec(self, load: ClosedLoad | OpenLoad, *, note: str, command: str, series: str | None = None) -> RunSpec:
+    def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
         return RunSpec(
             plan=self.plan,

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import StartError
 from harness.base.secrets import mask_secrets
-from harness.plan.load import ClosedLoad, LoadRequest, OpenLoad, load_record, resolve_load
+from harness.plan.load import Load, LoadRequest, load_record, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
 from harness.run.arguments import make_command
@@ -30,7 +30,7 @@ from harness.system.log_part import copy_new_lines, log_ends
 from harness.system.supervisor import Supervisor
 
 
-def level_load(request: Request, sweep: SweepRecord, users: int) -> ClosedLoad | OpenLoad:
+def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     """Return the load of a level. UsageError when the sweep's ramp, duration and loops are invalid for it."""
     wanted = LoadRequest(users, sweep.ramp_s, sweep.duration_s, sweep.loops, requests=sweep.requests)
     # All levels have the same length.

@@ -17,6 +17,7 @@ from harness.cloudwatch.points import CloudMetrics
 from harness.compare.result import LabelResult, RunResult
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
+from harness.plan.load import CLOSED
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
@@ -200,7 +201,7 @@ def level_run(result: RunResult) -> LevelRun:
 
 
 def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
-    users = run.load.users if run else None
+    users = run.load.users if run and run.load.model == CLOSED else None
     return users * MS_PER_S / rate_per_s if users and rate_per_s else None
 
 

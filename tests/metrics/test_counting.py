@@ -200,7 +200,8 @@ def test_a_randomly_damaged_file_is_counted_as_by_the_plain_reader(seeds, tmp_pa
         path = tmp_path / f"{seed}.jtl"
         path.write_bytes(data)
         window_ms = (1_700_000_050_000, 1_700_000_200_000) if seed % 4 == 0 else None
-        scope = Scope(("Search",), 3, window_ms, batch_count=20 if seed % 8 == 0 else 0)
+        group = ("", "Users", "setUp Thread Group")[seed % 3]
+        scope = Scope(("Search",), 3, window_ms, batch_count=20 if seed % 8 == 0 else 0, thread_group=group)
         try:
             expected, expected_dropped = plain(data, scope)
         except UsageError as error:

@@ -10,8 +10,9 @@ from defusedxml.ElementTree import fromstring
 
 from harness.base.errors import UsageError
 from harness.plan.finding import Rule
-from harness.plan.jmx import all_reads, data_files, read_properties, reads_in, with_open_model
+from harness.plan.jmx import all_reads, data_files, read_properties, reads_in
 from harness.plan.lint import lint
+from harness.plan.thread_groups import with_open_model
 from tests.support.paths import ROOT
 
 CODE_ASSERTION = """

@@ -8,7 +8,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.plan.load import ClosedLoad, OpenLoad, PlanLoad
-from harness.plan.plan import DRAIN_S, Dump, Goal, effective_jmx, load_plan, schedule
+from harness.plan.plan import Dump, Goal, effective_jmx, load_plan
+from harness.plan.thread_groups import AFTER_SETUP, DRAIN_S
 from tests.support.paths import ROOT
 
 SHAPE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -184,7 +185,8 @@ def test_a_closed_load_runs_the_file_unchanged(plans: Path) -> None:
 def test_an_open_load_runs_its_schedule(plans: Path) -> None:
     written = effective_jmx(plans / "shop.jmx", OpenLoad(rate_per_s=20.0, ramp_s=0.0, duration_s=60.0))
     assert b"<OpenModelThreadGroup " in written
-    assert b">rate(20/sec) random_arrivals(60 sec) pause(10 sec)<" in written
+    schedule = f">{AFTER_SETUP} rate(20/sec) random_arrivals(60 sec) pause(10 sec)<"
+    assert schedule.encode() in written
 
 
 @pytest.mark.parametrize(
@@ -196,8 +198,9 @@ def test_an_open_load_runs_its_schedule(plans: Path) -> None:
         (OpenLoad(5.0, 0.1, 0.3), "rate(0/sec) random_arrivals(0.1 sec) rate(5/sec) random_arrivals(0.2 sec)"),
     ],
 )
-def test_the_ramp_is_part_of_the_duration(load: OpenLoad, text: str) -> None:
-    assert schedule(load) == f"{text} pause({DRAIN_S} sec)"
+def test_the_ramp_is_part_of_the_duration(plans: Path, load: OpenLoad, text: str) -> None:
+    written = effective_jmx(plans / "shop.jmx", load).decode()
+    assert f">{AFTER_SETUP} {text} pause({DRAIN_S} sec)<" in written
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))

@@ -146,12 +146,13 @@ def test_nothing_else_parses_xml():
         if parsers - {"xml.sax.saxutils", "xml.sax.saxutils.escape"}:
             found[name_of(path)] = {name.split(".")[0] for name in parsers}
     assert found == {
-        "harness.plan.jmx": {"xml", "defusedxml"},  # xml to build and write
+        "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
         "harness.plan.adopt.groups": {"xml"},
         "harness.plan.adopt.requests": {"xml"},
         "harness.plan.one_pass": {"xml"},  # to build and write
+        "harness.plan.thread_groups": {"xml"},  # builds and writes it
         "harness.base.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.gallery": {"defusedxml"},  # the charts that we drew
         "harness.jtl.xml": {"xml"},

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.HexFormat;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -21,8 +22,8 @@ import java.util.concurrent.Future;
  * within a quoted field is repeated at the end of the part before it.
  *
  * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part in
- * bytes, whether times are also counted per interval (true or false), and the number of batches of the window (1: no
- * batches). Standard input has one line at the start and one after each stop: where to resume (offset, lines before it),
+ * bytes, whether times are also counted per interval (true or false), the number of batches of the window (1: no
+ * batches), and the thread group whose samples alone count (its UTF-8 bytes in hexadecimal, empty for all). Standard input has one line at the start and one after each stop: where to resume (offset, lines before it),
  * the least and greatest end (ms) of the earlier rows that others have read, and the format there (delimiter, number of
  * columns, the index of each role or -1, as in Layout). Standard output has frames that begin with a letter: P progress
  * (offset, rows), O an odd row (offset, line, bytes), F failures, S stuck (offset, lines), D done (the counts). Numbers
@@ -43,6 +44,7 @@ public final class CountJtl {
   private final long toMs;
   private int partBytes;
   private final int batchCount;
+  private final byte[] threadGroup;
   private final Whole whole;
   // Not System.out, which hides errors: when the caller is gone, this program ends.
   private final DataOutputStream out =
@@ -58,6 +60,7 @@ public final class CountJtl {
     toMs = Long.parseLong(arguments[4]);
     partBytes = Integer.parseInt(arguments[5]);
     batchCount = Integer.parseInt(arguments[7]);
+    threadGroup = HexFormat.of().parseHex(arguments[8]);
     whole = new Whole(Boolean.parseBoolean(arguments[6]), batchCount);
   }
 
@@ -111,7 +114,8 @@ public final class CountJtl {
     lines = Long.parseLong(words[1]);
     int[] places = Arrays.stream(words, 6, words.length).mapToInt(Integer::parseInt).toArray();
     whole.follow(Long.parseLong(words[2]), Long.parseLong(words[3]), 0);
-    return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, fromMs, toMs, batchCount);
+    Samples samples = new Samples(fromMs, toMs, batchCount, threadGroup);
+    return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, samples);
   }
 
   /** Counts from `offset` on; returns whether the end was reached, false when the plain reader must continue. */

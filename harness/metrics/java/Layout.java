@@ -16,7 +16,8 @@ final class Layout {
   static final int CONNECT = 12;
   static final int SAMPLES = 13;
   static final int ERRORS = 14;
-  static final int ROLES = 15;
+  static final int GROUP_USERS = 15;
+  static final int ROLES = 16;
 
   final byte delimiter;
   final long delimiters;
@@ -33,6 +34,7 @@ final class Layout {
   final int received;
   final int sent;
   final int users;
+  final int groupUsers;
   final int latency;
   final int connect;
   final int samples;
@@ -41,15 +43,18 @@ final class Layout {
   final long fromMs;
   final long toMs;
   final int batchCount;
+  /** The thread group whose samples alone count; empty for all. */
+  final byte[] threadGroup;
 
   /** `places` has the index of each role, -1 without such a column. */
-  Layout(byte delimiter, int width, int[] places, long fromMs, long toMs, int batchCount) {
+  Layout(byte delimiter, int width, int[] places, Samples counted) {
     this.delimiter = delimiter;
     delimiters = delimiter * 0x0101010101010101L;
     this.width = width;
-    this.fromMs = fromMs;
-    this.toMs = toMs;
-    this.batchCount = batchCount;
+    fromMs = counted.fromMs();
+    toMs = counted.toMs();
+    batchCount = counted.batchCount();
+    threadGroup = counted.threadGroup();
     start = places[START];
     elapsed = places[ELAPSED];
     label = places[LABEL];
@@ -61,6 +66,7 @@ final class Layout {
     received = places[RECEIVED];
     sent = places[SENT];
     users = places[USERS];
+    groupUsers = places[GROUP_USERS];
     latency = places[LATENCY];
     connect = places[CONNECT];
     samples = places[SAMPLES];

@@ -344,6 +344,9 @@ final class Part {
     row[Layout.RECEIVED] = number(layout.received, 0);
     row[Layout.SENT] = number(layout.sent, 0);
     row[Layout.USERS] = number(layout.users, -1);
+    if (layout.threadGroup.length > 0) {
+      row[Layout.USERS] = number(layout.groupUsers, -1);
+    }
     row[Layout.LATENCY] = number(layout.latency, 0);
     row[Layout.CONNECT] = number(layout.connect, 0);
     long sampleCount = number(layout.samples, 1);
@@ -364,6 +367,14 @@ final class Part {
       tally = unnamed;
     } else if (!findTally()) {
       return odd(place, next);
+    }
+    if (layout.threadGroup.length > 0) {
+      if (layout.thread >= 0 && isEscaped(layout.thread)) {
+        return odd(place, next);
+      }
+      if (!isOfThreadGroup()) {
+        return next;
+      }
     }
     final Tally tally = this.tally;
     int label = name(tally.labels, layout.label);
@@ -422,12 +433,16 @@ final class Part {
     if (field < 0) {
       return names.number(data, 0, 0);
     }
+    return isEscaped(field) ? names.number(unescaped(field)) : names.number(data, starts[field], ends[field]);
+  }
+
+  private boolean isEscaped(int field) {
     for (int index = 0; index < escapedCount; index++) {
       if (escaped[index] == field) {
-        return names.number(unescaped(field));
+        return true;
       }
     }
-    return names.number(data, starts[field], ends[field]);
+    return false;
   }
 
   private byte[] unescaped(int field) {
@@ -476,6 +491,22 @@ final class Part {
     return isTearDown ? 2 : 0;
   }
 
+  /** Returns whether the thread's name is that of the group to count: <generator>-<group> 1-12, or <group> 1-12. */
+  private boolean isOfThreadGroup() {
+    if (layout.thread < 0) {
+      return false;
+    }
+    byte[] group = layout.threadGroup;
+    int end = ends[layout.thread];
+    int start = starts[layout.thread] + (tally == unnamed ? 0 : tally.nameLength + 1);
+    int behind = start + group.length;
+    return behind < end
+        && data[behind] == ' '
+        && Arrays.equals(data, start, behind, group, 0, group.length)
+        && endsAsThread(behind, end)
+        && beforeDigits(behind, beforeDigits(behind, end)) == behind;
+  }
+
   /** Returns whether a thread's name begins like the last one without a load generator. */
   private boolean beginsUnnamed() {
     return unnamedMask != 0 && ((word(starts[layout.thread]) ^ unnamedHead) & unnamedMask) == 0;
@@ -509,7 +540,7 @@ final class Part {
   private Tally tallyOf(byte[] name) {
     int number = generators.number(name);
     if (number == tallies.size() && number < GENERATORS_MAX) {
-      tallies.add(new Tally(halvings, layout.batchCount));
+      tallies.add(new Tally(halvings, layout.batchCount, name.length));
     }
     return number < tallies.size() ? tallies.get(number) : null;
   }

@@ -56,8 +56,12 @@ final class Tally {
   private final long[] lastBucket = {-1, -1};
   private final int[] lastBucketRow = new int[2];
 
+  /** The length of the load generator's name that its rows have in common. */
+  final int nameLength;
+
   /** Buckets of kind k are 2^halvings[k] seconds wide; there are none with null. */
-  Tally(int[] halvings, int batchCount) {
+  Tally(int[] halvings, int batchCount, int nameLength) {
+    this.nameLength = nameLength;
     this.halvings = halvings;
     this.batchCount = batchCount;
   }

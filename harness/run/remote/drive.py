@@ -20,7 +20,7 @@ from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.plan.data_sets import data_sets, divided
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.load import Load
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
 from harness.run.record import GeneratorRecord
@@ -96,7 +96,7 @@ class Generators:
         """The process ids of the generators on this machine, by their name in telemetry."""
         return {generators.process_name(p.remote): int(p.facts["pid"]) for p in self._peers if p.remote.is_local}
 
-    def records(self, load: ClosedLoad | OpenLoad) -> tuple[GeneratorRecord, ...]:
+    def records(self, load: Load) -> tuple[GeneratorRecord, ...]:
         """Return the record of each generator for run.json."""
         facts, ahead_ms = [peer.facts for peer in self._peers], [peer.clock_ahead_ms for peer in self._peers]
         return generators.records(self.remotes, facts, ahead_ms, load)
@@ -106,7 +106,7 @@ class Generators:
         directory: RunDirectory,
         jmx_path: Path,
         properties: Mapping[str, str],
-        load: ClosedLoad | OpenLoad,
+        load: Load,
         variables: Sequence[str],
         allowed: Sequence[str],
     ) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import is_loopback
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.group_load import SeveralLoads
+from harness.plan.load import ClosedLoad, Load, OpenLoad
 from harness.plan.spec import Target
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import GENERATOR_PREFIX
@@ -104,19 +105,22 @@ def users_each(users: int, count: int) -> tuple[int, ...]:
     return tuple(users // count + (number < users % count) for number in range(count))
 
 
-def check_users(load: ClosedLoad | OpenLoad, remotes: Sequence[Remote]) -> None:
-    """Raise UsageError if one of the generators would have no users."""
+def check_users(load: Load, remotes: Sequence[Remote]) -> None:
+    """Raise UsageError if one of the generators would have no users, or if there are several loads to divide."""
+    if remotes and isinstance(load, SeveralLoads):
+        what = "REMOTES: a plan with several loads cannot be divided among load generators yet"
+        raise UsageError(what, "leave REMOTES out, or give a plan with one [load]")
     if remotes and isinstance(load, ClosedLoad):
         users_each(load.users, len(remotes))
 
 
-def load_of_each(load: ClosedLoad | OpenLoad, count: int) -> ClosedLoad | OpenLoad:
+def load_of_each(load: Load, count: int) -> Load:
     """Return the load in the plan of each of `count` generators; users are sent to each separately."""
     return replace(load, rate_per_s=load.rate_per_s / count) if isinstance(load, OpenLoad) else load
 
 
 def records(
-    remotes: Sequence[Remote], facts: Sequence[Mapping[str, str]], ahead_ms: Sequence[int], load: ClosedLoad | OpenLoad
+    remotes: Sequence[Remote], facts: Sequence[Mapping[str, str]], ahead_ms: Sequence[int], load: Load
 ) -> tuple[GeneratorRecord, ...]:
     """Return the record of each generator for run.json."""
     count = len(remotes)

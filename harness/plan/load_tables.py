@@ -1,0 +1,145 @@
+"""Parses the [[load]] tables of a plan: the loads of several thread groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.base import units
+from harness.base.config import check_keys, did_you_mean, within
+from harness.base.errors import UsageError
+from harness.plan.group_load import GroupLoad, Stage
+from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
+
+_NUMBER = (int, float)
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "group": str,
+    "users": int,
+    "rate_per_s": _NUMBER,
+    "ramp_s": _NUMBER,
+    "duration_s": _NUMBER,
+    "stages": list,
+    "think_time_s": _NUMBER,
+}
+_TIME = (int, float, str)
+_STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "users": int,
+    "rate_per_s": _NUMBER,
+    "over": _TIME,
+    "for": _TIME,
+}
+_SIZES = ("users", "rate_per_s", "stages")
+_EXAMPLE = 'stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}]'
+# JMeter names threads after their group, and these words in a name mark the threads of setUp and tearDown.
+_SIDE_WORDS = ("setUp", "tearDown")
+
+
+def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str) -> tuple[GroupLoad, ...]:
+    """Return the loads of [[load]] tables; UsageError unless each thread group of the JMX has exactly one.
+
+    `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown.
+    """
+    longest_s = _longest_s(tables, where)
+    loads = tuple(_load(table, _named(table, where), longest_s) for table in tables)
+    _check_groups([load.group for load in loads], where, groups, jmx)
+    if not any(load.level for load in loads):
+        raise UsageError(f"{where}: the loads have 0 users in all", "give one of them users or a rate")
+    return loads
+
+
+def _named(table: Any, where: str) -> str:
+    """Return how messages name a table: by its group."""
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: {table!r}", 'give tables: [[load]] with group = "…"')
+    check_keys(table, _KEYS, where)
+    if "group" not in table:
+        raise UsageError(f"{where}: group is missing", "name the thread group of the JMX that this load drives")
+    return f"{where} {table['group']}"
+
+
+def _longest_s(tables: Sequence[Any], where: str) -> float:
+    """Return the length of the longest load that says its length; a load that does not lasts as long."""
+    known = []
+    for table in tables:
+        named = _named(table, where)
+        if "stages" in table:
+            known.append(sum(stage.over_s + stage.for_s for stage in _stages(table["stages"], named)))
+        elif "duration_s" in table:
+            known.append(table["duration_s"])
+    if not known:
+        raise UsageError(f"{where}: no load says how long it lasts", "give one of them duration_s or stages")
+    return float(max(known))
+
+
+def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
+    if sum(key in table for key in _SIZES) != 1:
+        raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
+    within(table.get("think_time_s", 0), 0, DURATION_MAX_S, where, "think_time_s")
+    think_time_s = float(table.get("think_time_s", 0))
+    if "stages" in table:
+        if wrong := [key for key in ("ramp_s", "duration_s") if key in table]:
+            raise UsageError(f"{where}: has stages and {' and '.join(wrong)}", f"leave it out: {_EXAMPLE}")
+        return GroupLoad(table["group"], _stages(table["stages"], where), think_time_s)
+    duration_s, ramp_s = float(table.get("duration_s", longest_s)), float(table.get("ramp_s", 0))
+    within(duration_s, 1, DURATION_MAX_S, where, "duration_s")
+    within(ramp_s, 0, DURATION_MAX_S, where, "ramp_s")
+    if ramp_s >= duration_s:
+        what = f"{where}: ramp_s = {ramp_s:.12g} is not shorter than the load ({duration_s:.12g} s)"
+        raise UsageError(what, "the ramp is part of the duration: give a longer duration_s or a shorter ramp_s")
+    return GroupLoad(table["group"], (_stage(table, ramp_s, duration_s - ramp_s, where),), think_time_s)
+
+
+def _stage(table: Mapping[str, Any], over_s: float, for_s: float, where: str) -> Stage:
+    if "users" in table:
+        within(table["users"], 0, USERS_MAX, where, "users")
+        return Stage(table["users"], None, over_s, for_s)
+    within(table["rate_per_s"], 0, RATE_MAX_PER_S, where, "rate_per_s")
+    return Stage(None, float(table["rate_per_s"]), over_s, for_s)
+
+
+def _stages(tables: Sequence[Any], where: str) -> tuple[Stage, ...]:
+    """Return the stages of a load; UsageError unless all have users, or all have rates, and they take some time."""
+    stages = []
+    for number, table in enumerate(tables, 1):
+        at = f"{where} stage {number}"
+        if not isinstance(table, dict):
+            raise UsageError(f"{at}: {table!r}", f"write {_EXAMPLE}")
+        check_keys(table, _STAGE_KEYS, at)
+        if ("users" in table) == ("rate_per_s" in table):
+            raise UsageError(f"{at}: needs users or rate_per_s, not both", f"write {_EXAMPLE}")
+        over_s, for_s = (_seconds(table.get(key, 0), f"{at}: {key}") for key in ("over", "for"))
+        if not over_s + for_s:
+            raise UsageError(f"{at}: takes no time", f"write {_EXAMPLE}")
+        stages.append(_stage(table, over_s, for_s, at))
+    if not stages:
+        raise UsageError(f"{where}: stages is empty", f"write {_EXAMPLE}")
+    if len({stage.users is None for stage in stages}) > 1:
+        raise UsageError(f"{where}: some stages have users, some a rate", "give all of them users, or all rate_per_s")
+    within(sum(stage.over_s + stage.for_s for stage in stages), 1, DURATION_MAX_S, where, "length of the stages")
+    return tuple(stages)
+
+
+def _seconds(value: float | str, where: str) -> float:
+    seconds = units.parse_duration_s(value, where) if isinstance(value, str) else float(value)
+    within(seconds, 0, DURATION_MAX_S, *where.rsplit(": ", 1))
+    return seconds
+
+
+def _check_groups(named: Sequence[str], where: str, groups: Sequence[str], jmx: str) -> None:
+    """Raise a UsageError unless the loads name each thread group of the JMX once."""
+    there = ", ".join(groups) or "none"
+    for group in named:
+        if side := next((word for word in _SIDE_WORDS if word in group), ""):
+            what = f"{where} {group}: JMeter counts threads with {side} in their name as those of {side}"
+            raise UsageError(what, "give the thread group another name in the JMX and here")
+        if named.count(group) > 1:
+            raise UsageError(f"{where} {group}: {named.count(group)} loads drive this thread group", "give it one")
+        if group not in groups:
+            todo = f"{did_you_mean(group, groups)}there are: {there}"
+            raise UsageError(f"{where} {group}: {jmx} has no enabled thread group of this name", todo)
+        if groups.count(group) > 1:
+            what = f"{where} {group}: {groups.count(group)} thread groups of {jmx} have this name"
+            raise UsageError(what, "give each a name of its own, by which the report distinguishes their samples")
+    if missing := [group for group in groups if group not in named]:
+        what = f"{where}: {', '.join(missing)}: no load drives this thread group of {jmx}"
+        raise UsageError(what, f'add [[load]] with group = "{missing[0]}" (users = 0 leaves it out), or disable it')

@@ -1,0 +1,262 @@
+"""Writes the loads of a run into the thread groups of a test plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads files
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.plan.group_load import GroupLoad, Stage
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse
+
+# After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
+DRAIN_S = 10
+# The Open Model Thread Group schedules arrivals from the start of the test, and JMeter starts it after setUp: arrivals
+# that fall due meanwhile would come at once (https://github.com/apache/jmeter/issues/6352). JMeter evaluates this when
+# it starts the group.
+AFTER_SETUP = "pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__time(,)})})} ms)"
+_ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
+_KEPT = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
+_THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
+
+
+class Row(NamedTuple):
+    """Users of the Ultimate Thread Group: they start one by one, stay, and end one by one in the order of their start.
+
+    Times are whole seconds. The last user has started `ramp_s` after `delay_s`; the first ends `hold_s` after that.
+    """
+
+    users: int
+    delay_s: int
+    ramp_s: int
+    hold_s: int
+    end_s: int
+
+
+class _Users(NamedTuple):
+    """Users who have started between two instants and have not ended yet."""
+
+    user_count: int
+    from_s: int
+    to_s: int
+
+
+def load_groups(jmx: Path) -> tuple[str, ...]:
+    """Return the names of the plan's enabled thread groups, without setUp and tearDown."""
+    return tuple(group.get("testname", "") for group, _ in _groups(parse(jmx)))
+
+
+def with_open_model(jmx: Path, schedule: str) -> bytes:
+    """Return the plan with JMeter's Open Model Thread Group instead of the load's thread group.
+
+    Each arrival of the schedule is a new user who runs the thread group once.
+    """
+    tree = parse(jmx)
+    groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]
+    if len(groups) != 1:
+        raise UsageError(
+            f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}",
+            f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}",
+        )
+    _drive_open(groups[0], schedule)
+    return _written(tree)
+
+
+def with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> bytes:
+    """Return the plan whose thread groups have these loads.
+
+    A closed load becomes a Thread Group, or with stages the Ultimate Thread Group of jmeter-plugins; an open load
+    becomes the Open Model Thread Group. A load of 0 users disables its group. Elements in a group that read the
+    property think_time_ms have the load's think time; if there is none, a Constant Timer is added.
+    """
+    tree = parse(jmx)
+    for prop in tree.getroot().iterfind("hashTree/TestPlan/boolProp[@name='TestPlan.serialize_threadgroups']"):
+        prop.text = "false"  # the loads run side by side
+    by_group = {load.group: load for load in loads}
+    variables = _think_time_variables(tree)
+    for group, children in _groups(tree):
+        load = by_group[group.get("testname", "")]
+        if not load.level:
+            group.set("enabled", "false")
+            continue
+        if load.is_open:
+            _drive_open(group, schedule(load.stages))
+        elif load.is_staged:
+            _drive_staged(group, load.stages)
+        else:
+            _drive_closed(group, load)
+        _set_think_time(children, load.think_time_s, variables)
+    return _written(tree)
+
+
+def schedule(stages: Sequence[Stage]) -> str:
+    """Return the stages of an open load as a schedule of the Open Model Thread Group.
+
+    Without the final pause, JMeter would abort every request in progress when the last user has arrived, and count it
+    as failed.
+    """
+    parts, current, level, is_ramp = [AFTER_SETUP], None, 0.0, False
+    for stage in stages:
+        for begin, length_s in ((level, stage.over_s), (stage.level, stage.for_s)):
+            if not length_s:
+                continue
+            if begin != current:
+                parts.append(_rate(begin))
+            if begin or stage.level:
+                parts.append(f"random_arrivals({units.number_text(round(length_s, 3))} sec)")
+            else:
+                parts.append(f"pause({units.number_text(round(length_s, 3))} sec)")
+            parts.append(_rate(stage.level))  # ends the interval: else the rate would move towards the next one
+            current, is_ramp = stage.level, begin != stage.level
+        level = stage.level
+    return " ".join([*(parts if is_ramp else parts[:-1]), f"pause({DRAIN_S} sec)"])
+
+
+def _rate(rate_per_s: float) -> str:
+    return f"rate({units.number_text(rate_per_s)}/sec)"
+
+
+def ultimate_rows(stages: Sequence[Stage]) -> tuple[Row, ...]:
+    """Return the rows of the Ultimate Thread Group for stages of users at whole seconds.
+
+    When users become fewer, those who started last end first, so that the users of a lower stage run through a spike.
+    """
+    rows: list[Row] = []
+    running: list[_Users] = []
+    users, now_s = 0, 0
+    for stage in stages:
+        change, full_s = (stage.users or 0) - users, now_s + round(stage.over_s)
+        if change > 0:
+            running.append(_Users(change, now_s, full_s))
+        else:
+            rows += _ended(running, -change, now_s, full_s)
+        users, now_s = stage.users or 0, full_s + round(stage.for_s)
+    rows += _ended(running, users, now_s, now_s)
+    return tuple(sorted(rows, key=lambda row: (row.delay_s, row.ramp_s)))
+
+
+def _ended(running: list[_Users], count: int, from_s: int, to_s: int) -> Iterator[Row]:
+    """Yield the rows of `count` users who end between two instants, and take them out of the running ones."""
+    left = count
+    while left:
+        last = running.pop()
+        ending = min(left, last.user_count)
+        begun_s = last.from_s + round((last.to_s - last.from_s) * (last.user_count - ending) / last.user_count)
+        if ending < last.user_count:
+            running.append(_Users(last.user_count - ending, last.from_s, begun_s))
+        ends = [from_s + round((to_s - from_s) * done / count) for done in (count - left, count - left + ending)]
+        ramp_s = last.to_s - begun_s
+        yield Row(ending, begun_s, ramp_s, ends[0] - begun_s - ramp_s, ends[1] - ends[0])
+        left -= ending
+
+
+def _groups(
+    tree: ElementTree.ElementTree[ElementTree.Element],
+) -> Iterator[tuple[ElementTree.Element, ElementTree.Element | None]]:
+    """Yield each enabled thread group of the load, with the hashTree of its children if there is one."""
+    plan = tree.getroot().find("hashTree/hashTree")
+    elements = [] if plan is None else list(plan)
+    for element, following in zip(elements, [*elements[1:], None], strict=True):
+        is_enabled = element.get("enabled", "true") == "true"
+        if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS and is_enabled:
+            yield element, following if following is not None and following.tag == "hashTree" else None
+
+
+def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
+    _renew(group, "ThreadGroup", "ThreadGroupGui")
+    _endless_loop(group)
+    _string(group, "ThreadGroup.num_threads", str(load.users))
+    _string(group, "ThreadGroup.ramp_time", str(round(load.ramp_s)))
+    _bool(group, "ThreadGroup.scheduler", True)
+    _string(group, "ThreadGroup.duration", str(round(load.duration_s)))
+
+
+def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
+    _renew(group, _ULTIMATE, f"{_ULTIMATE}Gui")
+    _endless_loop(group)
+    table = ElementTree.SubElement(group, "collectionProp", name="ultimatethreadgroupdata")
+    for number, row in enumerate(ultimate_rows(stages)):
+        line = ElementTree.SubElement(table, "collectionProp", name=f"row {number}")
+        for name, value in row._asdict().items():
+            _string(line, name, str(value))
+
+
+def _drive_open(group: ElementTree.Element, text: str) -> None:
+    _renew(group, "OpenModelThreadGroup", "OpenModelThreadGroupGui")
+    ElementTree.SubElement(
+        group, "elementProp", name="ThreadGroup.main_controller", elementType="OpenModelThreadGroupController"
+    )
+    _string(group, "OpenModelThreadGroup.schedule", text)
+    _string(group, "OpenModelThreadGroup.random_seed", "")
+
+
+def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
+    """Turn a thread group into another kind; its name, comment and reaction to errors stay."""
+    name = group.get("testname", "")
+    kept = [prop for prop in group if prop.get("name") in _KEPT]
+    group.clear()
+    group.tag = kind
+    group.attrib.update(guiclass=gui, testclass=kind, testname=name)
+    group.extend(kept)
+    if not any(prop.get("name") == "ThreadGroup.on_sample_error" for prop in kept):
+        _string(group, "ThreadGroup.on_sample_error", "continue")
+
+
+def _endless_loop(group: ElementTree.Element) -> None:
+    loop = ElementTree.SubElement(
+        group,
+        "elementProp",
+        name="ThreadGroup.main_controller",
+        elementType="LoopController",
+        guiclass="LoopControlPanel",
+        testclass="LoopController",
+    )
+    _bool(loop, "LoopController.continue_forever", False)
+    _string(loop, "LoopController.loops", "-1")
+
+
+def _think_time_variables(tree: ElementTree.ElementTree[ElementTree.Element]) -> tuple[str, ...]:
+    """Return the User Defined Variables whose value is the property think_time_ms."""
+    arguments = (one for one in tree.getroot().iter("elementProp") if one.get("elementType") == "Argument")
+    values = ((one.get("name", ""), one.findtext("stringProp[@name='Argument.value']") or "") for one in arguments)
+    return tuple(name for name, value in values if _THINK_TIME.fullmatch(value.strip()))
+
+
+def _set_think_time(children: ElementTree.Element | None, think_time_s: float, variables: Sequence[str]) -> None:
+    """Write the think time where elements of a group read it, else as a Constant Timer."""
+    if children is None:
+        return
+    milliseconds, has_found = str(round(think_time_s * units.MS_PER_S)), False
+    for element in children.iter():
+        text = element.text or ""
+        if "think_time_ms" in text or any(f"${{{name}}}" in text for name in variables):
+            element.text = _THINK_TIME.sub(milliseconds, text)
+            for name in variables:
+                element.text = element.text.replace(f"${{{name}}}", milliseconds)
+            has_found |= element.text != text
+    if has_found or not think_time_s:
+        return
+    timer = ElementTree.Element(
+        "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
+    )
+    _string(timer, "ConstantTimer.delay", milliseconds)
+    children.insert(0, timer)
+    children.insert(1, ElementTree.Element("hashTree"))
+
+
+def _written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:
+    ElementTree.indent(tree, "  ")
+    written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _string(parent: ElementTree.Element, name: str, value: str) -> None:
+    ElementTree.SubElement(parent, "stringProp", name=name).text = value
+
+
+def _bool(parent: ElementTree.Element, name: str, value: bool) -> None:
+    ElementTree.SubElement(parent, "boolProp", name=name).text = str(value).lower()

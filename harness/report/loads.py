@@ -1,0 +1,118 @@
+"""The metrics of each load of a run with several: its labels, its users, and Little's law for it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from harness.base import units
+from harness.metrics.figures import LOAD, Group
+from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.tally import SampleTally
+from harness.plan.group_load import GroupLoad
+
+# A stage of the most users that is shorter may end before a sample of each user has.
+_PEAK_LEAST_S = 10.0
+
+
+@dataclass(frozen=True)
+class LoadTally:
+    """The samples of one load: of the whole run, and of the window, None if that is the whole run."""
+
+    load: GroupLoad
+    whole: SampleTally
+    counted: SampleTally | None
+
+
+@dataclass(frozen=True)
+class LoadFigures:
+    """The metrics of one load of a run with several; `name` is its thread group.
+
+    `group` has its labels and its TOTAL in the window, None without a sample in it. `users_most` are the most users
+    that were active at once, None if not known. `error_ratio` covers the whole run, None without a sample.
+    """
+
+    name: str
+    group: Group | None
+    users_most: int | None
+    error_ratio: float | None
+    littles_law: LittlesLaw | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        law = asdict(self.littles_law) if self.littles_law else None
+        return {**vars(self), "group": self.group.to_json() if self.group else None, "littles_law": law}
+
+
+def load_figures(
+    tallies: Sequence[LoadTally], span_ms: tuple[int, int] | None, percentiles: Sequence[str], with_transactions: bool
+) -> tuple[LoadFigures, ...]:
+    """Return the metrics of each load; the measurement window is `span_ms`, ms since 1970."""
+    found = []
+    for tally in tallies:
+        whole = _load_group(tally.whole, percentiles, with_transactions)
+        group = whole if tally.counted is None else _load_group(tally.counted, percentiles, with_transactions)
+        series = tally.whole.second_series
+        users = [most for by_second in series.users.values() for most in by_second.values()]
+        found.append(
+            LoadFigures(
+                name=tally.load.group,
+                group=group,
+                users_most=max(users, default=None),
+                error_ratio=whole.total.error_ratio if whole else None,
+                littles_law=None if tally.load.is_open else _law(tally, span_ms),
+            )
+        )
+    return tuple(found)
+
+
+def _load_group(tally: SampleTally, percentiles: Sequence[str], with_transactions: bool) -> Group | None:
+    groups = tally.groups(percentiles, with_transactions)
+    return next((group for group in groups if group.name == LOAD), None)
+
+
+def _law(tally: LoadTally, span_ms: tuple[int, int] | None) -> LittlesLaw | None:
+    """Return the check for the part of the window in which the load ran."""
+    own_ms, series = tally.whole.span_ms(), tally.whole.second_series
+    if own_ms is None or span_ms is None or series.span_s is None:
+        return None
+    from_ms, to_ms = max(own_ms[0], span_ms[0]), min(own_ms[1], span_ms[1])
+    if to_ms <= from_ms:
+        return None
+    last_ms = to_ms if to_ms == own_ms[1] else to_ms - 1
+    seconds = series.by_second(from_ms // units.MS_PER_S, last_ms // units.MS_PER_S)
+    return littles_law(seconds, to_ms - from_ms, tally.load.think_time_s)
+
+
+def mean_think_time_s(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> float:
+    """Return the mean think time of the samples in the window, which have those of their loads."""
+    think_time_s = {load.group: load.think_time_s for load in loads}
+    counts = [(one.group.total.sample_count, think_time_s.get(one.name, 0.0)) for one in figures if one.group]
+    sample_count = sum(count for count, _ in counts)
+    return sum(count * think_s for count, think_s in counts) / sample_count if sample_count else 0.0
+
+
+def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> list[str]:
+    """Return why loads were not the requested ones: no samples, or another peak number of users."""
+    found = []
+    by_name = {one.name: one for one in figures}
+    for load in loads:
+        one = by_name.get(load.group)
+        if one is None or one.error_ratio is None:
+            found.append(f"no sample of the load {load.group} was taken")
+            continue
+        requested, peak = load.users, one.users_most
+        if requested is None or peak is None or peak == requested:
+            continue
+        if peak < requested and load.is_staged and load.longest_peak_s < _PEAK_LEAST_S:
+            continue
+        what = f"{units.plural(peak, 'user')} of {load.group} at the peak, not the requested {requested}"
+        found.append(f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early")
+    return found
+
+
+def rows_by_load(figures: Sequence[LoadFigures], total: Group) -> Group:
+    """Return a group whose labels are the loads, each with its TOTAL; TOTAL is that of all loads."""
+    labels = [replace(one.group.total, label=one.name) for one in figures if one.group]
+    return replace(total, labels=tuple(labels))

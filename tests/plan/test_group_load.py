@@ -1,0 +1,198 @@
+"""Several loads: how they are written in a plan, scaled by a command line, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.base.errors import UsageError
+from harness.plan.group_load import GroupLoad, SeveralLoads, Stage, shares
+from harness.plan.load import MIXED, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
+from harness.plan.plan import load_plan
+from harness.run.remote.load import check_users, parse_remotes
+from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, several_jmx
+
+SEVERAL = """
+[[load]]
+group = "Browse"
+users = 20
+ramp_s = 10
+duration_s = 300
+think_time_s = 1.5
+
+[[load]]
+group = "Night batch"
+stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}, {users = 10, over = 10}]
+
+[[load]]
+group = "Buy"
+rate_per_s = 5
+"""
+
+
+@pytest.fixture
+def plans(tmp_path: Path) -> Path:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "tiny.jmx").write_text(several_jmx(BROWSE, SPIKE, BUY))
+    return tmp_path / "plans"
+
+
+def loads_of(plans: Path, text: str = SEVERAL, **arguments: str) -> dict[str, GroupLoad]:
+    """Return the loads of a plan by thread group, scaled by the arguments."""
+    (plans / "tiny.toml").write_text(HEAD + text)
+    found = resolve_load(parse_load(LoadArguments(**arguments)), load_plan(plans, "tiny").load)
+    assert isinstance(found, SeveralLoads)
+    return {load.group: load for load in found.loads}
+
+
+def test_a_load_has_users_stages_or_a_rate_and_lasts_as_long_as_the_longest(plans: Path) -> None:
+    loads = loads_of(plans)
+    assert loads["Browse"] == GroupLoad("Browse", (Stage(20, None, 10, 290),), 1.5)
+    assert loads["Night batch"].stages == (Stage(10, None, 0, 60), Stage(50, None, 30, 120), Stage(10, None, 10, 0))
+    assert loads["Buy"].stages == (Stage(None, 5.0, 0, 300),)
+
+
+def test_the_record_sums_the_loads_up(plans: Path) -> None:
+    loads = SeveralLoads(tuple(loads_of(plans).values()))
+    record = load_record(loads, PlanLoad(70, 0.0, 300.0, 0.0))
+    assert (record.model, record.users, record.rate_per_s, record.duration_s) == (MIXED, 70, 5.0, 300.0)
+    assert record.loads == loads.loads
+    assert record.think_time_s == 0.429  # of 20 users 1.5 s, of 50 none
+
+
+def test_users_scale_all_loads_in_proportion_and_stages_with_their_greatest(plans: Path) -> None:
+    loads = loads_of(plans, users="35")
+    assert loads["Browse"].users == 10
+    assert [stage.users for stage in loads["Night batch"].stages] == [5, 25, 5]
+    assert loads["Buy"].rate_per_s == 5
+
+
+def test_a_rate_scales_open_loads_and_a_duration_all_times(plans: Path) -> None:
+    loads = loads_of(plans, rate="2", duration="30")
+    assert loads["Buy"].stages == (Stage(None, 2.0, 0, 30),)
+    assert loads["Browse"].stages == (Stage(20, None, 1, 29),)
+    # Of 220 s in 300 s 22 remain: 0-6, 6-9-21, 21-22.
+    assert [(stage.over_s, stage.for_s) for stage in loads["Night batch"].stages] == [(0, 6), (3, 12), (1, 0)]
+
+
+def test_a_ramp_is_that_of_loads_without_stages(plans: Path) -> None:
+    loads = loads_of(plans, ramp="60")
+    assert (loads["Browse"].ramp_s, loads["Browse"].duration_s) == (60, 300)
+    assert loads["Night batch"].stages[1].over_s == 30
+    with pytest.raises(UsageError, match="RAMP=300 is not shorter than the load Browse"):
+        loads_of(plans, ramp="300")
+
+
+def test_the_stages_of_a_closed_load_begin_at_whole_seconds(plans: Path) -> None:
+    loads = loads_of(plans, duration="37")
+    ends = [load.duration_s for load in loads.values()]
+    assert all(float(end).is_integer() for end in ends[:2])
+    assert ends == [37, 27, 37]  # 220 of 300 s are 27.1 of 37
+
+
+@pytest.mark.parametrize(
+    ("weights", "total", "parts"),
+    [
+        ((20, 10, 1), 100, (65, 32, 3)),  # 64.5, 32.3, 3.2: the greatest remainder gets the last one
+        ((50, 1, 1), 3, (1, 1, 1)),
+        ((50, 1, 1), 10, (8, 1, 1)),  # 0.2 of a user is one
+        ((5, 0, 1), 4, (3, 0, 1)),
+        ((1, 1, 1), 4, (2, 1, 1)),
+    ],
+)
+def test_users_are_divided_by_the_largest_remainder(
+    weights: tuple[int, ...], total: int, parts: tuple[int, ...]
+) -> None:
+    assert shares(weights, total) == parts
+
+
+@given(st.lists(st.integers(0, 500), min_size=1, max_size=6).filter(any), st.integers(0, 10_000))
+def test_no_user_is_lost_and_no_load_is_without_one(weights: list[int], more: int) -> None:
+    total = sum(weight > 0 for weight in weights) + more
+    parts = shares(weights, total)
+    assert sum(parts) == total
+    assert [part > 0 for part in parts] == [weight > 0 for weight in weights]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"users": "1"}, "USERS=1 is less than the 2 loads with users, so one would have none; give more users"),
+        ({"loops": "3"}, "LOOPS=3: the plan has several loads, which end by time alone; give DURATION"),
+        ({"requests": "9"}, "REQUESTS=9: the plan has several loads"),
+        ({"duration": "auto"}, "DURATION=auto: the plan has several loads; give a time"),
+    ],
+)
+def test_what_several_loads_cannot_do_is_refused(plans: Path, arguments: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        loads_of(plans, **arguments)
+    assert str(error.value).startswith(message)
+
+
+def test_load_generators_are_refused(plans: Path) -> None:
+    loads = SeveralLoads(tuple(loads_of(plans).values()))
+    with pytest.raises(UsageError, match="REMOTES: a plan with several loads cannot be divided"):
+        check_users(loads, parse_remotes("a,b"))
+    check_users(loads, ())
+
+
+def two(first: str, second: str = 'group = "Buy"\nusers = 1\nduration_s = 9', third: str = "users = 1") -> str:
+    return f'[[load]]\n{first}\n[[load]]\n{second}\n[[load]]\ngroup = "Night batch"\n{third}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (two('group = "Brwse"\nusers = 1'), "plans/tiny.toml [[load]] Brwse: plans/tiny.jmx has no enabled thread "
+         "group of this name; did you mean Browse? there are: Browse, Night batch, Buy"),
+        (two("users = 1"), "plans/tiny.toml [[load]]: group is missing"),
+        (two('group = "Buy"\nusers = 1'), "plans/tiny.toml [[load]] Buy: 2 loads drive this thread group"),
+        (two('group = "Browse"\nusers = 0', 'group = "Buy"\nrate_per_s = 0\nduration_s = 9', "users = 0"),
+         "plans/tiny.toml [[load]]: the loads have 0 users in all; give one of them users or a rate"),
+        (two('group = "Browse"\nusers = 1\nrate_per_s = 1'), "plans/tiny.toml [[load]] Browse: needs one of users, "),
+        (two('group = "Browse"'), "plans/tiny.toml [[load]] Browse: needs one of users, rate_per_s, stages"),
+        (two('group = "Browse"\nusers = 1', 'group = "Buy"\nusers = 1'), "plans/tiny.toml [[load]]: no load says how "),
+        (two('group = "Browse"\nusers = 1\nramp_s = 9'), "plans/tiny.toml [[load]] Browse: ramp_s = 9 is not shorter "),
+        (two('group = "Browse"\nuser = 1'), "plans/tiny.toml [[load]]: unknown key user; did you mean users?"),
+        (two('group = "Browse"\nstages = []'), "plans/tiny.toml [[load]] Browse: stages is empty; write stages = ["),
+        (two('group = "Browse"\nstages = [{users = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: takes no time"),
+        (two('group = "Browse"\nstages = [{for = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: needs users or rate"),
+        (two('group = "Browse"\nstages = [{users = 1, for = "x"}]'),
+         "plans/tiny.toml [[load]] Browse stage 1: for=x: not a duration"),
+        (two('group = "Browse"\nstages = [{users = 1, for = 9}, {rate_per_s = 1, for = 9}]'),
+         "plans/tiny.toml [[load]] Browse: some stages have users, some a rate"),
+        (two('group = "Browse"\nduration_s = 9\nstages = [{users = 1, for = 9}]'),
+         "plans/tiny.toml [[load]] Browse: has stages and duration_s"),
+        ('[[load]]\ngroup = "Browse"\nusers = 1\nduration_s = 9\n',
+         "plans/tiny.toml [[load]]: Night batch, Buy: no load drives this thread group of plans/tiny.jmx; add"),
+    ],
+)  # fmt: skip
+def test_a_load_that_makes_no_sense_is_refused_with_one_line(plans: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        loads_of(plans, text)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_a_thread_group_whose_samples_could_not_be_told_apart_is_refused(plans: Path) -> None:
+    (plans / "tiny.jmx").write_text(several_jmx(BROWSE, BROWSE))
+    with pytest.raises(UsageError, match="2 thread groups of plans/tiny"):
+        loads_of(plans, '[[load]]\ngroup = "Browse"\nusers = 1\nduration_s = 9\n')
+    (plans / "tiny.jmx").write_text(several_jmx(group("After setUp", "")))
+    with pytest.raises(UsageError, match="JMeter counts threads with setUp in their name as those of setUp"):
+        loads_of(plans, '[[load]]\ngroup = "After setUp"\nusers = 1\nduration_s = 9\n')
+
+
+def test_a_disabled_thread_group_needs_no_load(plans: Path) -> None:
+    off = BROWSE.replace("<ThreadGroup ", '<ThreadGroup enabled="false" ')
+    (plans / "tiny.jmx").write_text(several_jmx(off, BUY, group("setUp", "", "SetupThreadGroup")))
+    assert set(loads_of(plans, '[[load]]\ngroup = "Buy"\nusers = 1\nduration_s = 9\n')) == {"Buy"}
+
+
+def test_a_profile_cannot_change_several_loads(plans: Path) -> None:
+    (plans / "tiny.toml").write_text(HEAD + SEVERAL)
+    with pytest.raises(UsageError, match="the profile changes users of a plan with several loads; give USERS"):
+        load_plan(plans, "tiny", {"users": 3})

@@ -1,0 +1,134 @@
+"""The thread groups that a run writes into its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import pytest
+from defusedxml.ElementTree import fromstring
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.plan.group_load import GroupLoad, Stage
+from harness.plan.thread_groups import AFTER_SETUP, Row, schedule, ultimate_rows, with_loads
+from tests.support.several import BROWSE, BUY, SPIKE, group, several_jmx
+
+
+def closed(*stages: tuple[int, float, float]) -> tuple[Stage, ...]:
+    """Return stages of users, time to reach them, and time there."""
+    return tuple(Stage(users, None, over_s, for_s) for users, over_s, for_s in stages)
+
+
+def opened(*stages: tuple[float, float, float]) -> tuple[Stage, ...]:
+    """Return stages of rates."""
+    return tuple(Stage(None, rate_per_s, over_s, for_s) for rate_per_s, over_s, for_s in stages)
+
+
+def written(tmp_path: Path, groups: Sequence[str], *loads: GroupLoad) -> Element:
+    """Return the JMX with these loads."""
+    jmx = tmp_path / "tiny.jmx"
+    jmx.write_text(several_jmx(*groups))
+    root: Element = fromstring(with_loads(jmx, loads))
+    return root
+
+
+def text(root: Element, name: str) -> str:
+    found = root.find(f".//*[@name='{name}']")
+    assert found is not None
+    return found.text or ""
+
+
+def test_a_closed_load_sets_users_ramp_and_duration_whatever_the_file_says(tmp_path: Path) -> None:
+    root = written(tmp_path, [BROWSE], GroupLoad("Browse", closed((20, 10, 290))))
+    assert text(root, "ThreadGroup.num_threads") == "20"
+    assert text(root, "ThreadGroup.ramp_time") == "10"
+    assert (text(root, "ThreadGroup.scheduler"), text(root, "ThreadGroup.duration")) == ("true", "300")
+    assert text(root, "LoopController.loops") == "-1"
+    assert text(root, "ThreadGroup.on_sample_error") == "startnextloop"
+    assert root.find(".//kg.apc.jmeter.samplers.DummySampler") is not None
+
+
+def test_stages_become_an_ultimate_thread_group(tmp_path: Path) -> None:
+    load = GroupLoad("Night batch", closed((10, 0, 60), (50, 30, 120), (10, 10, 20)))
+    root = written(tmp_path, [SPIKE], load)
+    table = root.find(".//kg.apc.jmeter.threads.UltimateThreadGroup/collectionProp")
+    assert table is not None
+    rows = [[cell.text for cell in row] for row in table]
+    assert rows == [["10", "0", "0", "240", "0"], ["40", "60", "30", "120", "10"]]
+
+
+def test_other_kinds_of_thread_groups_are_replaced_too(tmp_path: Path) -> None:
+    kind = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+    concurrency = group("Browse", "", kind, '<stringProp name="TargetLevel">99</stringProp>')
+    root = written(tmp_path, [concurrency], GroupLoad("Browse", closed((2, 0, 9))))
+    assert root.find(f".//{kind}") is None
+    assert text(root, "ThreadGroup.num_threads") == "2"
+
+
+def test_thread_groups_run_side_by_side_although_the_file_has_them_one_after_the_other(tmp_path: Path) -> None:
+    jmx = tmp_path / "tiny.jmx"
+    serial = '<boolProp name="TestPlan.serialize_threadgroups">true</boolProp>'
+    jmx.write_text(several_jmx(BROWSE).replace('testname="Several"/>', f'testname="Several">{serial}</TestPlan>'))
+    root = fromstring(with_loads(jmx, [GroupLoad("Browse", closed((2, 0, 9)))]))
+    assert text(root, "TestPlan.serialize_threadgroups") == "false"
+
+
+def test_a_load_of_no_users_disables_its_group(tmp_path: Path) -> None:
+    root = written(tmp_path, [BROWSE, BUY], GroupLoad("Browse", closed((0, 0, 9))), GroupLoad("Buy", opened((5, 0, 9))))
+    assert [(one.tag, one.get("enabled")) for one in root.iter() if one.tag.endswith("ThreadGroup")] == [
+        ("ThreadGroup", "false"),
+        ("OpenModelThreadGroup", None),
+    ]
+
+
+@pytest.mark.parametrize("reads", ["${__P(think_time_ms,0)}", "${think_time_ms}", "${__P(think_time_ms)}"])
+def test_a_timer_that_reads_the_think_time_gets_that_of_its_load(tmp_path: Path, reads: str) -> None:
+    timer = (
+        '<UniformRandomTimer testname="Pause"><stringProp name="ConstantTimer.delay">'
+        f"{reads}</stringProp></UniformRandomTimer><hashTree/>"
+    )
+    variables = (
+        '<Arguments testname="V"><collectionProp name="Arguments.arguments"><elementProp name="think_time_ms" '
+        'elementType="Argument"><stringProp name="Argument.value">${__P(think_time_ms,500)}</stringProp></elementProp>'
+        "</collectionProp></Arguments><hashTree/>"
+    )
+    groups = [variables, group("Browse", timer), group("Buy", timer)]
+    loads = [GroupLoad(name, closed((1, 0, 9)), think_s) for name, think_s in (("Browse", 1.5), ("Buy", 0.02))]
+    root = written(tmp_path, groups, *loads)
+    assert [one.text for one in root.iterfind(".//*[@name='ConstantTimer.delay']")] == ["1500", "20"]
+
+
+def test_a_load_with_a_think_time_that_nothing_reads_gets_a_timer(tmp_path: Path) -> None:
+    loads = [GroupLoad(name, closed((1, 0, 9)), think_s) for name, think_s in (("Browse", 1.5), ("Buy", 0.0))]
+    root = written(tmp_path, [BROWSE, BUY], *loads)
+    assert [one.text for one in root.iterfind(".//ConstantTimer/stringProp")] == ["1500"]
+
+
+def test_steps_of_a_rate_do_not_become_ramps() -> None:
+    assert schedule(opened((5, 10, 60), (20, 0, 60))) == (
+        f"{AFTER_SETUP} rate(0/sec) random_arrivals(10 sec) rate(5/sec) random_arrivals(60 sec) rate(5/sec) "
+        "rate(20/sec) random_arrivals(60 sec) pause(10 sec)"
+    )
+    assert schedule(opened((0, 0, 5), (2, 5, 0))) == (
+        f"{AFTER_SETUP} rate(0/sec) pause(5 sec) rate(0/sec) random_arrivals(5 sec) rate(2/sec) pause(10 sec)"
+    )
+
+
+def test_users_of_a_lower_stage_run_through_a_spike() -> None:
+    rows = ultimate_rows(closed((10, 10, 60), (4, 6, 0), (20, 10, 20)))
+    # Of ten users who start in 10 s the last six end again within 6 s; the first four stay to the end at 106 s.
+    assert rows == (Row(4, 0, 4, 102, 0), Row(6, 4, 6, 60, 6), Row(16, 76, 10, 20, 0))
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=6))
+def test_at_the_end_of_each_stage_as_many_users_run_as_it_says(stages: list[tuple[int, int, int]]) -> None:
+    rows, now_s = ultimate_rows(closed(*stages)), 0
+    for users, over_s, for_s in stages:
+        now_s += over_s + for_s
+        at_s = now_s - 0.5
+        begun = sum(row.users for row in rows if row.delay_s + row.ramp_s <= at_s)
+        ended = sum(row.users for row in rows if row.delay_s + row.ramp_s + row.hold_s + row.end_s <= at_s)
+        assert begun - ended == users
+    assert all(row.users > 0 and row.hold_s >= 0 and row.end_s >= 0 for row in rows)

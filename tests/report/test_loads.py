@@ -1,0 +1,138 @@
+"""Runs with several loads: users, Little's law, window and verdict of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+from harness.compare.comparable import mismatches
+from harness.compare.result import RunResult
+from harness.jtl.sample import Dropped, Sample, thread_group_of
+from harness.metrics.tally import Scope
+from harness.metrics.window import parse_window
+from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
+from harness.plan.load import PlanLoad, load_record
+from harness.report.loads import LoadTally
+from harness.report.summarise import SummaryOptions, summarise, window_of
+from harness.report.summary import RunSummary
+from harness.report.verdict import INVALID
+from harness.report.warnings import WarningCode
+from tests.support.factories import record, sample, tally_of
+
+BROWSE = GroupLoad("Browse", (Stage(2, None, 0, 60),), think_time_s=0.9)
+BUY = GroupLoad("Buy", (Stage(1, None, 0, 60),))
+# Several loads have think times of their own.
+PLAN = PlanLoad(users=3, ramp_per_user_s=0.0, duration_s=60.0, think_time_s=0.0)
+
+
+def user(group: str, number: int, users: int, elapsed_ms: int, pause_ms: int = 0, seconds: int = 60) -> list[Sample]:
+    """Return the samples of one user of a load."""
+    step_ms = elapsed_ms + pause_ms
+    return [
+        sample(
+            label=group,
+            elapsed_ms=elapsed_ms,
+            start_ms=1_000_000 + turn * step_ms + pause_ms,
+            thread_name=f"{group} 1-{number}",
+            all_threads=3,
+            group_threads=users,
+        )
+        for turn in range(seconds * 1000 // step_ms)
+    ]
+
+
+def browsing(users: int = 2) -> list[Sample]:
+    return [one for number in range(users) for one in user("Browse", number + 1, users, 100, 900)]
+
+
+def summary_of(samples: Iterable[Sample], *loads: GroupLoad) -> RunSummary:
+    listed = sorted(samples, key=lambda one: one.end_ms)
+    tallies = []
+    for load in loads:
+        tally = Scope(thread_group=load.group).tally()
+        for one in listed:
+            tally.add(one)
+        tallies.append(LoadTally(load, tally, None))
+    run = record(load=load_record(SeveralLoads(loads), PLAN))
+    return summarise(tally_of(listed), Dropped(), run.id, run, options=SummaryOptions(loads=tallies))
+
+
+def test_each_load_has_its_labels_users_and_law() -> None:
+    summary = summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, BUY)
+    browse, buy = summary.loads
+    assert browse.group and buy.group and browse.littles_law and buy.littles_law
+    assert [label.label for label in browse.group.labels] == ["Browse"]
+    assert (browse.group.total.sample_count, buy.group.total.sample_count) == (120, 120)
+    assert (browse.users_most, buy.users_most) == (2, 1)
+    assert 0.98 < browse.littles_law.ratio < 1.02  # 2/s × (0.1 + 0.9 s) = 2 users
+    assert 0.98 < buy.littles_law.ratio < 1.02  # 2/s × 0.5 s = 1 user
+    assert summary.littles_law and 0.98 < summary.littles_law.ratio < 1.02
+    assert not [one for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]
+    assert summary.verdict.state != INVALID
+    assert RunSummary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+
+
+def test_a_load_with_too_few_users_makes_the_run_invalid() -> None:
+    summary = summary_of([*browsing(1), *user("Buy", 1, 1, 500)], BROWSE, BUY)
+    assert summary.verdict.state == INVALID
+    assert summary.verdict.reasons[0].startswith("1 user of Browse at the peak, not the requested 2: run longer")
+
+
+def test_a_load_without_samples_makes_the_run_invalid() -> None:
+    summary = summary_of(browsing(), BROWSE, BUY)
+    assert summary.verdict.reasons == ("no sample of the load Buy was taken",)
+
+
+def test_littles_law_names_the_load_of_which_users_are_lost() -> None:
+    starved = [one for one in user("Buy", 1, 1, 500) if one.start_ms % 2000 < 1000]
+    summary = summary_of([*browsing(), *starved], BROWSE, BUY)
+    texts = [one.text for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]
+    assert len(texts) == 1
+    assert "1.0 users of Buy were active on average, the samples account for 0.5" in texts[0]
+
+
+def test_a_spike_that_is_too_short_for_a_sample_of_each_user_is_no_reason() -> None:
+    spike = replace(BROWSE, stages=(Stage(1, None, 0, 30), Stage(2, None, 0, 1), Stage(1, None, 0, 29)))
+    assert summary_of([*browsing(1), *user("Buy", 1, 1, 500)], spike, BUY).verdict.state != INVALID
+    longer = replace(BROWSE, stages=(Stage(1, None, 0, 30), Stage(2, None, 0, 20), Stage(1, None, 0, 10)))
+    assert summary_of([*browsing(1), *user("Buy", 1, 1, 500)], longer, BUY).verdict.state == INVALID
+
+
+def test_a_run_with_stages_has_no_steady_state_and_all_of_it_is_measured() -> None:
+    staged = replace(BROWSE, stages=(Stage(1, None, 0, 30), Stage(2, None, 0, 30)))
+    run, tally = record(load=load_record(SeveralLoads((staged, BUY)), PLAN)), tally_of(browsing())
+    window = window_of(tally, parse_window("steady"), run)
+    assert (window.from_s, window.to_s, window.is_steady) == (0, window.run_s, None)
+    plain = record(load=load_record(SeveralLoads((BROWSE, BUY)), PLAN))
+    assert window_of(tally, parse_window("steady"), plain).is_steady
+
+
+def test_runs_with_different_loads_are_not_compared() -> None:
+    runs = [
+        RunResult.of(summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, BUY)),
+        RunResult.of(summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, replace(BUY, think_time_s=0.5))),
+    ]
+    assert mismatches(runs[:1], runs[:1]) == []
+    found = " ".join(mismatches(runs[:1], runs[1:]))
+    assert (
+        "load Buy is 1 user, 60 s in all in the baseline, 1 user, 60 s in all, think time 0.5 s in the contender"
+        in found
+    )
+
+
+def test_the_thread_group_is_in_the_name_of_the_thread() -> None:
+    names = {
+        "Buy 1-12": "Buy",
+        "10.0.0.7:1099-Night batch 2-3": "Night batch",
+        "a-b 1-1": "a-b",
+        "Buy": "",
+        "Buy 1": "",
+    }
+    assert {name: thread_group_of(name) for name in names} == names
+
+
+def test_only_samples_of_the_thread_group_are_counted() -> None:
+    tally = Scope(thread_group="Buy").tally()
+    keys = [tally.add(one) for one in (*browsing()[:1], *user("Buy", 1, 1, 500)[:1])]
+    assert keys == [None, ("load", "Buy", False)]

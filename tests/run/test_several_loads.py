@@ -1,0 +1,123 @@
+"""A plan with several loads in a real JMeter: closed, staged and open side by side, after a slow setUp."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter
+from http.server import SimpleHTTPRequestHandler
+
+import pytest
+
+from harness.base import toolchain
+from tests.support.local_server import serving
+from tests.support.paths import ROOT
+from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, sampler, several_jmx
+from tests.support.tiny import TINY_PROFILE, check_short_run
+
+pytestmark = pytest.mark.real
+
+SETUP_MS = 2000
+PLAN = f"""{HEAD}
+[[load]]
+group = "Browse"
+users = 3
+think_time_s = 0.06
+duration_s = 5
+
+[[load]]
+group = "Night batch"
+stages = [{{users = 2, for = 1}}, {{users = 6, over = 1, for = 1}}, {{users = 2, for = "2s"}}]
+
+[[load]]
+group = "Buy"
+rate_per_s = 10
+"""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Return the run directory of one run of all three loads."""
+    folder = tmp_path_factory.mktemp("several")
+    setup = group("setUp", sampler("Log in", SETUP_MS), "SetupThreadGroup")
+    for name, text in (
+        ("plans/tiny.jmx", several_jmx(setup, BROWSE, SPIKE, BUY)),
+        ("plans/tiny.toml", PLAN),
+        ("env/local.toml", TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 30")),
+    ):
+        path = folder / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    places = ["--home", str(folder / "home"), "--reports", str(folder / "reports"), "--build", str(folder / "build")]
+    command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "tiny", *places]
+    environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "PATH": "/usr/bin:/bin"}
+    with serving(SimpleHTTPRequestHandler) as port:  # no sampler asks it
+        command += ["--target", f"http://127.0.0.1:{port}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=90)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "reports" / "tiny" / "run-01_1"
+
+
+@pytest.fixture(scope="module")
+def rows(ran):
+    with (ran / "samples.jtl").open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def of_group(rows, name):
+    return [row for row in rows if row["threadName"].rpartition(" ")[0] == name]
+
+
+def test_arrivals_that_fall_due_during_setup_do_not_come_as_a_burst(rows):
+    starts = {}
+    for row in of_group(rows, "Buy"):
+        starts[row["threadName"]] = min(int(row["timeStamp"]), starts.get(row["threadName"], 1 << 62))
+    first_ms = min(int(row["timeStamp"]) for row in of_group(rows, "Browse"))
+    assert len(starts) == 50  # 10 per second for 5 s
+    per_second = Counter((start_ms - first_ms) // 1000 for start_ms in starts.values())
+    # Scheduled from the start of the test, 47 of them came in the first second, when this was tried.
+    assert per_second[0] + per_second[-1] <= 22, per_second
+    assert max(starts.values()) - min(starts.values()) > 3500
+
+
+def test_each_load_has_its_users_and_stages(rows):
+    begin_ms = min(int(row["timeStamp"]) for row in of_group(rows, "Night batch"))
+    users = {}
+    for row in of_group(rows, "Night batch"):
+        second = (int(row["timeStamp"]) + int(row["elapsed"]) - begin_ms) // 1000
+        users[second] = max(users.get(second, 0), int(row["grpThreads"]))
+    assert users[0] == 2
+    assert max(users.values()) == 6
+    assert users[4] == 2  # those who stay from the first stage on
+    assert {int(row["grpThreads"]) for row in of_group(rows, "Browse")} <= {1, 2, 3}
+
+
+def test_the_report_has_a_table_per_load_and_one_total(ran, rows):
+    summary = json.loads(ran.with_suffix(".json").read_text())
+    check_short_run(summary["verdict"])
+    loads = {load["name"]: load for load in summary["loads"]}
+    assert list(loads) == ["Browse", "Night batch", "Buy"]
+    for name, load in loads.items():
+        counts = Counter(row["label"] for row in of_group(rows, name))
+        assert {label["label"]: label["sample_count"] for label in load["group"]["labels"]} == counts
+        assert load["error_ratio"] == 0
+    assert [loads[name]["users_most"] for name in ("Browse", "Night batch")] == [3, 6]
+    assert 0.8 < loads["Browse"]["littles_law"]["ratio"] < 1.2  # with its think time, which the plan does not have
+    total = summary["groups"][0]["total"]["sample_count"]
+    assert total == sum(load["group"]["total"]["sample_count"] for load in loads.values()) == len(rows) - 1
+    text = ran.with_suffix(".md").read_text()
+    assert all(f"\n### Load of {name}\n" in text for name in loads)
+    assert "- load of Night batch: 2 users for 1 s, 6 users over 1 s for 1 s, 2 users for 2 s; 5 s in all\n" in text
+    main = text.partition("\n### Load\n")[2].partition("\nPercentiles")[0]
+    assert [line.split(" | ")[0] for line in main.split("\n")[3:7]] == ["| Browse", "| Night batch", "| Buy", "| TOTAL"]
+
+
+def test_run_json_says_what_each_load_was(ran):
+    load = json.loads((ran / "run.json").read_text())["load"]
+    assert (load["model"], load["users"], load["rate_per_s"], load["duration_s"]) == ("mixed", 9, 10.0, 5.0)
+    assert [one["group"] for one in load["loads"]] == ["Browse", "Night batch", "Buy"]
+    assert load["loads"][0] == {
+        "group": "Browse",
+        "stages": [{"users": 3, "rate_per_s": None, "over_s": 0.0, "for_s": 5.0}],
+        "think_time_s": 0.06,
+    }
