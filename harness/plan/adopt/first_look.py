@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.files import write_adopted
-from harness.plan.adopt.groups import GroupSize
 
 _DURATION_S = 60
 
@@ -32,12 +32,12 @@ def first_look(jmx: Path, build: Path) -> tuple[Path, str]:
     name = re.sub(r"[^\w.-]+", "-", jmx.stem).lstrip("-._") or "plan"
     folder = build / "first-look" / name
     adoption = adopt(jmx, name, folder, moves_secrets=False)
-    keep = f"make init PLAN={name} JMX={shown(jmx)} FIX=1"
+    keep = f"make init PLAN={name} JMX={shlex.quote(shown(jmx))} FIX=1"
     if adoption.found.scripts:
         count = units.plural(len(adoption.found.scripts), "script")
         raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {keep}")
-    size = GroupSize("", "", 1, 1, _DURATION_S, None, "", None)
-    found = replace(adoption.found, sizes=(size,))
+    least = (replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None) for size in adoption.found.sizes[:1])
+    found = replace(adoption.found, sizes=tuple(least))
     write_adopted(folder, name, replace(adoption, found=found), jmx.name)
     changes = units.plural(len(adoption.draft.changes), "change")
     log(f"{jmx.name}: a copy with {changes} is run; {keep} makes it a plan")

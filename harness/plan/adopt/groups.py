@@ -102,11 +102,11 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
 
 
 def rename(mapping: Variables, group: Node, name: str) -> None:
-    """Rename a thread group, also in the paths of Module Controllers."""
+    """Rename a thread group, also in the paths of Module Controllers: JMeter resolves those of disabled ones, too."""
     if group.name == name:
         return
-    for node in mapping.nodes:
-        path = node.element.find("collectionProp[@name='ModuleController.node_path']")
+    for controller in mapping.draft.root.iter("ModuleController"):
+        path = controller.find("collectionProp[@name='ModuleController.node_path']")
         # The path begins with JMeter's root and the Test Plan.
         if path is not None and len(path) > 2 and path[2].text == group.name:
             mapping.draft.set_text(path[2], name, Fix.GROUPS)

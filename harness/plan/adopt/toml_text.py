@@ -21,6 +21,13 @@ _INCLUDED = (
 )
 
 
+# Where the classes of other plugins are on Maven Central.
+_MAVEN = {
+    "com.blazemeter.jmeter.controller.Parallel": "com.blazemeter:jmeter-parallel:0.12",
+    "com.blazemeter.jmeter.RandomCSV": "com.blazemeter:jmeter-plugins-random-csv-data-set:0.8",
+}
+
+
 def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ()) -> str:
     """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [
@@ -36,6 +43,8 @@ def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ())
     ]
     allow = list(_allow(found))
     tail = ["", "[allow]", *allow] if allow else []
+    if plugins := _plugins(found):
+        tail += ["", "[jmeter]", f"plugins = {json.dumps(plugins)}"]
     return "\n".join([*head, *tail]) + "\n"
 
 
@@ -65,6 +74,13 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
         + (f"copied from {file.source}" if file.source else f"SAMPLE values ({', '.join(file.columns)}): replace them")
         for file in data
     ]
+
+
+def _plugins(found: Found) -> list[str]:
+    """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
+    names = [plugin.name for plugin in found.plugins if not is_included(plugin.name)]
+    known = (next((maven for start, maven in _MAVEN.items() if name.startswith(start)), "") for name in names)
+    return [maven for maven in dict.fromkeys(known) if maven]
 
 
 def is_included(plugin: str) -> bool:

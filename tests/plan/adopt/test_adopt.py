@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.toml_text import plan_toml
 from harness.plan.jmx import Node, data_files, plan_tree
 from harness.plan.lint import lint
 
@@ -88,6 +90,19 @@ def test_a_module_controller_follows_the_new_name_of_its_group_only(fixed: dict[
     path = fixed["Users > Check In > Again"].element.find("collectionProp")
     assert path is not None
     assert [name.text for name in path] == ["Test Plan", "Shop", "Users", "Check In"]
+
+
+def test_disabled_module_controllers_follow_too_and_plugins_are_named(tmp_path: Path) -> None:
+    start = (
+        '<ModuleController guiclass="ModuleControllerGui" testclass="ModuleController" testname="Again" enabled="{}">'
+    )
+    own = OWN.read_text().replace(start.format("true"), start.format("false"))
+    own = own.replace("TransactionController", "com.blazemeter.jmeter.controller.ParallelSampler")
+    (tmp_path / "own.jmx").write_text(own)
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    assert '<stringProp name="3">Users</stringProp>' in adoption.draft.text().decode()
+    toml = tomllib.loads(plan_toml(adoption.found, "shop", "own.jmx"))
+    assert toml["jmeter"] == {"plugins": ["com.blazemeter:jmeter-parallel:0.12"]}
 
 
 def test_redirects_listeners_and_embedded_resources_are_switched_off(fixed: dict[str, Node]) -> None:
