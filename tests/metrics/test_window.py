@@ -1,20 +1,16 @@
 """The window of a run. Expected cuts are worked out by hand, MSER-5 is held against a plain form of its formula."""
 
 import json
-import math
 import random
 from dataclasses import asdict
 
-import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import simulated_windows as window_simulation
 from harness.base.errors import UsageError
 from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped
-from harness.metrics.steadiness import t_value
 from harness.metrics.window import (
     SecondFigures,
     Window,
@@ -22,52 +18,9 @@ from harness.metrics.window import (
     describe,
     find_window,
     parse_window,
-    warm_up_batches,
 )
 from tests.support.golden import golden_run
-
-ALL, STEADY = WindowSpec("all"), WindowSpec("steady")
-SEEDS = 200
-
-
-def run_of(means_ms, users=10, per_second=20):
-    """Return a run whose seconds have these averages, with `users` active from the first to the last of them."""
-    return [SecondFigures(per_second, round(mean * per_second), users) for mean in means_ms]
-
-
-def with_users(users):
-    """Return a run at 100 ms with these active users per second; None: no sample in that second."""
-    return [SecondFigures(0, 0, None) if count is None else SecondFigures(20, 2000, count) for count in users]
-
-
-def noise(seed, length_s, around_ms=200.0, variation=0.1, memory=0.5):
-    """Return averages per second that remember the second before: an AR(1) series."""
-    numbers = random.Random(seed)
-    state, series = numbers.gauss(0, 1), []
-    for _ in range(length_s):
-        series.append(around_ms * (1 + variation * state))
-        state = memory * state + math.sqrt(1 - memory**2) * numbers.gauss(0, 1)
-    return series
-
-
-def queue(seed, length_s, utilisation, served_per_s):
-    """Return a run of an M/M/1 queue that starts empty: Poisson arrivals, exponential work, one server."""
-    numbers = random.Random(seed)
-    counts, sums = [0] * length_s, [0] * length_s
-    now = free_at = 0.0
-    while True:
-        now += numbers.expovariate(utilisation * served_per_s)
-        free_at = max(now, free_at) + numbers.expovariate(served_per_s)
-        if now >= length_s:
-            return [SecondFigures(count, total, None) for count, total in zip(counts, sums, strict=True)]
-        if free_at < length_s:
-            counts[int(free_at)] += 1
-            sums[int(free_at)] += round((free_at - now) * 1000)
-
-
-def cuts(window):
-    return window.ramp_cut_s, window.warm_up_cut_s, window.tail_cut_s
-
+from tests.support.windows import ALL, STEADY, cuts, noise, run_of, with_users
 
 # What was asked for
 
@@ -203,162 +156,10 @@ def test_the_drain_of_an_open_load_is_tail():
     assert cuts(find_window(STEADY, seconds, users_are_driven=False)) == (1, 0, 5)
 
 
-# Warm-up
-
-
-def brute_force_mser(means):
-    """Return the cut by the formula as it stands in the papers, for means without gaps."""
-    statistics = []
-    for cut in range(len(means) // 2 + 1):
-        left = numpy.array(means[cut:])
-        statistics.append(((left - left.mean()) ** 2).sum() / len(left) ** 2)
-    return int(numpy.argmin(statistics)), statistics
-
-
-@given(st.lists(st.integers(0, 10_000), min_size=10, max_size=60))
-def test_the_warm_up_is_where_the_formula_of_mser_is_least(means):
-    cut, statistics = brute_force_mser(means)
-    found = warm_up_batches(means)
-    assert found == cut or statistics[found] == pytest.approx(statistics[cut], rel=1e-9, abs=1e-9)
-
-
-def test_mser_by_hand():
-    # Cut 0: mean 11, squares 81 + 9 x 1 = 90, 90 / 10² = 0.9. Cuts 1 to 5: 0. The shortest of these is 1.
-    assert warm_up_batches([20.0] + [10.0] * 9) == 1
-
-
-def test_batches_without_samples_are_ignored():
-    assert warm_up_batches([20.0, None, None] + [10.0] * 9) == 3
-
-
-def test_a_cut_leaves_at_least_five_batches_with_samples():
-    # A cut of 10 would leave four equal batches.
-    means = [10.0, 20.0] * 5 + [30.0] + [None] * 20 + [30.0] * 3
-    assert sum(mean is not None for mean in means[warm_up_batches(means) :]) >= 5
-
-
-def test_equal_batches_have_no_warm_up():
-    assert warm_up_batches([0.1] * 40) == 0
-
-
-def test_a_slow_start_of_thirty_seconds_is_cut_as_warm_up():
-    # 400 ms more at first, 5 ms more after 30 s; full batches begin at second 1.
-    series = [value + 400 * math.exp(-second / 7) for second, value in enumerate(noise(5, 300, variation=0.05))]
-    window = find_window(STEADY, run_of(series), target_users=10)
-    assert window.is_steady
-    assert 25 <= window.warm_up_cut_s <= 45
-    assert (window.from_s, window.length_s) == (1 + window.warm_up_cut_s, 298 - window.warm_up_cut_s)
-
-
-def test_a_start_five_times_as_slow_is_cut_to_the_second():
-    window = find_window(STEADY, run_of([500] * 11 + [100] * 90), target_users=10)
-    assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (11, 100, (1, 10, 1), True)
-
-
-# Steady or not
-
-
-def not_steady_rate(runs):
-    windows = [find_window(STEADY, seconds) for seconds in runs]
-    return sum(not window.is_steady for window in windows) / len(windows)
-
-
-@pytest.mark.real
-@pytest.mark.parametrize(
-    ("utilisation", "length_s"),
-    [(0.5, 100), (0.8, 100), (0.8, 300), (0.9, 300)],
-)
-def test_a_stable_queue_is_seldom_reported_as_not_steady(utilisation, length_s):
-    """Measured over 200 seeds at 40 requests served per second: 0 %, 3.5 %, 2.5 % and 4.5 %.
-
-    A queue that changes more slowly is told more often, and rightly so: at utilisation 0.9 and 10 served per second,
-    where a busy spell lasts half a minute, 12.5 % of runs of 300 s were.
-    """
-    rate = not_steady_rate(queue(seed, length_s, utilisation, served_per_s=40) for seed in range(SEEDS))
-    assert rate <= 0.06
-
-
-@pytest.mark.real
-@pytest.mark.parametrize(("length_s", "variation"), [(75, 0.05), (75, 0.2), (300, 0.2)])
-def test_autocorrelated_noise_is_seldom_reported_as_not_steady(length_s, variation):
-    """Measured over 200 seeds, correlation 0.5 from second to second: 1.5 %, 1.5 % and 1 %."""
-    rate = not_steady_rate(run_of(noise(seed, length_s, variation=variation)) for seed in range(SEEDS))
-    assert rate <= 0.03
-
-
-@pytest.mark.parametrize("length_s", [75, 100, 300, 3600])
-def test_a_drift_of_fifty_percent_is_not_steady(length_s):
-    window = find_window(STEADY, run_of([200 * (1 + 0.5 * second / length_s) for second in range(length_s)]))
-    assert (window.is_steady, cuts(window)) == (False, (1, 0, 1))
-    assert window.reason.startswith("response times kept changing, 21")
-
-
-@pytest.mark.real
-def test_a_leak_under_noise_is_nearly_always_detected_in_an_hour():
-    """Measured, with 10 % of noise from second to second: 50 of 50 seeds; in five minutes 45 of 50."""
-    for length_s, least in ((3600, 50), (300, 40)):
-        leaks = (
-            [value * (1 + 0.5 * second / length_s) for second, value in enumerate(noise(seed, length_s))]
-            for seed in range(50)
-        )
-        assert not_steady_rate(run_of(leak) for leak in leaks) >= least / 50
-
-
-def test_a_leak_is_mostly_detected_in_only_seventy_five_seconds():
-    """Measured, with 3 % of noise from second to second: 41 of 50 seeds."""
-    leaks = (
-        [value * (1 + second / 150) for second, value in enumerate(noise(seed, 75, 200, 0.03))] for seed in range(50)
-    )
-    assert not_steady_rate(run_of(leak) for leak in leaks) >= 0.8
-
-
-def test_a_step_after_a_silence_in_the_middle_is_not_a_warm_up():
-    # Half of 40 batches end at second 101; the step comes with the answers after the silence from 91 s to 106 s.
-    series = [(100 if second < 91 else 130) + second % 3 * 4 for second in range(202)]
-    seconds = run_of(series)
-    seconds[91:106] = [SecondFigures(0, 0, None)] * 15
-    assert not find_window(STEADY, seconds, target_users=10).is_steady
-
-
-def test_a_step_in_the_middle_is_not_steady_and_the_reason_says_when():
-    # 598 s are 299 bins of 2 s; the tenth of 20 steps is at bin 299 x 10 // 20 = 149, which begins at 1 + 298 s.
-    window = find_window(STEADY, run_of([100] * 301 + [130] * 299), target_users=10)
-    assert not window.is_steady
-    assert window.reason == ("response times changed at 299 s, 100 ms on average from 1 s to 299 s and 130 ms after")
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.6, 0.77, 0.9])
-def test_a_breakdown_at_any_time_after_the_start_is_not_steady(share):
-    series = [value * (3 if second > 600 * share else 1) for second, value in enumerate(noise(8, 600))]
-    window = find_window(STEADY, run_of(series), target_users=10)
-    if share < 0.5:
-        assert (window.is_steady, window.warm_up_cut_s) == (True, 120)  # MSER-5 cannot tell this from a warm-up
-    else:
-        assert not window.is_steady
-
-
-def test_even_a_clear_change_below_five_percent_is_steady():
-    assert find_window(STEADY, run_of([100] * 200 + [104] * 200), target_users=10).is_steady
-    assert not find_window(STEADY, run_of([100] * 200 + [106] * 200), target_users=10).is_steady
-
-
-def test_a_single_pause_is_part_of_the_steady_state():
-    series = noise(9, 300)
-    series[150:153] = [3000, 3000, 3000]
-    assert find_window(STEADY, run_of(series), target_users=10).is_steady
-
-
 def test_a_run_too_short_for_a_decision_is_counted_without_ramp_and_tail():
     window = find_window(STEADY, with_users([1, 5] + [10] * 40 + [3]), target_users=10)
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (3, 41, (3, 0, 2), False)
     assert window.reason == "38 s between ramp-up and tail are too short; it takes 50 s"
-
-
-def test_a_run_with_few_samples_is_not_reported_as_steady():
-    users = [10 if second % 20 == 1 else None for second in range(122)]
-    window = find_window(STEADY, with_users(users), target_users=10)
-    # Seconds 2 to 120 are 23 batches; samples end in seconds 21, 41, 61, 81 and 101.
-    assert window.reason == "only 5 of 23 batches of 5 s contain samples; it takes 10"
 
 
 def test_half_of_the_seconds_may_be_empty():
@@ -395,48 +196,6 @@ def test_the_parts_of_a_run_always_add_up(seconds, target_users, are_driven):
     assert Window(**json.loads(json.dumps(asdict(window)))) == window
 
 
-# The findings
-
-
-def rate_found(name, length_s, memory, count=40):
-    rng = numpy.random.default_rng(7)
-    shape = window_simulation.SHAPES[name]
-    runs = (window_simulation.run(rng, shape, length_s, memory) for _ in range(count))
-    return sum(window_simulation.is_found(seconds) for seconds in runs) / count
-
-
-@pytest.mark.parametrize("memory", [0.3, 0.8])
-@pytest.mark.parametrize("length_s", [100, 300])
-def test_a_system_that_dies_in_the_last_eleven_seconds_is_never_steady(length_s, memory):
-    assert rate_found("4 × slower in the last 11 s", length_s, memory, 10) == 1.0
-
-
-def test_the_end_of_a_dying_system_is_named():
-    window = find_window(STEADY, run_of([*noise(3, 89, 500, 0.05), *([2000] * 11)]), target_users=10)
-    assert window.reason.startswith("response times changed at 89 s, ")
-    assert window.reason.endswith("2000 ms after")
-
-
-def test_a_run_that_gets_faster_is_mostly_not_steady():
-    """Measured over 60 runs of 100 s: 67 % of those that get 30 % faster; 36 to 40 % were found before."""
-    assert rate_found("trend, −30 %", 100, 0.3) >= 0.55
-
-
-@pytest.mark.real
-def test_runs_without_changes_are_seldom_called_not_steady():
-    assert rate_found("steady", 100, 0.3, 1000) <= 0.03
-
-
-def test_pauses_at_regular_intervals_are_part_of_the_steady_state():
-    assert rate_found("pause of 1 s each 20 s", 100, 0.3) <= 0.025
-
-
-def test_a_breakdown_of_throughput_alone_is_not_steady():
-    seconds = [SecondFigures(40, 4000, 10)] * 90 + [SecondFigures(10, 1000, 10)] * 11
-    window = find_window(STEADY, seconds, target_users=10)
-    assert window.reason == "throughput changed at 90 s, 40.0/s on average from 1 s to 90 s and 10.0/s after"
-
-
 def test_a_stall_before_the_users_leave_is_counted_with_the_samples_that_waited():
     # 10 users, 10 ms; the system stands still from 12 s to 32 s, then all samples end and the users leave.
     seconds = (
@@ -450,13 +209,6 @@ def test_an_open_load_that_drains_before_its_planned_end_has_no_tail():
     seconds = run_of([100] * 80, per_second=20) + run_of([100] * 20, per_second=2)
     window = find_window(STEADY, seconds, users_are_driven=False, duration_s=100.0)
     assert (window.to_s, window.is_steady) == (99, False)
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("freedom", [3, 4, 7, 12, 25, 45, 100, 10_000])
-def test_students_quantiles_are_those_of_scipy(freedom):
-    stats = pytest.importorskip("scipy.stats")
-    assert t_value(freedom) == pytest.approx(stats.t.isf(0.00025, freedom), rel=0.01)
 
 
 # In words

@@ -1,22 +1,9 @@
 """The report of a sweep, of several, and what `aggregate.py sweep` does with names."""
 
-import csv
-import io
-import json
-import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
-
-import pytest
 
 from bench.simulated_sweeps import QUEUES, THIRTEEN
-from harness.base.errors import EXIT_OK, UsageError
-from harness.cli import main
 from harness.jtl.sample import Dropped
-from harness.plan.goal import Goal
-from harness.report.charts.svg import LEFT, RIGHT
 from harness.report.notes import NOTES_END, notes_of
 from harness.report.summarise import summarise
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
@@ -25,59 +12,11 @@ from harness.run.record import GeneratorRecord
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import sweep_charts
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.published import parse_csv, parse_markdown
-from harness.sweep.record import CAPACITY, RUNNING, SweepRecord, SweepRun
-from harness.sweep.sources import find_sweeps, write_sweep_report
+from harness.sweep.record import CAPACITY, RUNNING, SweepRun
 from harness.sweep.text import answer_text, counted_text, findings, warnings_of
-from tests.support.factories import closed_load, failed, record, sample, tally_of
-from tests.support.sweeps import DIRECT, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels
-
-SVG = "{http://www.w3.org/2000/svg}"
-GOAL = Goal(p90_ms=1000, error_ratio=0.01)
-
-
-def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bool = False, **changes: Any) -> None:
-    """Write the JSON of a run of 40 samples, so many at once as there are users, and its report."""
-    make = failed if is_broken else sample
-    samples = [
-        make(
-            elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=users, thread_name=f"U 1-{user}"
-        )
-        for turn in range(40 // users)
-        for user in range(users)
-    ]
-    run = record(name=name, load=closed_load(users), goal=GOAL, **changes)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), Dropped(), run.id, run).to_json()))
-    (folder / f"{name}.md").write_text("# a run\n")
-
-
-@pytest.fixture
-def reports(tmp_path, monkeypatch):
-    """A reports folder with one sweep: 1, 2 and 4 users wait 400, 800 and 2000 ms."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "reports" / "tiny"
-    for number, (users, elapsed_ms) in enumerate(((1, 400), (2, 800), (4, 2000)), start=1):
-        save_run(folder, f"run-07_{number}", users, elapsed_ms)
-    save_record(tmp_path / "reports", SWEEP_RECORD)
-    return tmp_path / "reports"
-
-
-def save_record(reports: Path, sweep: SweepRecord) -> Path:
-    path = reports / sweep.plan / f"{sweep.name}.json"
-    path.write_text(json_text(sweep.to_json()))
-    return path
-
-
-def written(reports: Path, sweep: SweepRecord = SWEEP_RECORD) -> str:
-    write_sweep_report(save_record(reports, sweep))
-    return (reports / "tiny" / "sweep-07.md").read_text()
-
-
-def table_under(text: str, heading: str) -> list[list[str]]:
-    lines = text[text.index(f"\n{heading}\n") :].splitlines()
-    rows = [line for line in lines if line.startswith("|")]
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in [rows[0], *rows[2:]]]
+from tests.support.factories import closed_load, record, sample, tally_of
+from tests.support.sweep_reports import GOAL, pictures, save_run, table_under, words, written
+from tests.support.sweeps import SWEEP_RECORD, levels
 
 
 def test_the_answer_comes_first(reports):
@@ -252,6 +191,8 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
 
 
 UNSTEADY = ((1, ("not-steady",)), (5, ("not-steady",)), (10, ()))
+
+
 FINE = Verdict(VALID, (), (), ())
 
 
@@ -273,164 +214,3 @@ def test_a_search_shows_its_steps_in_their_order(reports):
     text = written(reports, replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=runs, first_users=4, most_users=9))
     steps = table_under(text, "### Steps of the search")[1:4]
     assert [(step[0], step[1], step[-2]) for step in steps] == [("1", "4", "no"), ("2", "1", "yes"), ("3", "2", "yes")]
-
-
-@pytest.mark.parametrize("name", ["tiny/sweep-07", "sweep-07", "sweep-07.md", "reports/tiny/sweep-07.json"])
-def test_a_sweep_is_found_by_its_names(reports, name):
-    [found] = find_sweeps([name], reports)
-    assert (found.sweep.name, [level.users for level in found.sweep.levels]) == ("tiny/sweep-07", [1, 2, 4])
-
-
-def test_separate_runs_become_a_sweep_by_a_pattern(reports):
-    [found] = find_sweeps(["old=tiny/run-07_*"], reports)
-    assert (found.sweep.name, [level.users for level in found.sweep.levels]) == ("old", [1, 2, 4])
-    assert found.sweep.goal == GOAL
-
-
-def test_a_report_alone_is_read_like_published_tables(reports):
-    written(reports)
-    (reports / "tiny" / "sweep-07.json").unlink()
-    [found] = find_sweeps(["reports/tiny/sweep-07.md"], reports)
-    assert [level.figures.average_ms for level in found.sweep.levels] == [400, 800, 2000]
-
-
-def test_an_unknown_sweep_is_an_error_that_lists_the_known_ones(reports):
-    with pytest.raises(UsageError, match=r"tiny/sweep-08: there is no such sweep; did you mean tiny/sweep-07"):
-        find_sweeps(["tiny/sweep-08"], reports)
-
-
-def test_a_sweep_of_two_plans_must_be_named_with_its_plan(reports):
-    (reports / "large").mkdir()
-    (reports / "large" / "sweep-07.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"give one of large/sweep-07, tiny/sweep-07"):
-        find_sweeps(["sweep-07"], reports)
-
-
-def run(capsys, *arguments):
-    code = main(["sweep", *arguments])
-    return code, capsys.readouterr().out
-
-
-def test_another_goal_is_in_the_command_of_the_report(reports, capsys):
-    code, out = run(capsys, "tiny/sweep-07", "--p90", "500", "--reports", str(reports))
-    assert code == EXIT_OK
-    assert out.splitlines()[1].startswith("tiny/sweep-07: 1 user within the goal (p90 up to 500 ms")
-    text = (reports / "tiny" / "sweep-07.md").read_text()
-    assert "generated by ./aggregate.py sweep tiny/sweep-07 --p90 500;" in text
-
-
-def test_a_sweep_has_the_same_report_under_every_name(reports, capsys):
-    first = written(reports)
-    run(capsys, "reports/tiny/sweep-07.json", "--reports", str(reports))
-    assert (reports / "tiny" / "sweep-07.md").read_text() == first
-
-
-def test_several_sweeps_are_side_by_side_and_two_are_compared(reports, capsys):
-    Path("old.csv").write_text("users,average_ms,rate_per_s\n1,500,2.0\n2,1000,2.0\n8,9000,0.5\n")
-    code, out = run(capsys, "old.csv", "tiny/sweep-07", "--reports", str(reports))
-    assert code == EXIT_OK
-    assert out.splitlines()[0] == "reports/sweeps/old-tiny-sweep-07.md"
-    text = (reports / "sweeps" / "old-tiny-sweep-07.md").read_text()
-    assert "**tiny/sweep-07 is about 20 % faster than old (average, over 2 levels; median -20.00 %).**" in text
-    assert "- [tiny/sweep-07](../tiny/sweep-07.md): 2 users within the goal" in text
-    rows = table_under(text, "## tiny/sweep-07 against old")
-    assert rows[0][:4] == ["users", "old average ms", "tiny/sweep-07 average ms", "delta %"]
-    assert rows[1][:4] == ["1", "500", "400", "-20.00"]
-    assert "- Only old has 8 users." in text
-    assert (reports / "sweeps" / "old-tiny-sweep-07" / "average.svg").is_file()
-
-
-def test_the_printed_csv_is_read_back_with_the_same_values(reports, capsys):
-    _, out = run(capsys, "tiny/sweep-07", "--reports", str(reports), "--format", "csv")
-    [row, *_] = csv.DictReader(io.StringIO(out))
-    assert (row["sweep"], row["users"], row["average_ms"], row["system_cpu_cores"]) == (
-        "tiny/sweep-07",
-        "1",
-        "400.0",
-        "",
-    )
-    [again] = parse_csv(out, "again.csv")
-    [found] = find_sweeps(["tiny/sweep-07"], reports)
-    assert [level.figures for level in again.levels] == [level.figures for level in found.sweep.levels]
-
-
-def test_the_printed_markdown_is_read_back(reports, capsys):
-    _, out = run(capsys, "tiny/sweep-07", "--reports", str(reports), "--format", "markdown")
-    [again] = parse_markdown(out, "again.md")
-    assert [(level.users, level.figures.rate_per_s) for level in again.levels] == [(1, 2.5), (2, 2.5), (4, 2.0)]
-    assert not (reports / "tiny" / "sweep-07.md").exists()
-
-
-def test_json_contains_levels_runs_and_findings(reports, capsys):
-    _, out = run(capsys, "tiny/sweep-07", "--reports", str(reports), "--format", "json")
-    [sweep] = json.loads(out)["sweeps"]
-    assert (sweep["analysis"]["answer"]["users"], sweep["levels"][0]["runs"][0]["name"]) == (2, "tiny/run-07_1")
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        (("--p90", "fast"), "--p90=fast"),
-        (("--errors", "1"), "--errors=1: has no % sign"),
-        (("--average", "0"), "--average=0"),
-    ],
-)
-def test_an_invalid_goal_is_refused(reports, option, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        main(["sweep", "tiny/sweep-07", *option, "--reports", str(reports)])
-
-
-def pictures(rates, **changes):
-    sweep = Sweep("x", levels(rates))
-    goal = changes.pop("goal", None)
-    return {
-        picture.name: ElementTree.fromstring(picture.svg)
-        for picture in sweep_charts(sweep, analyse(sweep.levels, goal))
-    }
-
-
-def words(chart):
-    return ["".join(element.itertext()) for element in chart.iter(f"{SVG}text")]
-
-
-def test_the_chart_shades_the_plateau_and_names_cliff_and_knee():
-    chart = pictures(THRUZERO)["throughput.svg"]
-    [band] = [box for box in chart.iter(f"{SVG}rect") if box.get("class") == "band"]
-    # The axis goes from 0 to 100 users.
-    assert float(band.get("x")) == pytest.approx(LEFT + (RIGHT - LEFT) * 0.1)
-    assert float(band.get("width")) == pytest.approx((RIGHT - LEFT) * 0.4)
-    assert {"plateau: 10 to 50 users", "cliff after 50 users: −27.7 %", "knee: N* = 5.7 users"} <= set(words(chart))
-    assert "USL fit" not in words(chart)
-
-
-def test_the_usl_is_drawn_where_it_fits():
-    assert "USL fit" in words(pictures(DIRECT)["throughput.svg"])
-
-
-def test_lines_of_several_sweeps_differ_without_colour(reports, capsys):
-    rows = [
-        f"{name},{users},{rate}"
-        for name, rates in (("nginx", NGINX), ("jvm", GATEWAY), ("direct", DIRECT))
-        for users, rate in rates.items()
-    ]
-    Path("lb.csv").write_text("sweep,users,rate_per_s\n" + "\n".join(rows) + "\n")
-    run(capsys, "lb.csv", "--output", "lb.md", "--reports", str(reports))
-    chart = ElementTree.parse("lb/throughput.svg").getroot()
-    paths = [path for path in chart.iter(f"{SVG}path") if "line" in path.get("class") and "h" not in path.get("d")]
-    assert len({path.get("stroke-dasharray") for path in paths}) == len(paths) == 3
-    markers = {
-        re.sub(r"^M\S+ \S+?(?=m)", "", path.get("d")) for path in chart.iter(f"{SVG}path") if "bar" in path.get("class")
-    }
-    assert len(markers) == 3
-    assert {"nginx", "jvm", "direct"} <= set(words(chart))
-
-
-def test_a_goal_far_above_the_values_is_named_but_not_drawn():
-    sweep = Sweep("x", parse_csv("users,average_ms\n1,10\n5,20\n", "x")[0].levels)
-    [picture] = sweep_charts(sweep, analyse(sweep.levels, Goal(average_ms=10_000)))
-    assert "goal: average ≤ 10000 ms, above the chart" in words(ElementTree.fromstring(picture.svg))
-    assert "20" in words(ElementTree.fromstring(picture.svg))
-
-
-def test_unknown_metrics_have_no_chart():
-    assert sweep_charts(Sweep("x", ()), analyse((), None)) == ()

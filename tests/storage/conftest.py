@@ -1,0 +1,41 @@
+"""A server that speaks S3, and a proxy before it that makes faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+
+from harness.storage.s3 import Storage, open_storage
+from tests.support.fault_proxy import Proxy
+from tests.support.moto_server import ENVIRONMENT, moto_server
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with moto_server() as address:
+        yield address
+
+
+@pytest.fixture
+def proxy(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """A proxy before a server with the empty bucket `kept`; tests and what they start know no other."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3", endpoint_url=server, region_name="us-east-1")
+    client.create_bucket(Bucket="kept")
+    proxy = Proxy(server)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+    yield proxy
+    proxy.close()
+    for found in client.list_objects_v2(Bucket="kept").get("Contents", ()):
+        client.delete_object(Bucket="kept", Key=found["Key"])
+    for found in client.list_multipart_uploads(Bucket="kept").get("Uploads", ()):
+        client.abort_multipart_upload(Bucket="kept", Key=found["Key"], UploadId=found["UploadId"])
+    client.delete_bucket(Bucket="kept")
+
+
+@pytest.fixture
+def storage(proxy: Proxy) -> Storage:
+    return open_storage("s3://kept/load", proxy.address)

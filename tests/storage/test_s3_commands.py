@@ -1,0 +1,121 @@
+"""The commands that use S3, and their errors."""
+
+from __future__ import annotations
+
+import socket
+
+import boto3
+import pytest
+import zstandard
+
+from harness.base.errors import EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
+from harness.cli import main
+from harness.run.record import RUNNING
+from harness.storage.s3 import push, runs_there
+from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, SERVER_ERROR
+from tests.support.moto_server import ENVIRONMENT
+from tests.support.report_folder import add_run, run_folder
+from tests.support.stored_runs import RUN_ID, a_run, large_run, said
+
+pytestmark = pytest.mark.real
+
+
+@pytest.mark.usefixtures("proxy")
+def test_the_commands_push_list_and_pull(tmp_path, capsys):
+    a_run(tmp_path / "here")
+    run_folder(tmp_path / "here", "tiny/run-07_2", state=RUNNING)
+    add_run(tmp_path / "here", "other/run-01_1", properties={})
+    assert main(["push", "all", "s3://kept/load", "--reports", str(tmp_path / "here")]) == 0
+    left_out = capsys.readouterr().err
+    assert "tiny/run-07_2: left out: still running, or killed" in left_out
+    assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
+    asked = "--plan tiny --env local --since 2026-01-01 --last 5"
+    assert main(["ls", "s3://kept/load", *asked.split()]) == 0
+    assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | complete |" in capsys.readouterr().out
+    profile = tmp_path / "home" / "env" / "local.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text('format_version = 1\n[storage]\ns3 = "s3://kept/load"\n')
+    places = ["--env", "local", "--home", str(profile.parent.parent), "--reports", str(tmp_path / "there")]
+    assert main(["pull", *places, "run-07_1"]) == 0
+    assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").is_file()
+    assert "run-07_1" in (tmp_path / "there" / "SUMMARY.md").read_text()
+
+
+def test_a_table_is_read_from_s3_although_the_connection_breaks(proxy, tmp_path, capsys):
+    rows = (f"{1_700_000_000_000 + storage},{storage % 977},Pay,200,OK,Users 1-1,true" for storage in range(20_000))
+    file = tmp_path / "samples.jtl"
+    file.write_text("\n".join(("timeStamp,elapsed,label,responseCode,responseMessage,threadName,success", *rows)))
+    stored = zstandard.ZstdCompressor().compress(file.read_bytes())
+    boto3.client("s3").put_object(Bucket="kept", Key="gen1/samples.jtl.zst", Body=stored)
+    fault = proxy.add("GET", "samples.jtl.zst", CUT_ANSWER)
+    tables = []
+    for name in (str(file), "s3://kept/gen1/samples.jtl.zst"):
+        assert main(["table", name, "--window", "1..10"]) == 0
+        tables.append(capsys.readouterr().out)
+    assert fault.times == 0
+    assert "| Pay | 9000 |" in tables[0]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "code", "message"),
+    [
+        ("ls s3://nothing-there", {}, EXIT_USAGE, "the bucket does not exist"),
+        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no AWS credentials found; set AWS_PROFILE"),
+        ("ls s3://kept", {"AWS_PROFILE": "nobody"}, EXIT_USAGE, "(nobody) could not be found"),
+        ("ls s3://kept --endpoint-url http://127.0.0.1:{closed}", {}, EXIT_INVALID, "does not answer"),
+        ("table s3://kept/none.jtl", {}, EXIT_USAGE, "there is no such object"),
+        ("table s3://kept", {}, EXIT_USAGE, "a bucket, not an object"),
+        ("compare s3://kept/load/runs/plan=tiny/x run-01_1", {}, EXIT_USAGE, "aggregate.py pull s3://kept/load"),
+        ("report s3://kept/load/runs/plan=tiny/x", {}, EXIT_USAGE, "aggregate.py pull s3://kept/load"),
+        ("push s3://kept", {}, EXIT_USAGE, "no run is named"),
+        ("ls", {}, EXIT_USAGE, "give s3://bucket/prefix"),
+        ("ls s3://kept s3://other", {}, EXIT_USAGE, "two addresses"),
+        ("ls s3://kept --last 0", {}, EXIT_USAGE, "--last=0: not a whole number"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.usefixtures("proxy")
+def test_every_error_is_one_line_with_what_to_do(arguments, environment, code, message, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = str(closed.getsockname()[1])
+        with pytest.raises(HarnessError) as caught:
+            main(arguments.replace("{closed}", port).split())
+    assert caught.value.exit_code == code
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "part", "right"),
+    [
+        ("GET", "manifest.json", "s3:GetObject"),
+        ("PUT", "run.json", "s3:PutObject"),
+        ("POST", "uploads", "s3:PutObject"),
+        ("GET", "uploads", "s3:ListBucketMultipartUploads"),
+    ],
+)
+def test_a_missing_permission_is_named_without_any_key(storage, proxy, tmp_path, method, part, right):
+    proxy.add(method, part, FORBIDDEN)
+    run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
+    with pytest.raises(UsageError, match=right) as caught:
+        push(run, storage, said)
+    assert ENVIRONMENT["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_rejected_credentials_are_not_repeated_in_the_error(storage, proxy):
+    refusal = b"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>testing</AWSAccessKeyId></Error>"
+    proxy.add("GET", "list-type", (403, refusal))
+    with pytest.raises(UsageError, match=r"rejects the credentials \(InvalidAccessKeyId\); set AWS_PROFILE") as caught:
+        runs_there(storage)
+    assert "testing" not in str(caught.value)
+
+
+def test_a_server_that_keeps_failing_is_an_error(storage, proxy):
+    proxy.add("GET", "list-type", SERVER_ERROR, times=4)
+    with pytest.raises(ServiceError, match=r"the server failed \(SlowDown, 4 attempts\); repeat the command later"):
+        runs_there(storage)
