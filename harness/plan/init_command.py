@@ -13,6 +13,7 @@ from harness.base.paths import shown
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.diff import unified
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
+from harness.plan.adopt.groups import needs_tables
 from harness.plan.adopt.summary import fix_lines, left_lines
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.lint import lint
@@ -117,7 +118,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log("")
         for line in data_lines(adoption.data):
             log(line)
-    warnings = lint(plans / f"{name}.jmx")
+    warnings = lint(plans / f"{name}.jmx", has_loads=needs_tables(found.sizes))
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
     log(f"\nnext: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")

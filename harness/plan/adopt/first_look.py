@@ -36,7 +36,7 @@ def first_look(jmx: Path, build: Path) -> tuple[Path, str]:
     if adoption.found.scripts:
         count = units.plural(len(adoption.found.scripts), "script")
         raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {keep}")
-    least = (replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None) for size in adoption.found.sizes[:1])
+    least = (replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None) for size in adoption.found.sizes)
     found = replace(adoption.found, sizes=tuple(least))
     write_adopted(folder, name, replace(adoption, found=found), jmx.name)
     changes = units.plural(len(adoption.draft.changes), "change")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from harness.plan.adopt.groups import GroupSize, load_groups, preparing, size_of
+from harness.plan.adopt.groups import GroupSize, load_groups, load_names, needs_tables, preparing, size_of
 from harness.plan.adopt.hosts import has_http, host_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND as CSV
@@ -60,11 +60,16 @@ def find(mapping: Variables) -> Found:
     groups = load_groups(nodes)
     prepared = preparing(mapping, groups)
     side = [node for node in nodes if node.kind in SIDE_GROUPS or node in prepared]
+    main = [group for group in groups if group not in prepared]
+    sizes = [size_of(mapping, group) for group in main]
+    if needs_tables(sizes):
+        names = load_names(mapping, main)
+        sizes = [replace(size, name=name) for size, name in zip(sizes, names, strict=True)]
     samplers = Counter(node.kind for node in nodes if SAMPLER.search(node.kind))
     hosts = (host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain")))
     return Found(
         title=nodes[0].name,
-        sizes=tuple(size_of(mapping, group) for group in groups if group not in prepared),
+        sizes=tuple(sizes),
         side_groups=tuple(node.name for node in side),
         samplers=tuple(samplers.most_common()),
         hosts=tuple(dict.fromkeys(hosts)),

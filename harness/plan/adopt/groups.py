@@ -40,21 +40,29 @@ def load_groups(nodes: Sequence[Node]) -> list[Node]:
 def size_of(mapping: Variables, group: Node) -> GroupSize:
     """Return the size of a thread group, with 1 for each number that only the run knows."""
     loops = mapping.number(group.value(_LOOPS), -1)
+    ramp_s, hold_s = (_scaled(mapping, group, name) for name in ("RampUp", "Hold"))
     is_timed = (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
     is_endless = loops < 0 or group.value(_FOREVER) == "true"
     duration_s = None
-    if is_timed or is_endless or not group.value(_LOOPS):
+    if hold_s:
+        duration_s = ramp_s + hold_s
+    elif is_timed or is_endless or not group.value(_LOOPS):
         duration_s = max(1, mapping.number(group.value(_DURATION), _DEFAULT_DURATION_S) or _DEFAULT_DURATION_S)
     return GroupSize(
         name=group.name,
         kind=group.kind,
-        users=max(1, mapping.number(group.value(_USERS), 1)),
-        ramp_s=max(0, mapping.number(group.value(_RAMP), 1)),
+        users=max(1, mapping.number(group.value(_USERS) or group.value("TargetLevel"), 1)),
+        ramp_s=max(0, ramp_s or mapping.number(group.value(_RAMP), 1)),
         duration_s=duration_s,
         loops=max(1, loops) if duration_s is None else None,
         path=group.path,
         line=group.line,
     )
+
+
+def _scaled(mapping: Variables, group: Node, name: str) -> int:
+    """Return a time of a Concurrency Thread Group in s; 0 for other groups."""
+    return max(0, mapping.number(group.value(name), 0)) * (60 if group.value("Unit") == "M" else 1)
 
 
 def is_serialized(plan: Node) -> bool:
@@ -86,19 +94,33 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         what = "has no enabled thread group besides setUp and tearDown"
         yield Finding.at(mapping.nodes[0], Rule.LOAD_GROUPS, what, f"add a thread group named {LOAD_GROUP}")
     _set_defaults(sizes, defaults)
-    if len(groups) == 1:
-        rename(mapping, groups[0], LOAD_GROUP)
-    total, before = sum(size.users for size in sizes), 0
-    for group, size in zip(groups, sizes, strict=True):
-        if group.kind == "ThreadGroup":
-            _map_numbers(mapping, group, defaults, (before, before + size.users, total))
-        else:
-            todo = "replace it by a Thread Group, whose numbers the run sets"
-            yield Finding.at(group, Rule.FIXED_LOAD, f"has a schedule of its own ({group.kind})", todo)
-        before += size.users
+    if needs_tables(sizes):
+        # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
+        for group, name in zip(groups, load_names(mapping, groups), strict=True):
+            rename(mapping, group, name)
+        return
+    for group in groups:
+        rename(mapping, group, LOAD_GROUP)
+        _map_numbers(mapping, group, defaults)
         _add_think_time(mapping, group)
-    if len(groups) > 1 and is_serialized(mapping.nodes[0]) and any(size.duration_s for size in sizes):
-        draft.set_value(mapping.nodes[0], "TestPlan.serialize_threadgroups", "false", Fix.LOAD, tag="boolProp")
+
+
+def needs_tables(sizes: Sequence[GroupSize]) -> bool:
+    """Return whether the load needs [[load]] tables: it has several groups, or one with a schedule of a plugin."""
+    return len(sizes) > 1 or any(size.kind != "ThreadGroup" for size in sizes)
+
+
+def load_names(mapping: Variables, groups: Sequence[Node]) -> list[str]:
+    """Return a name for each group of a [[load]] table: all differ, and none marks threads as setUp or tearDown."""
+    names: list[str] = []
+    for group in groups:
+        name = mapping.known(group.name) or re.sub(r"\$\{([^{}]*)\}", r"\1", group.name)
+        name = re.sub("setUp|tearDown", lambda match: match[0].lower(), name)
+        base, number = name.strip() or "Users", 1
+        while (name := base if number == 1 else f"{base} ({number})") in names:
+            number += 1
+        names.append(name)
+    return names
 
 
 def rename(mapping: Variables, group: Node, name: str) -> None:
@@ -123,18 +145,10 @@ def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
     defaults.setdefault("think_time_ms", "0")
 
 
-def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str], share: tuple[int, int, int]) -> None:
-    """Make the numbers of a group those of the run.
-
-    Of several groups each has its `share` of the users: those from the first to the second number of the third.
-    """
+def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> None:
+    """Make the numbers of a group those of the run."""
     read = {name: f"${{__P({name},{text})}}" for name, text in defaults.items()}
-    start, end, total = share
-    if end - start == total:
-        mapping.map(group, _USERS, read["users"], reads="users", fix=Fix.LOAD)
-    else:
-        parts = [f"({read['users']} * {part} / {total}).intValue()" for part in (end, start) if part]
-        mapping.draft.set_value(group, _USERS, f"${{__jexl3({' - '.join(parts)})}}", Fix.LOAD)
+    mapping.map(group, _USERS, read["users"], reads="users", fix=Fix.LOAD)
     mapping.map(group, _RAMP, read["ramp_s"], reads="ramp_s", fix=Fix.LOAD)
     mapping.map(group, _DURATION, read["duration_s"], reads="duration_s", fix=Fix.LOAD)
     mapping.map(group, _LOOPS, read["loops"], reads="loops", fix=Fix.LOAD)

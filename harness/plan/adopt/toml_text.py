@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.found import Found
-from harness.plan.adopt.groups import GroupSize
+from harness.plan.adopt.groups import GroupSize, needs_tables
 from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, USERS_MAX
 
 # These plugins are part of the harness's JMeter.
@@ -109,18 +109,41 @@ def _contents(found: Found) -> Iterator[str]:
 
 
 def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
+    if needs_tables(sizes):
+        yield from _loads(sizes)
+        return
     users = min(USERS_MAX, sum(size.users for size in sizes)) or 1
     ramp_s = max((size.ramp_s for size in sizes), default=0)
     yield "[load]"
-    if len(sizes) > 1:
-        yield "# the users of all thread groups, which share them in the proportion above"
     yield f"users = {users}"
     yield f"ramp_per_user_s = {units.number_text(round(ramp_s / users, 3))}"
-    durations = [size.duration_s for size in sizes if size.duration_s]
-    if durations or not sizes:
-        yield f"duration_s = {min(int(DURATION_MAX_S), max(durations, default=60))}"
+    loops = sizes[0].loops if sizes else None
+    if loops:
+        yield f"loops = {min(LOOPS_MAX, loops)}"
     else:
-        yield f"loops = {min(LOOPS_MAX, max(size.loops or 1 for size in sizes))}"
+        yield f"duration_s = {_duration_s(sizes)}"
+
+
+def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
+    """Yield a [[load]] table for each thread group; one with a number of loops lasts as long as the others."""
+    yield "# Each thread group has its load; USERS and DURATION of a run scale all of them."
+    for size in sizes:
+        duration_s = _duration_s([size]) if size.duration_s else _duration_s(sizes)
+        yield ""
+        yield "[[load]]"
+        yield f"group = {json.dumps(size.name)}"
+        yield f"users = {min(USERS_MAX, size.users)}"
+        yield f"ramp_s = {min(size.ramp_s, duration_s // 2)}"
+        yield f"duration_s = {duration_s}"
+        if size.kind != "ThreadGroup":
+            yield f"# replaces the schedule of its {size.kind.rpartition('.')[2]}; stages = […] can rebuild it"
+        elif size.loops:
+            yield f"# in the JMX it ends after {units.plural(size.loops, 'loop')}; here it repeats them until its end"
+
+
+def _duration_s(sizes: Sequence[GroupSize]) -> int:
+    """Return the longest duration in s; 60 when no group has one."""
+    return min(int(DURATION_MAX_S), max((size.duration_s or 0 for size in sizes), default=0) or 60)
 
 
 def _allow(found: Found) -> Iterator[str]:

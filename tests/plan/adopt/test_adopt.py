@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
+from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.toml_text import plan_toml
+from harness.plan.finding import Rule
 from harness.plan.jmx import Node, data_files, plan_tree
 from harness.plan.lint import lint
+from harness.plan.plan import load_plan
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
 
@@ -209,20 +212,30 @@ def test_fixing_a_fixed_plan_changes_nothing(plans: Path) -> None:
     assert again.draft.text() == (plans / "shop.jmx").read_bytes()
 
 
-def test_several_groups_of_a_load_share_its_users_exactly(tmp_path: Path) -> None:
+def test_several_groups_get_names_and_tables_of_their_own(tmp_path: Path) -> None:
     group = """<ThreadGroup testclass="ThreadGroup" testname="{}" enabled="true">
       <stringProp name="ThreadGroup.num_threads">{}</stringProp>
-      <boolProp name="ThreadGroup.scheduler">true</boolProp>
-      <stringProp name="ThreadGroup.duration">60</stringProp>
+      <stringProp name="ThreadGroup.ramp_time">10</stringProp>
+      <stringProp name="LoopController.loops">{}</stringProp>
+      <boolProp name="ThreadGroup.scheduler">{}</boolProp>
+      <stringProp name="ThreadGroup.duration">90</stringProp>
     </ThreadGroup><hashTree/>"""
-    text = '<jmeterTestPlan><hashTree><TestPlan testname="Two"/><hashTree>{}</hashTree></hashTree></jmeterTestPlan>'
-    (tmp_path / "two.jmx").write_text(text.format(group.format("A", 3) + group.format("B", 2)))
-    adoption = adopt(tmp_path / "two.jmx", "two", tmp_path)
-    first, second = (node for node in adoption.draft.plan.walk() if node.is_thread_group)
-    assert first.value("ThreadGroup.num_threads") == "${__jexl3((${__P(users,5)} * 3 / 5).intValue())}"
-    assert second.value("ThreadGroup.num_threads") == (
-        "${__jexl3((${__P(users,5)} * 5 / 5).intValue() - (${__P(users,5)} * 3 / 5).intValue())}"
-    )
+    groups = [("Buy", 3, -1, "true"), ("Buy", 2, -1, "true"), ("Pay ${shop}", 1, 4, "false")]
+    text = '<jmeterTestPlan><hashTree><TestPlan testname="Three"/><hashTree>{}</hashTree></hashTree></jmeterTestPlan>'
+    (tmp_path / "three.jmx").write_text(text.format("".join(group.format(*values) for values in groups)))
+    adoption = adopt(tmp_path / "three.jmx", "three", tmp_path)
+    names = ["Buy", "Buy (2)", "Pay shop"]
+    assert [node.name for node in adoption.draft.plan.walk() if node.is_thread_group] == names
+    loads = tomllib.loads(plan_toml(adoption.found, "three", "three.jmx"))["load"]
+    assert loads == [
+        {"group": name, "users": users, "ramp_s": 10, "duration_s": 90}
+        for name, users in zip(names, (3, 2, 1), strict=True)
+    ]
+    write_adopted(tmp_path / "plans", "three", adoption, "three.jmx")
+    plan = load_plan(tmp_path / "plans", "three")
+    assert [(load.group, load.users) for load in plan.load.loads] == [("Buy", 3), ("Buy (2)", 2), ("Pay shop", 1)]
+    rules = {finding.rule for finding in lint(tmp_path / "plans" / "three.jmx", has_loads=True)}
+    assert rules == {Rule.UNREAD_PROPERTY}  # the plan has no requests that could read TARGET
 
 
 def test_what_no_fix_maps_is_named_with_its_path_and_line(tmp_path: Path) -> None:
