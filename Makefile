@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -17,7 +17,8 @@ length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
-takes.check := PLAN ENV TARGET PORT HTML
+takes.check := PLAN ENV TARGET PORT PROPERTIES HTML
+takes.gui := PLAN ENV TARGET PROPERTIES
 takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
@@ -42,7 +43,7 @@ takes.bench := BENCH
 targets := $(sort $(patsubst takes.%,%,$(filter takes.%,$(.VARIABLES))))
 known := $(sort $(foreach target,$(targets),$(takes.$(target))))
 # Variables that the scripts read from the environment are accepted by every target.
-always := HELP python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
+always := HELP DISPLAY XAUTHORITY python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
 
 # The text of `make help VERB` for each variable; about.VERB.NAME where a target uses the variable in another way.
 about.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml: which traffic (default: killbill-stripe)
@@ -63,6 +64,7 @@ about.MAX := MAX=10m                      the longest duration with DURATION=aut
 about.LOOPS := LOOPS=10                     loops per user, instead of DURATION
 about.REQUESTS := REQUESTS=1000000             end the load after about this many samples
 about.TARGET := TARGET=http://host:8080      a running system; without it the plan's system is started here
+about.gui.TARGET := TARGET=http://host:8080      where its requests go (default: the address in the JMX)
 about.PORT := PORT=8080                    port of the system that is started (default: a free one)
 about.generator.PORT := PORT=1099                    port of the load generator; it also uses the next one
 about.REMOTES := REMOTES=host:1099,host:1099  load generators that share the load (docs/generators.md)
@@ -185,7 +187,7 @@ topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-ou
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
-starting := check run sweep capacity system
+starting := check gui run sweep capacity system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
@@ -221,7 +223,11 @@ init: ## make a plan of your JMX (or a small new plan) and offer the fixes that 
 
 check: ## lint a plan, run it once with one user, and print each request with its response
 	@$(python) scripts/check $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
-	  $(call option,port,$(PORT)) $(call option,html,$(HTML))
+	  $(call option,port,$(PORT)) $(call option,properties,$(PROPERTIES)) $(call option,html,$(HTML))
+
+gui: ## open a plan in the JMeter GUI, with the harness's JMeter, plugins and properties
+	@$(python) scripts/gui $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
+	  $(call option,properties,$(PROPERTIES))
 
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
 	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \

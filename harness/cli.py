@@ -54,6 +54,7 @@ VERBS = {
 SCRIPTS = {
     "scripts/init": Command("harness.plan.init_command", "make a plan of your JMX, or a small new plan"),
     "scripts/check": Command("harness.run.check_command", "run a plan once and print each request with its response"),
+    "scripts/gui": Command("harness.run.gui_command", "open a plan in the JMeter GUI"),
     "scripts/run": Command("harness.run.command", "run one load test and write its report"),
     "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),

@@ -23,7 +23,7 @@ from harness.plan.lint import SAMPLER, lint, user_variables
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.report.exchanges import Line, Style, exchange_page
-from harness.run.arguments import add_traffic, make_command, refuse_empty
+from harness.run.arguments import add_properties, add_traffic, make_command, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import Changes, Exchange
 from harness.run.one_pass import run_once
@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
     add_traffic(parser)
+    add_properties(parser)
     option = parser.add_argument
     option("--target", help="address of a running system, http://host:8080; no system is started")
     option("--port", help="port of the system that is started (a free one)")
@@ -71,9 +72,8 @@ def run(options: argparse.Namespace) -> int:
     refuse_empty(options)
     if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
         raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
-    request = resolve_request(
-        Names(options.plan, options.env, options.target, options.port), options.home, options.build
-    )
+    names = Names(options.plan, options.env, options.target, options.port, properties=options.properties)
+    request = resolve_request(names, options.home, options.build)
     result = _findings(request)
     console = Console(highlight=False)
     _print(console, [*finding_lines(result), ("", Style.PLAIN)])

@@ -1,0 +1,170 @@
+"""`scripts/gui`: open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base import process as child
+from harness.base import toolchain
+from harness.base.errors import EXIT_OK, StartError, UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.log import log
+from harness.base.paths import shown
+from harness.base.secrets import find_secrets, mask_secrets
+from harness.base.units import MS_PER_S
+from harness.plan import spec as specs
+from harness.plan.adopt.first_look import is_jmx_path
+from harness.plan.allowed_targets import check_allowed
+from harness.plan.load import LoadRequest, resolve_load
+from harness.plan.plan import Plan, load_plan
+from harness.plan.properties import load_properties, target_properties, with_properties
+from harness.plan.spec import Profile
+from harness.run.arguments import add_properties, add_traffic, refuse_empty
+from harness.run.java_classes import check_classes
+from harness.run.jmeter import JMeterHome
+from harness.run.jmeter_command import environment
+
+_LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"
+_PERIOD_S, _STOP_S = 0.2, 5.0
+_EPILOG = """\
+examples:
+  scripts/gui --plan killbill-stripe
+  scripts/gui --plan shop --target http://127.0.0.1:8080 --properties "amount=25"
+  scripts/gui --plan path/to/test.jmx                       (any JMX, as it is)
+
+The JMX of the plan itself is opened: what you save is what make run uses. The properties are those of a run with the
+plan's load; requests go to --target, without it to the JMX's own default. The GUI is for editing and debugging: a load
+test in it measures the GUI. Ctrl-C closes it without saving.
+
+exit codes: 0 closed; 2 wrong use, or no display; 3 JMeter ended with an error.
+"""
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """What the GUI opens: the file, its plugins, and the properties and environment of its plan."""
+
+    jmx: Path
+    plugins: tuple[str, ...] = ()
+    where: str = ""
+    class_path: str = ""
+    properties: Mapping[str, str] | None = None
+    secrets: Mapping[str, str] | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/gui`."""
+    parser.description = "Open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."
+    parser.epilog = _EPILOG
+    add_traffic(parser)
+    add_properties(parser)
+    option = parser.add_argument
+    option("--target", help="address of a running system, http://host:8080 (the JMX's own default)")
+    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/ and env/ (this one)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Keep the GUI open until it is closed, and return 0. UsageError without a display; StartError when it fails."""
+    refuse_empty(options)
+    profile = specs.load_profile(options.home / "env", options.env)
+    opened = _opened(options, profile)
+    _check_display()
+    java = toolchain.jmeter_java_version()
+    home = toolchain.ensure_jmeter()
+    plugins = toolchain.ensure_plugins(opened.plugins, opened.where)
+    check_classes(opened.jmx, home, plugins, opened.class_path)
+    jmeter = JMeterHome(home, java, plugin_folder=plugins)
+    with Interrupts() as interrupts, Guardian() as guardian, tempfile.TemporaryDirectory(prefix="gui-") as name:
+        folder = Path(name)
+        guardian.remove_at_end(folder)
+        variables = {
+            **gui_environment(profile),
+            **toolchain.jmeter_environment(),
+            **(opened.secrets or {}),
+            **guardian.environment,
+        }
+        command = gui_arguments(jmeter, opened.jmx, folder, opened.properties or {})
+        process = child.start(child.Launch("JMeter", command, opened.jmx.parent, variables, folder / _CONSOLE_NAME))
+        log(f"{shown(opened.jmx)}: opened in JMeter {jmeter.versions()['jmeter']}; Ctrl-C closes it without saving")
+        try:
+            with interrupts.held():
+                while process.poll() is None and not interrupts.count:
+                    time.sleep(_PERIOD_S)
+        finally:
+            child.stop(process, _STOP_S)
+        if process.returncode and not interrupts.count:
+            mask_secrets(folder, tuple((opened.secrets or {}).values()))
+            tail = child.tail_of(folder / _LOG_NAME, folder / _CONSOLE_NAME)
+            raise StartError(f"JMeter ended with exit code {process.returncode}", "read its last lines", tail)
+    return EXIT_OK
+
+
+def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mapping[str, str]) -> list[str]:
+    """Return the command that opens a JMX; JMeter's log goes to `folder`."""
+    settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+    command = [str(jmeter.path / "bin" / "jmeter"), "-t", str(jmx), "-j", str(folder / _LOG_NAME), "-q", str(settings)]
+    # The window stays open when a test has ended.
+    command += [*jmeter.options, "-Jjmeterengine.force.system.exit=false"]
+    return [*command, *(f"-J{name}={value}" for name, value in properties.items())]
+
+
+def gui_environment(profile: Profile) -> dict[str, str]:
+    """Return heap and options of JMeter's JVM; its start script switches windows off, and the last option decides."""
+    found = environment(profile)
+    return {**found, "JVM_ARGS": f"{found['JVM_ARGS']} -Djava.awt.headless=false".strip()}
+
+
+def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
+    plans = options.home / "plans"
+    if is_jmx_path(options.plan, plans):
+        if options.properties or options.target:
+            todo = "make init PLAN=… JMX=… makes a plan of it"
+            raise UsageError(f"PLAN={options.plan}: PROPERTIES and TARGET need a plan", todo)
+        return _Opened(Path(options.plan).resolve())
+    plan = load_plan(plans, options.plan, profile.plan_changes.get(options.plan))
+    if options.properties:
+        plan = with_properties(plan, options.properties)
+    properties = {
+        **plan.own_properties(is_embedded=False),
+        **load_properties(resolve_load(LoadRequest(), plan.load)),
+        "think_time_ms": str(round(plan.load.think_time_s * MS_PER_S)),
+    }
+    if options.target:
+        target = specs.parse_target(options.target)
+        check_allowed(target, profile)
+        properties |= target_properties(target)
+    where = f"plans/{plan.name}.toml [jmeter] plugins"
+    class_path = plan.given.get("user.classpath", "")
+    secrets = _secrets(plan, options.home, has_target=options.target is not None)
+    return _Opened(plan.jmx_path.resolve(), plan.plugins, where, class_path, properties, secrets)
+
+
+def _secrets(plan: Plan, home: Path, *, has_target: bool) -> dict[str, str]:
+    """Return the secrets that are known: without them a plan can be edited, but not run."""
+    try:
+        return find_secrets(plan.secrets, {} if has_target else plan.embedded_secrets, home)
+    except UsageError as error:
+        log(f"warning: {error.what}: requests that need it will fail")
+        return {}
+
+
+def _check_display() -> None:
+    """Raise a UsageError on Linux without a display, or with a Java that has no windows."""
+    if sys.platform != "linux":
+        return
+    if not os.environ.get("DISPLAY"):
+        todo = "use a desktop session, ssh -X or xvfb-run"
+        raise UsageError("DISPLAY is not set: there is no screen for a window", todo)
+    java = shutil.which(toolchain.jmeter_java_path())
+    found = Path(os.path.realpath(java)) if java else None
+    if found and not (found.parents[1] / "lib" / "libawt_xawt.so").exists():
+        raise UsageError(f"{found}: this Java has no windows (headless)", "install the JDK that is not headless")

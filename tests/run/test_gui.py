@@ -1,0 +1,137 @@
+"""scripts/gui: the command that opens a plan, what is refused, and the window itself on a virtual screen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.paths import ROOT, jmeter_home
+from tests.support.processes import processes_of
+
+# JMeter sets the title to the file when it has put the tree of the plan into the window.
+TITLE = "/plans/folio-workflow.jmx) - Apache JMeter"
+FAKE = """#!/bin/sh
+printf '%s\\n' "$@" >"$RECORD"
+echo "headless: $JVM_ARGS, password: $SHOP_PASSWORD" >>"$RECORD"
+exit $CODE
+"""
+
+
+@pytest.fixture
+def jmeter(tmp_path: Path) -> Path:
+    """A JMeter home whose start script writes its arguments and JVM_ARGS to $RECORD."""
+    script = tmp_path / "jmeter" / "bin" / "jmeter"
+    script.parent.mkdir(parents=True)
+    script.write_text(FAKE)
+    script.chmod(0o755)
+    return script.parents[1]
+
+
+@pytest.fixture
+def gui(home: Path, jmeter: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run scripts/gui on the tiny plan with that JMeter."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        variables = {"JMETER_HOME": str(jmeter), "RECORD": str(tmp_path / "record"), "CODE": "0", "DISPLAY": ":0"}
+        given = arguments if "--plan" in arguments else ("--plan", "tiny", *arguments)
+        return command("scripts/gui", *given, "--home", home, **{**variables, **environment})
+
+    return run
+
+
+def test_the_jmx_itself_is_opened_with_plan_properties_target_and_settings(
+    gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
+) -> None:
+    done = gui("--properties", "httpclient4.retrycount=1", "--target", "http://127.0.0.1:8080/shop")
+    assert done.returncode == 0, done.stderr
+    assert "tiny.jmx: opened in JMeter" in done.stdout
+    arguments = (tmp_path / "record").read_text().splitlines()
+    assert arguments[:2] == ["-t", str(home / "plans" / "tiny.jmx")]
+    assert str(ROOT / "jmeter" / "jmeter.properties") in arguments
+    assert {
+        "-Jusers=2", "-Jduration_s=2", "-Jhttpclient4.retrycount=1", "-Jhost=127.0.0.1", "-Jport=8080",
+        "-Jbase_path=/shop", "-Jjmeterengine.force.system.exit=false",
+    } < set(arguments)  # fmt: skip
+    assert "-n" not in arguments
+    assert arguments[-1].startswith("headless: ") and "-Djava.awt.headless=false," in arguments[-1]
+
+
+def test_a_plan_opens_without_its_secrets_and_says_so(
+    gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
+) -> None:
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    assert "warning: the plan needs SHOP_PASSWORD" in gui(SHOP_PASSWORD="").stdout
+    assert gui(SHOP_PASSWORD="hunter2hunter2").returncode == 0
+    assert "password: hunter2hunter2" in (tmp_path / "record").read_text()
+
+
+def test_any_jmx_is_opened_as_it_is(
+    gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.jmx"
+    shutil.copy(home / "plans" / "tiny.jmx", other)
+    assert gui("--plan", str(other)).returncode == 0
+    arguments = (tmp_path / "record").read_text().splitlines()
+    assert arguments[:2] == ["-t", str(other)] and "-Jusers=2" not in arguments
+    refused = gui("--plan", str(other), "--target", "http://127.0.0.1:8080")
+    assert (refused.returncode, "PROPERTIES and TARGET need a plan" in refused.stderr) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only X11 has DISPLAY")
+def test_without_a_display_nothing_is_started(
+    gui: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    refused = gui(DISPLAY="")
+    assert refused.returncode == 2
+    assert "DISPLAY is not set: there is no screen for a window" in refused.stderr
+    assert not (tmp_path / "record").exists()
+
+
+def test_a_jmeter_that_fails_is_an_error(gui: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    failed = gui(CODE="1")
+    assert failed.returncode == 3
+    assert "JMeter ended with exit code 1" in failed.stderr
+
+
+@pytest.fixture
+def display() -> Iterator[str]:
+    """A virtual screen."""
+    if not shutil.which("Xvfb") or not shutil.which("xwininfo"):
+        pytest.skip("NOT CHECKED: Xvfb or xwininfo is not on this machine")
+    command = ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x900x24"]
+    screen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert screen.stdout is not None
+    try:
+        yield f":{screen.stdout.readline().strip()}"
+    finally:
+        screen.terminate()
+        screen.wait(timeout=10)
+
+
+@pytest.mark.real
+def test_the_window_comes_up_with_the_tree_of_the_plan(display: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "DISPLAY": display, "JMETER_HOME": str(jmeter_home()), "TMPDIR": str(tmp_path)}
+    arguments = [sys.executable, str(ROOT / "scripts" / "gui"), "--plan", "folio-workflow"]
+    process = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        windows, until_s = "", time.monotonic() + 90
+        while TITLE not in windows and process.poll() is None and time.monotonic() < until_s:
+            time.sleep(0.5)
+            windows = subprocess.run(
+                ["xwininfo", "-root", "-tree"], env=environment, capture_output=True, text=True, check=False
+            ).stdout
+        assert TITLE in windows
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0, process.stdout.read() if process.stdout else ""
+    assert processes_of(tmp_path) == []
