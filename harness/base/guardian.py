@@ -77,7 +77,7 @@ class Guardian:
         return {OWNER_VARIABLE: self.owner_id}
 
     def remove_at_end(self, path: Path) -> None:
-        """Remove a folder or a link when the harness dies or this guardian is closed."""
+        """Remove a folder, a file or a link when the harness dies or this guardian is closed."""
         self._send(_REMOVE, path)
 
     def watch(self, session: int) -> None:
@@ -233,7 +233,7 @@ def _main(owner_id: str, read_end: int) -> None:
         if command == _MASK and values and folder not in masked:
             _mask(Path(folder), values)
     for command, path, *_ in messages:
-        if command == _REMOVE and Path(path).is_symlink():
+        if command == _REMOVE and (Path(path).is_symlink() or Path(path).is_file()):
             Path(path).unlink(missing_ok=True)
         elif command == _REMOVE:
             shutil.rmtree(path, ignore_errors=True)

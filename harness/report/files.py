@@ -15,6 +15,7 @@ from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import FILE_NAME, gallery
+from harness.report.failures import failures_page, stored_failures
 from harness.report.jtls import counted_tally
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
@@ -23,6 +24,7 @@ from harness.report.summarise import SummaryOptions, origin_of, summarise, windo
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import Observed, RunSummary
 from harness.run.directory import RunDirectory, json_text, read_json, write_whole
+from harness.run.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
@@ -50,7 +52,14 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     window_ms = window_span_ms(tally, window) if counted else None
     loads = _loads(inputs, run, window_ms)
     options = SummaryOptions(window, counted, file_names=[name for name, _ in parts], loads=loads)
-    return summarise(tally, dropped, run.id, run, observed, options)
+    summary = summarise(tally, dropped, run.id, run, observed, options)
+    return replace(summary, stored_failures=stored_failures(_exchanges(directory)))
+
+
+def _exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
+    """Return the failed requests that the run stored, with their responses."""
+    path = directory.failures
+    return parse_exchanges(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ()
 
 
 def _loads(inputs: Sequence[Input], run: RunRecord, window_ms: tuple[int, int] | None) -> list[LoadTally]:
@@ -133,6 +142,8 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     The notes block of an existing report is preserved; its charts that no longer have data are deleted.
     """
     write_whole(directory.summary_json, json_text(summary.to_json()))
+    if exchanges := _exchanges(directory):
+        write_whole(directory.failures_page, failures_page(summary, exchanges))
     charts = gallery(summary)
     write_pictures(directory.path, charts.pictures, FILE_NAME)
     note = summary.run.note if summary.run else ""

@@ -17,6 +17,7 @@ from harness.plan.load import CLOSED
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
+from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
@@ -149,16 +150,25 @@ def _code_table(summary: RunSummary, notes: Footnotes) -> str:
     return table(("label", "code", "count", "errors"), rows, text_columns=2) if rows else ""
 
 
-def _error_table(summary: RunSummary) -> str:
-    """Return the table of errors by cause, with an example message if any message differs from the cause."""
+def _error_table(summary: RunSummary, folder: str) -> str:
+    """Return the table of errors by cause, with an example message if any message differs from the cause.
+
+    The column `stored` links to the failed requests of a cause in the page of the run directory `folder`.
+    """
     has_more = any(kind.example != kind.cause for kind in summary.errors)
+    stored = {(one.label, one.code, one.cause): one.count for one in summary.stored_failures}
     rows = []
-    for kind in summary.errors:
+    for number, kind in enumerate(summary.errors):
         example = [cell(kind.example if kind.example != kind.cause else "")] if has_more else []
         times = [f"{kind.first_s:.1f}", f"{kind.last_s:.1f}"]
-        rows.append([cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times])
-    columns = ("label", "code", "cause", *(["example"] if has_more else []), "count", "first s", "last s")
-    return table(columns, rows, text_columns=len(columns) - 3)
+        row = [cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times]
+        if stored:
+            count = stored.get((kind.label, kind.code, kind.cause))
+            row.append(f"[{count}]({quote(folder)}/failures.html#{anchor(number)})" if count else "")
+        rows.append(row)
+    texts = ("label", "code", "cause", *(["example"] if has_more else []))
+    columns = (*texts, "count", "first s", "last s", *(["stored"] if stored else []))
+    return table(columns, rows, text_columns=len(texts))
 
 
 def _failed_transactions(summary: RunSummary) -> str:
@@ -285,7 +295,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         generators_mark=footnotes.mark(Part.GENERATORS),
         other_tables=_other_tables(summary),
         code_table=_code_table(summary, footnotes),
-        error_table=_error_table(summary) if summary.errors else "",
+        error_table=_error_table(summary, folder) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),
         over_time=[image(picture, folder) for picture in charts.over_time],
         distribution=[image(picture, folder) for picture in charts.distribution],

@@ -68,6 +68,16 @@ class Thirds:
 
 
 @dataclass(frozen=True)
+class StoredFailures:
+    """How many failed requests of one cause the run directory has, with their responses."""
+
+    label: str
+    code: str
+    cause: str
+    count: int
+
+
+@dataclass(frozen=True)
 class RunSummary:
     """The canonical result of one run or one JTL; written as run-<series>_<n>.json.
 
@@ -101,6 +111,7 @@ class RunSummary:
     thirds: Thirds | None = None
     corrected: CorrectedTimes | None = None
     loads: tuple[LoadFigures, ...] = ()
+    stored_failures: tuple[StoredFailures, ...] = ()
 
     def group(self, name: str) -> Group | None:
         """The group of that name; None when it has no samples."""

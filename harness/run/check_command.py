@@ -95,7 +95,8 @@ def _findings(request: Request) -> CheckResult:
     plan = request.plan
     refused = refusals_of(request, resolve_load(parse_load(LoadArguments()), plan.load))
     known = {_subject(finding) for finding in refused}
-    others = [finding for finding in lint(plan.jmx_path) if _subject(finding) not in known]
+    found = lint(plan.jmx_path, has_loads=bool(plan.load.loads))
+    others = [finding for finding in found if _subject(finding) not in known]
     return CheckResult(plan.name, f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refused, others)
 
 

@@ -103,6 +103,16 @@ class RunDirectory:
         return self.path / "system"
 
     @property
+    def failures(self) -> Path:
+        """The first failed requests of each cause, with their responses."""
+        return self.path / "failures.jsonl"
+
+    @property
+    def failures_page(self) -> Path:
+        """The same as HTML."""
+        return self.path / "failures.html"
+
+    @property
     def summary_json(self) -> Path:
         """The summary JSON, beside the directory."""
         return self.path.with_name(self.path.name + ".json")

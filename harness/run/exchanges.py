@@ -16,12 +16,13 @@ from harness.metrics.tally import cause_of
 
 # The agent's file in the run directory, until secrets are masked: Exchanges.java.
 RAW_NAME = ".exchanges.jsonl"
-# The JVM option with which it stores every exchange and not only failures.
+# The JVM options with which it stores failures, or every exchange; the last one counts.
+STORE_FAILURES = "-Dharness.exchanges=failures"
 STORE_ALL = "-Dharness.exchanges=all"
-# The masked file of a run.
-FAILURES_NAME = "failures.jsonl"
 # The first failures of each cause that a run stores: MOST_PER_CAUSE in Exchanges.java, for each load generator.
 MOST_PER_CAUSE = 3
+# The causes that a run stores, MOST_CAUSES in Exchanges.java.
+CAUSES_MOST = 50
 
 # A Regular Expression Extractor's variable with everything that matched; the groups have variables of their own.
 _WHOLE_MATCH = re.compile(r"_g0?$")
@@ -30,6 +31,11 @@ Key = tuple[str, str, str]
 # The values of variables before and after a sample.
 Changes = Mapping[str, tuple[str | None, str]]
 Mask = Callable[[str], str]
+
+
+def generator_exchanges(number: int) -> str:
+    """Return the name of a load generator's file in the run directory, until secrets are masked."""
+    return RAW_NAME.replace(".jsonl", f"-{number}.jsonl")
 
 
 @dataclass(frozen=True)
@@ -87,12 +93,13 @@ def exchanges_text(exchanges: Iterable[Exchange]) -> str:
 
 
 def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
-    """Return at most MOST_PER_CAUSE exchanges of each cause, the earliest: load generators store as many each."""
+    """Return the earliest MOST_PER_CAUSE exchanges of the first CAUSES_MOST causes, of all load generators together."""
     counts: dict[Key, int] = {}
     found: list[Exchange] = []
     for one in sorted(exchanges, key=lambda one: one.start_ms):
-        counts[one.key] = counts.get(one.key, 0) + 1
-        if counts[one.key] <= MOST_PER_CAUSE:
+        count = counts.get(one.key, 0)
+        if count < MOST_PER_CAUSE and (count or len(counts) < CAUSES_MOST):
+            counts[one.key] = count + 1
             found.append(one)
     return tuple(found)
 

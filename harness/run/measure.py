@@ -19,6 +19,7 @@ from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.dumps import read_figures
 from harness.run.early_stop import EarlyStop
+from harness.run.failures import remove_if_killed, store_failures
 from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
@@ -39,6 +40,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     """Run the load, write the finished record to run.json and return it. Interrupts must be held."""
     spec, directory, record = run.spec, run.directory, run.record
     directory.write_run(record.to_json())
+    remove_if_killed(directory.path, context.guardian)
     started_s = time.monotonic()
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
@@ -48,6 +50,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
         raise InvalidRunError(what, "its samples are gone")
     # The system still writes its logs; they are masked after it stops.
+    store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")

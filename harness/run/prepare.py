@@ -20,6 +20,7 @@ from harness.run import machine
 from harness.run.connections import agent_option, allowed_connections
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
+from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter import free_udp_port
 from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
 from harness.run.record import FORMAT_VERSION, RUNNING, RunRecord
@@ -90,7 +91,8 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
     else:
         arguments = jmeter_arguments(context.jmeter.path, settings, properties, port, context.jmeter.options)
-    java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {agent_option(context.jmeter.agent, allowed)}".strip()
+    own = f"{agent_option(context.jmeter.agent, allowed)} {STORE_FAILURES}"
+    java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={

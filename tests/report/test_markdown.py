@@ -1,8 +1,14 @@
+import re
+from dataclasses import replace
+
 from harness.jtl.sample import Dropped
 from harness.report.charts.gallery import gallery
+from harness.report.failures import failures_page
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
 from harness.report.summarise import summarise
+from harness.report.summary import StoredFailures
+from tests.support.exchanges import ONE
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 
 
@@ -32,6 +38,28 @@ def test_a_report_lists_errors_and_codes():
 def test_codes_and_causes_are_escaped_and_left_aligned():
     text = report(summary_of([sample(), failed()], record()), "")
     assert "| label | code | cause | count | first s | last s |\n| --- | --- | --- | ---: | ---: | ---: |" in text
+
+
+def test_the_table_of_errors_links_the_stored_failures_of_a_cause():
+    summary = summary_of([sample(), failed(), failed("Visit")], record())
+    stored = (StoredFailures("Visit", "402", "expected 201", 3), StoredFailures("Pay", "500", "other", 1))
+    text = report(replace(summary, stored_failures=stored), "")
+    rows = [line for line in text.splitlines() if "| 402 | expected 201 |" in line]
+    assert [row.rpartition("| 0.0 |")[2] for row in rows] == ["  |", " [3](run-01_1/failures.html#error-2) |"]
+    assert "*stored*: the first failed requests" in text
+    assert "stored" not in report(summary, "")
+
+
+def test_the_page_of_failures_has_the_sections_of_the_table_and_then_other_causes():
+    summary = summary_of([sample(), failed(), failed("Visit")], record())
+    visit = replace(ONE, label="Visit", code="402", failure="expected 201")
+    page = failures_page(summary, (ONE, visit, visit))
+    headings = re.findall(r"<h2 id=\"([^\"]+)\">([^<]+)", page)
+    assert headings == [
+        ("error-2", "Visit: 402 expected 201 (1 failure; the first 2)"),
+        ("error-3", "Buy: 500 Server Error (not in the table of errors; the first 1)"),
+    ]
+    assert page.count("<details") == 3
 
 
 def test_a_run_without_samples_has_a_report():

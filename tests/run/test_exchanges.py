@@ -32,6 +32,13 @@ def test_the_earliest_three_of_each_cause_are_stored():
     ]  # fmt: skip
 
 
+def test_only_the_first_fifty_causes_are_stored():
+    many = [replace(ONE, code=str(code), start_ms=code) for code in range(1, 70)]
+    found = first_of_each_cause([*many, *many])
+    assert {one.code for one in found} == {str(code) for code in range(1, 51)}
+    assert len(found) == 100
+
+
 def test_a_token_of_a_response_is_masked_wherever_it_is_sent():
     login = replace(ONE, response_headers=f"HTTP/1.1 201 Created\nX-Okapi-Token: {TOKEN}")
     later = replace(

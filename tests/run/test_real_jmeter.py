@@ -48,6 +48,7 @@ def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(rea
         "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "success", "failureMessage",
         "bytes", "sentBytes", "grpThreads", "allThreads", "Latency", "Connect",
     ]  # fmt: skip
+    assert not [path.name for path in directory.iterdir() if "failures" in path.name or "exchanges" in path.name]
     summary = json.loads(directory.with_suffix(".json").read_text())
     total = summary["groups"][0]["total"]
     elapsed = sorted(int(row["elapsed"]) for row in rows)

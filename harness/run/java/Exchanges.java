@@ -31,7 +31,7 @@ public final class Exchanges {
     /** Hidden, because it may contain secrets: the harness reads it, masks them and removes it. */
     static final String FILE = ".exchanges.jsonl";
     private static final int MOST_PER_CAUSE = 3;
-    private static final int MOST_CAUSES = 500;
+    private static final int MOST_CAUSES = 50;
     private static final long MOST_BYTES = 8L * 1024 * 1024;
     private static final int MOST_TEXT = 16 * 1024;
     private static final int MOST_CAUSE = 200;

@@ -26,6 +26,7 @@ from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
 from harness.run.arguments import DEFAULT_PROFILE, add_keys
 from harness.run.connections import agent_argument
+from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter_command import environment
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys, make_keys
@@ -77,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
         allow_most_open_files()
         classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
         settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
-        sizes = [*shlex.split(" ".join(environment(profile).values())), agent_argument(toolchain.ensure_agent())]
+        sizes = shlex.split(" ".join(environment(profile).values()))
+        sizes += [agent_argument(toolchain.ensure_agent()), STORE_FAILURES]
         command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, address, sizes)
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
             folder = Path(name)

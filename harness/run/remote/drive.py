@@ -23,6 +23,7 @@ from harness.plan.data_sets import data_sets, divided
 from harness.plan.load import Load
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
+from harness.run.exchanges import RAW_NAME, generator_exchanges
 from harness.run.record import GeneratorRecord
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys
@@ -188,6 +189,8 @@ class Generators:
                     name = generators.generator_log(number + 1)
                 elif name == FOREIGN_NAME:
                     name = generator_connections(number + 1)
+                elif name == RAW_NAME:
+                    name = generator_exchanges(number + 1)
                 copy = directory.path / name
                 if not copy.exists():
                     copy.parent.mkdir(parents=True, exist_ok=True)

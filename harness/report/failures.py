@@ -1,0 +1,36 @@
+"""Counts the stored failures of a run, and writes them as a page with a section for each row of the table of errors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from harness.base.units import plural
+from harness.report.exchanges import Section, exchange_page
+from harness.report.summary import RunSummary, StoredFailures
+from harness.run.exchanges import Exchange
+
+
+def stored_failures(exchanges: Iterable[Exchange]) -> tuple[StoredFailures, ...]:
+    """Return how many exchanges there are of each cause, in order of appearance."""
+    return tuple(StoredFailures(*key, count) for key, count in Counter(one.key for one in exchanges).items())
+
+
+def anchor(number: int) -> str:
+    """Return the id of the section for a row of the table of errors, counted from 0."""
+    return f"error-{number + 1}"
+
+
+def failures_page(summary: RunSummary, exchanges: Sequence[Exchange]) -> str:
+    """Return the page: a section for each row of the table of errors, then the causes that the table does not list."""
+    listed = [(kind.label, kind.code, kind.cause) for kind in summary.errors]
+    others = dict.fromkeys(one.key for one in exchanges if one.key not in listed)
+    counts = {(kind.label, kind.code, kind.cause): kind.count for kind in summary.errors}
+    sections = []
+    for number, key in enumerate((*listed, *others)):
+        own = [one for one in exchanges if one.key == key]
+        if own:
+            count = plural(counts[key], "failure") if key in counts else "not in the table of errors"
+            heading = f"{key[0]}: {key[1]} {key[2]} ({count}; the first {len(own)})"
+            sections.append(Section(anchor(number), heading, (), own))
+    return exchange_page(f"Failed requests of {summary.source}", sections)

@@ -1,0 +1,33 @@
+"""The failed requests that a run stores."""
+
+from dataclasses import replace
+
+from harness.run.directory import RunDirectory
+from harness.run.exchanges import exchanges_text, parse_exchanges
+from harness.run.failures import store_failures
+from tests.support.exchanges import ONE
+
+
+def test_failures_are_masked_and_the_unmasked_file_is_removed(tmp_path):
+    token = "Bearer abcdef-0123"
+    one = replace(ONE, request_headers=f"Authorization: {token}", request_body="from hunter22")
+    (tmp_path / ".exchanges.jsonl").write_text(exchanges_text([one]))
+    store_failures(RunDirectory(tmp_path), ["hunter22"])
+    assert [path.name for path in tmp_path.iterdir()] == ["failures.jsonl"]
+    [found] = parse_exchanges((tmp_path / "failures.jsonl").read_text())
+    assert found == replace(one, request_headers="Authorization: Bearer •••", request_body="from •••")
+
+
+def test_those_of_all_load_generators_are_limited_together(tmp_path):
+    for number in (1, 2):
+        many = [replace(ONE, start_ms=10 * start + number) for start in (1, 2, 3)]
+        (tmp_path / f".exchanges-{number}.jsonl").write_text(exchanges_text(many))
+    store_failures(RunDirectory(tmp_path), ())
+    found = parse_exchanges((tmp_path / "failures.jsonl").read_text())
+    assert [one.start_ms for one in found] == [11, 12, 21]
+    assert [path.name for path in tmp_path.iterdir()] == ["failures.jsonl"]
+
+
+def test_a_run_without_failures_has_no_file(tmp_path):
+    store_failures(RunDirectory(tmp_path), ["hunter22"])
+    assert list(tmp_path.iterdir()) == []
