@@ -33,6 +33,11 @@ _DEVIATIONS = 3.1
 _RATE_LEAST_PER_S = 1e-9
 # The variance of a median is 1.57 (pi/2) times that of a mean.
 _MEDIAN_VARIANCE = 1.57
+# A change for the worse that no single value shows is judged by their median, once it covers every weekday.
+LASTING_NIGHTS_LEAST = 7
+_LASTING_DEVIATIONS = 2.5
+# The variance of a mean of values whose neighbours correlate by 0.2: (1 + 0.2) / (1 - 0.2).
+_NEIGHBOURS_VARIANCE = 1.5
 # With few values the estimated spread is often far too small. These factors come from simulation: at most one in a
 # thousand unchanged nightly values fails, even with outliers and correlated neighbours.
 _FEW_NIGHTS = {
@@ -100,7 +105,8 @@ class Position:
 
     `since` is the index of the first value of a change that is WARNED or REGRESSED, else None. `baseline_indexes` are
     the values of the baseline. `is_worse_interval` is True when the interval between change points around the value is
-    worse than the baseline by more than the threshold.
+    worse than the baseline by more than the threshold. `is_usual` is True for a value beyond the limit that is usual on
+    its weekday.
     """
 
     state: str
@@ -110,6 +116,7 @@ class Position:
     since: int | None = None
     baseline_indexes: tuple[int, ...] = ()
     is_worse_interval: bool = False
+    is_usual: bool = False
 
 
 def changes_of(values: Sequence[float], gauge: Gauge) -> tuple[ChangePoint, ...]:
@@ -120,27 +127,55 @@ def changes_of(values: Sequence[float], gauge: Gauge) -> tuple[ChangePoint, ...]
     return tuple(change for change in found if abs(change.after - change.before) > gauge.threshold)
 
 
-def positions(
-    values: Sequence[float], gauge: Gauge, changes: Sequence[ChangePoint], accepted: Collection[int] = ()
-) -> list[Position]:
-    """Return the position of each nightly value of a metric; `values` are the valid ones, oldest first.
+@dataclass(frozen=True)
+class Series:
+    """The valid values of a metric, oldest first, with their weekdays (0 to 6; None when dates are not known).
 
     `changes` are the change points of the values, `accepted` the indexes at which an intended change begins.
     """
+
+    values: Sequence[float]
+    weekdays: Sequence[int] | None = None
+    changes: Sequence[ChangePoint] = ()
+    accepted: Collection[int] = ()
+
+
+def positions(series: Series, gauge: Gauge) -> list[Position]:
+    """Return the position of each nightly value of a metric."""
+    values, changes, accepted = series.values, series.changes, series.accepted
+    weekdays = series.weekdays or (None,) * len(values)
     levels = [gauge.level(value) for value in values]
     ends = [0, *(change.index for change in changes), len(levels)]
     baseline = _Baseline(gauge)
     found = []
     for start, end in pairwise(ends):
         if start < end:
-            interval_level = median(levels[start:end])
+            interval = _Interval(start, median(levels[start:end]), end - start)
             may_begin = end - start >= _BETTER_NIGHTS_LEAST
             for index in range(start, end):
-                is_better = index == start and may_begin and baseline.is_better(interval_level)
+                is_better = index == start and may_begin and baseline.is_better(interval.median)
                 if is_better or index in accepted:
                     baseline.begin()
-                found.append(baseline.take(index, levels[index], interval_level, index in accepted))
+                found.append(baseline.take(_Night(index, levels[index], weekdays[index]), interval, index in accepted))
     return found
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """The interval between two change points: its first index, the median of its levels, and their number."""
+
+    start: int
+    median: float
+    count: int
+
+
+@dataclass(frozen=True)
+class _Night:
+    """A value: its index in the series, its level, and its weekday."""
+
+    index: int
+    level: float
+    weekday: int | None
 
 
 class _Baseline:
@@ -148,8 +183,8 @@ class _Baseline:
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._normal: list[tuple[int, float]] = []
-        self._worse: list[tuple[int, float]] = []
+        self._normal: list[_Night] = []
+        self._worse: list[_Night] = []
         # The deviation before the last restart, used until there are enough values since then.
         self._deviation_before: float | None = None
 
@@ -158,44 +193,63 @@ class _Baseline:
         self._deviation_before = self._deviation()
         self._normal, self._worse = [], []
 
-    def take(self, index: int, level: float, interval_level: float, is_accepted: bool) -> Position:
-        """Judge a nightly value and add it; `interval_level` is the median of its interval between change points."""
+    def take(self, night: _Night, interval: _Interval, is_accepted: bool) -> Position:
+        """Judge a nightly value and add it; `interval` is the one between change points that contains it."""
         normal, deviation = self._normal[-NIGHTS_MOST:], self._deviation()
         if not normal or deviation is None:
-            self._normal.append((index, level))
+            self._normal.append(night)
             return Position(OK if is_accepted and deviation is not None else LEARNING)
-        baseline = median(known for _, known in normal)
-        distance = level - baseline
-        limit = self._limit(baseline, deviation, len(normal))
-        is_worse_interval = interval_level - baseline > self._gauge.least
-        is_beyond = abs(distance) > limit and not self._gauge.is_step(level, baseline)
-        if (is_beyond and distance > 0) or self._stays(distance, baseline):
-            self._worse.append((index, level))
+        baseline = median(known.level for known in normal)
+        distance = night.level - baseline
+        limit = self._limit(baseline, deviation, 1.0, len(normal))
+        is_worse_interval = interval.median - baseline > self._gauge.least
+        is_beyond = abs(distance) > limit and not self._gauge.is_step(night.level, baseline)
+        is_usual = is_beyond and self._is_usual(night, distance)
+        if self._is_lasting(interval, baseline, deviation, len(normal)):
+            self._worse.append(night)
+            state = REGRESSED
+        elif (is_beyond and distance > 0 and not is_usual) or self._stays(distance, baseline):
+            self._worse.append(night)
             state = WARNED if len(self._worse) == 1 else REGRESSED
         else:
-            state = IMPROVED if is_beyond else OK
+            state = IMPROVED if is_beyond and not is_usual else OK
             if len(self._worse) == 1:  # a single outlier, not a change
                 self._normal += self._worse
             self._worse = []
             # A regression that is not accepted never becomes the baseline, however small its steps are.
-            if not is_worse_interval:
-                self._normal.append((index, level))
-        since = self._worse[0][0] if self._worse else None
-        indexes = tuple(known for known, _ in normal)
-        return Position(state, baseline, distance, limit, since, indexes, is_worse_interval)
+            if is_usual or not is_worse_interval:
+                self._normal.append(night)
+        since = self._worse[0].index if self._worse else None
+        indexes = tuple(known.index for known in normal)
+        return Position(state, baseline, distance, limit, since, indexes, is_worse_interval, is_usual)
+
+    def _is_lasting(self, interval: _Interval, baseline: float, deviation: float, count: int) -> bool:
+        """Return whether an interval after a change is long enough, and its median is beyond the limit of one."""
+        if not interval.start or interval.count < LASTING_NIGHTS_LEAST:
+            return False
+        deviation = max(deviation, self._gauge.least_deviation(baseline))
+        variance = _NEIGHBOURS_VARIANCE * _MEDIAN_VARIANCE * (1 / interval.count + 1 / count)
+        limit = max(self._gauge.least, _LASTING_DEVIATIONS * deviation * math.sqrt(variance))
+        return interval.median - baseline > limit
+
+    def _is_usual(self, night: _Night, distance: float) -> bool:
+        """Return whether earlier values of the same weekday are nearer to a value than half of its distance."""
+        recent = self._normal[-_SPREAD_NIGHTS_MOST:]
+        alike = [known.level for known in recent if known.weekday is not None and known.weekday == night.weekday]
+        return bool(alike) and abs(night.level - median(alike)) < abs(distance) / 2
 
     def is_better(self, interval_level: float) -> bool:
         """Return whether an interval is better than the baseline by more than the threshold."""
-        normal = [known for _, known in self._normal[-NIGHTS_MOST:]]
+        normal = [known.level for known in self._normal[-NIGHTS_MOST:]]
         return bool(normal) and interval_level - median(normal) < -self._gauge.least
 
     def _stays(self, distance: float, baseline: float) -> bool:
         """Return whether a value is closer to the regressed values than to the baseline."""
-        return len(self._worse) > 1 and distance > (median(known for _, known in self._worse) - baseline) / 2
+        return len(self._worse) > 1 and distance > (median(known.level for known in self._worse) - baseline) / 2
 
     def _deviation(self) -> float | None:
         """Return the standard deviation between nightly values; None while there are too few."""
-        normal = [known for _, known in self._normal[-_SPREAD_NIGHTS_MOST:]]
+        normal = [known.level for known in self._normal[-_SPREAD_NIGHTS_MOST:]]
         if len(normal) < NIGHTS_LEAST:
             return self._deviation_before
         found, factor = spread(normal), _FEW_NIGHTS.get(len(normal), 1.0)
@@ -203,7 +257,7 @@ class _Baseline:
             return max(found, self._deviation_before)  # too few values since the restart to trust alone
         return found * factor
 
-    def _limit(self, baseline: float, deviation: float, count: int) -> float:
+    def _limit(self, baseline: float, deviation: float, own: float, count: int) -> float:
         """Return the limit: the larger of the threshold and the usual differences between nightly values."""
         deviation = max(deviation, self._gauge.least_deviation(baseline))
-        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(1 + _MEDIAN_VARIANCE / count))
+        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(own + _MEDIAN_VARIANCE / count))

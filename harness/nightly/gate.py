@@ -6,6 +6,7 @@ import shlex
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from harness.base import units
 from harness.compare.conditions import Conditions
@@ -14,7 +15,7 @@ from harness.history import trend as states
 from harness.history.acceptance import Acceptance
 from harness.history.change_points import ChangePoint
 from harness.history.nightly_series import NightlyRuns
-from harness.history.trend import NIGHTS_LEAST, Gauge, Position, changes_of, positions
+from harness.history.trend import NIGHTS_LEAST, Gauge, Position, Series, changes_of, positions
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
@@ -151,7 +152,8 @@ def _of_metric(
         if one.covers(tonight.plan, tonight.conditions, label, metric) and (at := bisect_left(dates, one.since)) > 0
     }
     changes = changes_of(values, gauge)
-    found = positions(values, gauge, changes, accepted)
+    weekdays = [date.fromisoformat(day).weekday() for day in dates]
+    found = positions(Series(values, weekdays, changes, accepted), gauge)
     position = found[-1]
     check = Check(
         plan=tonight.plan,
@@ -191,6 +193,9 @@ def _note(
     tonight = len(found) - 1
     if check.worse_since:
         return f"worse since {check.worse_since}, but within the usual differences between nightly runs"
+    if found[tonight].is_usual:
+        weekday = date.fromisoformat(check.history[-1][0]).strftime("%A")
+        return f"beyond the limit, but usual on a {weekday}"
     begun = max((at for at in accepted if at <= tonight), default=None)
     # As long as the baseline starts at the accepted change.
     if begun is not None and begun in (tonight, *found[tonight].baseline_indexes[:1]):

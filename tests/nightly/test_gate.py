@@ -12,7 +12,7 @@ from harness.compare.result import RUN, LabelResult, RunResult
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.nightly_series import date_of, nightly_runs_of
-from harness.history.trend import Gauge, changes_of, positions
+from harness.history.trend import Gauge, Series, changes_of, positions
 from harness.metrics.metric import metric_of
 from harness.nightly.chart import check_picture
 from harness.nightly.gate import (
@@ -336,7 +336,7 @@ def test_a_year_of_nightly_runs_is_judged_quickly():
     values = [100 + (day * 7919 % 101) / 20 for day in range(365)]
     gauge = Gauge(metric_of("average"), 0.05)
     changes = changes_of(values, gauge)
-    assert len(positions(values, gauge, changes)) == 365
+    assert len(positions(Series(values, changes=changes), gauge)) == 365
     assert changes == ()
 
 
@@ -346,6 +346,32 @@ def test_a_year_of_nightly_runs_is_judged_quickly():
 )
 def test_memory_is_rounded_to_the_nominal_size(seen_gb, sold):
     assert sold_gb(round(seen_gb * 1024**3)) == sold
+
+
+def test_a_small_change_that_lasts_regresses_although_no_run_is_beyond_the_limit():
+    later = [run(day, 105.8 + 0.4 * (day % 2)) for day in range(15, 24)]
+    states = [check_of(steady() + later[:count]).state for count in range(1, 10)]
+    assert states[:6] == ["OK"] * 6
+    assert states[-1] == "REGRESSED"
+    check = check_of(steady() + later)
+    assert check.since == "2026-11-15"
+    assert check.value < check.baseline * (1 + check.limit_ratio)
+
+
+def weekends(factor=1.0):
+    """Return runs from Sunday, the first of November, on: those of Saturday and Sunday are 30 % worse."""
+    nights = [(day, NOISE[day % len(NOISE)] * (1.3 if day % 7 in (0, 1) else 1.0)) for day in range(1, 29)]
+    return [run(day, value * (factor if day == 28 else 1.0)) for day, value in nights]
+
+
+def test_a_weekend_that_is_always_worse_never_regresses():
+    checks = [check_of(weekends()[:count]) for count in range(7, 29)]
+    assert [check.state for check in checks] == ["OK"] * 22
+    assert checks[-1].note == "beyond the limit, but usual on a Saturday"
+
+
+def test_a_weekend_that_becomes_worse_than_usual_warns():
+    assert check_of(weekends(1.3)).state == "WARNED"
 
 
 @pytest.mark.real
