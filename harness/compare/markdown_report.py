@@ -53,7 +53,7 @@ _HEADLINE = re.compile(rf"\*\*({VALID}|{DOUBTFUL}|{INVALID}|{INTERRUPTED})\b[:.]
 # Titles in reports, and in the output of `aggregate.py table` with several groups.
 _LOAD_TITLE = "load"
 _RESULTS_HEADING = "results"
-_SUMMARY_TITLES = frozenset({"summary", "summary of transactions"})
+_SUMMARY_TITLES = frozenset({"summary", "summary of transactions", "summary of loads"})
 _TRANSACTIONS_TITLE = "transactions"
 _OTHER_TITLES = frozenset(
     {

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
-from harness.metrics.figures import LOAD, Group
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
 from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, left_out_text
 from harness.report.summary import RunSummary
-from harness.report.tables import one_line
+from harness.report.tables import Rows, one_line
 from harness.report.terminal import GAP, LABEL_LEAST, ScreenTable, screen_table
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict, state_line
 
@@ -36,7 +35,8 @@ class Line:
 class Closing:
     """The last lines of a run: those above its table, the table, and those below.
 
-    The rows of transactions are a second table with the same columns and widths; without a load there is no table.
+    The rows of transactions and of several loads are further tables with the same columns and widths; without a load
+    there is no table.
     """
 
     above: tuple[Line, ...]
@@ -54,8 +54,7 @@ def closing(
 
     `compare_command` compares the run with an earlier one, "" without such a run. `text_width` measures a label.
     """
-    load = summary.group(LOAD)
-    tables = _tables(load, width, text_width) if load else ()
+    tables = _tables(key_rows(summary), width, text_width)
     next_steps = [("report:", report_path)]
     if summary.verdict.state == INVALID:
         next_steps.append(("logs:", f"{report_path.removesuffix('.md')}/"))
@@ -85,8 +84,7 @@ def _verdict(source: str, verdict: Verdict) -> Iterator[Line]:
 
 def _remarks(summary: RunSummary) -> Iterator[Line]:
     """Yield what the table does not show: further labels, the measured window, errors, load generators."""
-    load = summary.group(LOAD)
-    if load and (left_out := left_out_text(load)):
+    if left_out := left_out_text(summary):
         yield Line(((f"{left_out}: see the report.", _QUIET),))
     if summary.window.run_s:
         yield Line(((describe(summary.window), ""),), 2)
@@ -112,9 +110,10 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
         yield Line(((f"{more}: see the report.", _QUIET),))
 
 
-def _tables(load: Group, width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:
-    """Return the tables of the load with the same columns and widths, and with labels that fit."""
-    parts = key_rows(load)
+def _tables(parts: Sequence[Rows], width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:
+    """Return a table of each part, with the same columns and widths, and with labels that fit."""
+    if not parts:
+        return ()
     narrowest = min((screen_table(part, KEY_COLUMNS, width, text_width).heads for part in parts), key=len)
     columns = [column for column in KEY_COLUMNS if column.title in narrowest]
     tables = [screen_table(part, columns, width, text_width) for part in parts]

@@ -9,8 +9,9 @@ from harness.base import units
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import METRICS, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, Column, metric_column
+from harness.report.loads import rows_by_load
 from harness.report.summary import RunSummary
-from harness.report.tables import Rows, Shown, parts_of
+from harness.report.tables import LOADS, Rows, Shown, parts_of
 from harness.report.warnings import Part, RunWarning, Severity
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
@@ -27,12 +28,17 @@ KEY_COLUMNS = (COUNT, RATE, _titled(_MEDIAN, "p50 ms"), _titled(_P95, "p95 ms"),
 _KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
 
 
-def key_rows(load: Group) -> tuple[Shown, ...]:
-    """Return the tables of the load, each with its most important labels: requests with TOTAL, then transactions.
+def key_rows(summary: RunSummary) -> tuple[Shown, ...]:
+    """Return the tables of the load: requests with TOTAL, transactions, and of several loads a row for each.
 
-    Each has at most LABELS_MOST labels, in their order: those with the most errors, then the slowest by p95.
+    Each has at most LABELS_MOST rows, in their order: those with the most errors, then the slowest by p95. Without a
+    sample of the load there is no table.
     """
-    return tuple(map(_most_important, parts_of(load)))
+    load = summary.group(LOAD)
+    if load is None:
+        return ()
+    by_load = Shown(LOADS, rows_by_load(summary.loads, load).labels, None, counts_transactions=True)
+    return tuple(map(_most_important, (*parts_of(load), *([by_load] if by_load.labels else []))))
 
 
 def _most_important(group: Rows) -> Shown:
@@ -44,9 +50,10 @@ def _most_important(group: Rows) -> Shown:
     return Shown(group.name, tuple(group.labels[index] for index in shown), group.total, group.counts_transactions)
 
 
-def left_out_text(load: Group) -> str:
+def left_out_text(summary: RunSummary) -> str:
     """Return how many labels `key_rows` leaves out, as text; empty when it shows all."""
-    count = len(load.labels) - sum(len(part.labels) for part in key_rows(load))
+    load = summary.group(LOAD)
+    count = sum(len(part.labels) - len(_most_important(part).labels) for part in (parts_of(load) if load else ()))
     return f"{units.plural(count, 'more label')} with fewer errors or a lower p95" if count > 0 else ""
 
 

@@ -25,7 +25,13 @@ TRANSACTION_TITLES = {
     SETUP: "Transactions in setUp",
     TEARDOWN: "Transactions in tearDown",
 }
-_TITLES = {**GROUP_TITLES, **{f"{name} {_TRANSACTIONS}": title for name, title in TRANSACTION_TITLES.items()}}
+# The name of a table whose rows are the loads of a run with several.
+LOADS = "loads"
+_TITLES = {
+    **GROUP_TITLES,
+    **{f"{name} {_TRANSACTIONS}": title for name, title in TRANSACTION_TITLES.items()},
+    LOADS: "Loads",
+}
 # Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
 # Characters that move the cursor or change the direction of writing: a label must not alter the text around it.

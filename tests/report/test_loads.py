@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from harness.compare.comparable import mismatches
+from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
 from harness.jtl.sample import Dropped, Sample, thread_group_of
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import PlanLoad, load_record
+from harness.report.charts.gallery import gallery
+from harness.report.closing import closing
 from harness.report.loads import LoadTally
+from harness.report.markdown import report
 from harness.report.summarise import SummaryOptions, summarise, window_of
 from harness.report.summary import RunSummary
 from harness.report.verdict import INVALID
@@ -71,6 +75,21 @@ def test_each_load_has_its_labels_users_and_law() -> None:
     assert not [one for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]
     assert summary.verdict.state != INVALID
     assert RunSummary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+
+
+def test_the_summary_and_the_end_of_a_run_have_a_row_for_each_load() -> None:
+    summary = summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, BUY)
+    text = report(summary, gallery(summary), "", "run-01_1")
+    part = text.split("## Summary\n")[1].split("## Results\n")[0].split("**Summary of loads**\n")[1]
+    assert [row.split(" | ")[:2] for row in part.splitlines() if row.startswith("| B")] == [
+        ["| Browse", "120"],
+        ["| Buy", "120"],
+    ]
+    last = closing(summary, "x.md", "", 80)
+    assert [table.title for table in last.tables] == ["Load", "Loads"]
+    assert [label for label, _ in last.tables[1].rows] == ["Browse", "Buy"]
+    result = parse_report(text, "x.md")  # compare reads the full table
+    assert result.total is not None and result.total.average_ms == 300.0
 
 
 def test_a_load_with_too_few_users_makes_the_run_invalid() -> None:
