@@ -1,4 +1,4 @@
-"""The load balancer's plans: a real JMeter through real balancers, ten seconds each, and what the report says."""
+"""The load balancer's plans: a real JMeter through real balancers for some seconds, and what the report says."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def figures_of(summary: dict, group: str) -> dict[str, dict]:
 
 
 @pytest.mark.real
-def test_ten_seconds_through_the_jvm_balancer_leave_shares_and_heap_in_the_report(short_home: Path) -> None:
-    done = run(short_home, "--plan", "lb-jvm", "--env", "short", "--users", "5", "--duration", "10")
+def test_five_seconds_through_the_jvm_balancer_leave_shares_and_heap_in_the_report(short_home: Path) -> None:
+    done = run(short_home, "--plan", "lb-jvm", "--env", "short", "--users", "5", "--duration", "5")
     assert done.returncode in (0, 1), done.stdout + done.stderr  # the goal of 1 s is missed on a very busy machine
     directory = short_home / "reports" / "lb-jvm" / "run-01_1"
     summary = json.loads(directory.with_suffix(".json").read_text())

@@ -169,7 +169,7 @@ def copy(tmp_path_factory) -> Path:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, folder / name, follow_symlinks=False)
     (folder / "build").mkdir()
-    once = ("jmeter", "counter", "connections", "generators")
+    once = ("jmeter", "counter", "connections")
     built = [path.relative_to(ROOT) for path in (ROOT / "build").glob("*") if path.name in once]
     for name in (".venv", ".mypy_cache", ".ruff_cache", *built):
         if (ROOT / name).exists():
