@@ -1,7 +1,8 @@
-"""Functions stay short, and take few parameters: read from the source of harness/ and bench/."""
+"""Functions stay short, and take few parameters; lists of files are complete: read from the source."""
 
 import ast
 
+from tests.conftest import LONGEST
 from tests.support.paths import ROOT
 
 LINES_MOST = 60
@@ -24,3 +25,7 @@ def test_no_function_is_long_or_takes_many_parameters():
                 if is_long or len(parameters_of(node)) > PARAMETERS_MOST:
                     found.add(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
     assert found == set()
+
+
+def test_the_files_with_which_make_test_begins_exist():
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []

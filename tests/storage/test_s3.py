@@ -80,7 +80,7 @@ def test_a_part_that_fails_once_is_sent_again(storage, proxy, tmp_path, what):
 def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, tmp_path):
     run = large_run(tmp_path)
     proxy.add("PUT", "partNumber=2", CORRUPT)
-    with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server has other contents .*repeat the command"):
+    with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server has different contents .*repeat the command"):
         push(run, storage, said)
     assert [found.is_whole for found in runs_there(storage)] == [False]
     assert pull(storage, tmp_path / "there", said).incomplete == ("tiny/run-07_1",)
@@ -93,7 +93,7 @@ def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, 
 def test_a_corrupted_small_file_is_an_error_and_is_sent_again(storage, proxy, tmp_path):
     run = a_run(tmp_path / "here")
     proxy.add("PUT", "run.json", CORRUPT)
-    with pytest.raises(ServiceError, match=r"run.json: the server has other contents"):
+    with pytest.raises(ServiceError, match=r"run.json: the server has different contents"):
         push(run, storage, said)
     push(run, storage, said)
     pull(storage, tmp_path / "there", said)
