@@ -115,7 +115,7 @@ def test_a_sweep_continues_after_a_level_that_a_stop_condition_ended(finished, h
     assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_2")]
     assert "warm-up: " not in out  # it was not stopped
     report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
-    assert "No level is within the goal" in report
+    assert "The lowest level already misses the goal" in report
     assert "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in report
     assert nothing_is_left(tmp_path)
 
