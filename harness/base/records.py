@@ -145,7 +145,7 @@ def _mapping(inner: _Builder) -> _Builder:
 
 
 def spread_out(record: Any) -> dict[str, Any]:
-    """Return a dataclass as plain data in which the entries of its `spread` field stand in place of that field."""
+    """Return a dataclass as plain data in which the entries of its `spread` field replace that field."""
     data: dict[str, Any] = {}
     for name, value in vars(record).items():
         data.update(value if name == record.spread else {name: value})

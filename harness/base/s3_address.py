@@ -1,4 +1,4 @@
-"""Parses addresses in S3: s3://bucket/prefix, and the URL of a server that speaks S3."""
+"""Parses S3 addresses: s3://bucket/prefix, and the URL of an S3-compatible server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Location:
 
     @property
     def url(self) -> str:
-        """The address as people give it."""
+        """The address as users write it."""
         return f"{SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
 
     def key(self, path: str) -> str:
@@ -48,7 +48,7 @@ def parse_location(text: str) -> Location:
 
 
 def parse_endpoint_url(text: str) -> str:
-    """Return the address of a server that speaks S3; UsageError when it is none, and no credentials repeated."""
+    """Return the URL of an S3-compatible server; UsageError, without credentials, for anything else."""
     todo = "give http://host:9000"
     try:
         parts = urlsplit(text)

@@ -30,7 +30,7 @@ def parse(text: bytes) -> Any:
 
 
 def parse_object(text: bytes) -> dict[str, Any]:
-    """Return the object that the JSON holds; ValueError with the reason when it holds none."""
+    """Return the object in the JSON; ValueError with the reason when it contains none."""
     data = parse(text)
     if not isinstance(data, dict):
         raise ValueError("not an object")

@@ -1,12 +1,12 @@
-"""One run against one run: what the batches of its window say of the error of a run's figures.
+"""Estimates the standard error of a single run's metrics from the batches of its window.
 
-A figure is that of all samples; its error comes from how the batches scatter about it. Each batch has a residual: by
-how much it alone would move the figure (of an average: its samples' sum less as many times the average). So batches
-count by their samples, and no figure of a single batch is needed, which of a percentile would be biased. Of a
-percentile the residuals are those of the share of slower samples; its error is read off the distribution.
+A metric is computed from all samples; its error comes from the variation of the batches. Each batch has a residual: how
+far it alone moves the metric (for an average: the sum of its samples minus as many times the average). So batches are
+weighted by their samples, and no metric of a single batch is needed, which would be biased for a percentile. The
+residuals of a percentile are those of the share of slower samples; its error is read from the distribution.
 
-Batches that still resemble their neighbours are worth fewer: n · (1 - r) / (1 + r) of them with the lag-1
-autocorrelation r, as in an autoregressive series. Estimated from n values r is about 1 / n too low; that is added.
+Correlated batches count as fewer: n · (1 - r) / (1 + r), where r is the lag-1 autocorrelation, as in an autoregressive
+series. An r estimated from n values is about 1 / n too low; 1 / n is added.
 
 Sources: S. Asmussen, P. W. Glynn, "Stochastic Simulation", 2007, III.5 and IV.5 (sectioning, ratios, quantiles by
 their distribution function); G. V. Bayley, J. M. Hammersley, "The effective number of independent observations in an
@@ -155,7 +155,7 @@ def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
 
 
 def _welch(difference: float, base: tuple[float, float], new: tuple[float, float]) -> Shift:
-    """Return what Welch's t says of a difference; each side is its standard error and degrees of freedom."""
+    """Return the result of Welch's t-test for a difference; each side is its standard error and degrees of freedom."""
     squares = [error**2 for error, _ in (base, new)]
     error = math.sqrt(sum(squares))
     if error == 0:

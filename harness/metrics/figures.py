@@ -1,4 +1,4 @@
-"""What is counted and printed of samples: exact counts per label, the figures made of them, codes, kinds of error."""
+"""The statistics of samples: exact counts per label, the metrics computed from them, codes, kinds of error."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PERCENTILES = metric.percentiles()
 
 @dataclass
 class LabelCounts:
-    """All that is kept of a label's samples; two of them merge exactly into that of both, without the samples.
+    """The stored counts of a label's samples; the counts of two parts merge exactly, without the samples.
 
-    A sum is None where a JTL has no such column. `elapsed_sum_ms` is the histogram's sum, but for rows that stand for
-    several samples: there the histogram holds the whole milliseconds of each, as JMeter does.
+    A sum is None where a JTL has no such column. `elapsed_sum_ms` is the histogram's sum, except for rows of several
+    samples: the histogram contains whole milliseconds per sample, as in JMeter.
     """
 
     histogram: Histogram = field(default_factory=Histogram)
@@ -55,17 +55,17 @@ class LabelCounts:
 
 
 def plus(total: int | None, value: int | None) -> int | None:
-    """Return the sum; None, which is not known, when either is."""
+    """Return the sum; None (unknown) when either is None."""
     return None if total is None or value is None else total + value
 
 
 @dataclass(frozen=True)
 class LabelFigures:
-    """The figures of one label, or of a group's TOTAL, made of its `counts`.
+    """The metrics of one label, or of a group's TOTAL, computed from its `counts`.
 
     Rates count from the first start to the last end; percentiles follow JMeter's rule (see Histogram), by the text
-    of the percentile. A transaction is the row of a Transaction Controller. `batches` are there for a window that is
-    long enough, of labels with enough samples.
+    of the percentile. A transaction is the row of a Transaction Controller. `batches` exist for a window that is long
+    enough and for labels with enough samples.
     """
 
     label: str
@@ -97,7 +97,7 @@ class LabelFigures:
         percentiles: Sequence[str] = PERCENTILES,
         batches: Batches | None = None,
     ) -> LabelFigures:
-        """Return the figures of counts that have at least one sample."""
+        """Return the metrics of counts that have at least one sample."""
         histogram, count = counts.histogram, counts.histogram.count
         low, high, stddev = histogram.min_ms, histogram.max_ms, histogram.stddev_ms
         assert low is not None and high is not None and stddev is not None
@@ -136,7 +136,7 @@ class LabelFigures:
         return self.percentiles_ms["90"]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data: the figures for readers, and the counts that they can be made of again."""
+        """Return plain data: the metrics for readers, and the counts from which they can be recomputed."""
         batches = asdict(self.batches) if self.batches else None
         return {**vars(self), "counts": self.counts.to_json(), "batches": batches}
 
@@ -151,7 +151,7 @@ def _mean(amount: int | None, count: int) -> float | None:
 
 @dataclass(frozen=True)
 class Group:
-    """Labels that are added up together: the load itself, the steps once per user, setUp or tearDown.
+    """Labels with a common TOTAL: the load itself, the steps once per user, setUp or tearDown.
 
     TOTAL leaves Transaction Controllers' rows out, for they sum up samples that have rows of their own; a group of
     nothing else has the TOTAL of all.
@@ -170,7 +170,7 @@ class Group:
         with_transactions: bool = False,
         batches: Batches | None = None,
     ) -> Group:
-        """Return the group of one label or more, TOTAL added up; `batches` are those of TOTAL."""
+        """Return the group of one label or more with its TOTAL; `batches` are those of TOTAL."""
         labels = tuple(labels)
         counts_transactions = with_transactions or all(label.is_transaction for label in labels)
         counts = LabelCounts()
@@ -182,7 +182,7 @@ class Group:
 
     @property
     def counted(self) -> tuple[LabelFigures, ...]:
-        """The labels that TOTAL adds up."""
+        """The labels that TOTAL includes."""
         return _counted(self.labels, self.counts_transactions)
 
     def to_json(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class Group:
 
     @classmethod
     def from_plain(cls, data: object, where: str) -> Group:
-        """Return the group that `to_json` wrote, every figure made again of its counts."""
+        """Return the group that `to_json` wrote; its metrics are recomputed from the counts."""
         stored = build(_StoredGroup, data, where)
         if not all(label.counts.histogram.counts for label in stored.labels):
             raise ValueError(f"{where} has a label without samples")
@@ -209,7 +209,7 @@ def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple
 
 
 class _Stored:
-    """What is read of a group's JSON: all else is made of it again."""
+    """The part of a group's JSON that is read; everything else is recomputed from it."""
 
     reads_part = True
 
@@ -237,13 +237,13 @@ class _StoredGroup(_Stored):
 
 
 def driven_labels(groups: Iterable[Group]) -> frozenset[str]:
-    """Return the labels of the load and of the steps once per user: what setUp and tearDown are not."""
+    """Return the labels of the load and of the steps once per user, without setUp and tearDown."""
     return frozenset(figures.label for group in groups if group.name in (LOAD, ONCE) for figures in group.labels)
 
 
 @dataclass(frozen=True)
 class CodeCount:
-    """How often a label was answered with a response code, and how many of those count as errors.
+    """How many samples of a label have a response code, and how many of them count as errors.
 
     With `is_transaction` these are the rows of a Transaction Controller; false in files of before it was recorded.
     """
@@ -257,7 +257,7 @@ class CodeCount:
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """Errors of one label, code and cause: how many, and when the first and last began.
+    """The errors of one label, code and cause: their number, and the start of the first and the last.
 
     `first_s` and `last_s` are s after the first sample, and in a summary after the load began, as all seconds there.
     In a cause, numbers of four digits and more and ids are put into one; `example` is one of its messages.

@@ -1,4 +1,4 @@
-"""The load of a run: what the command line and the plan say of it become a closed load, an open one, or several."""
+"""The load of a run: command line and plan together give a closed load, an open one, or several."""
 
 from __future__ import annotations
 

@@ -114,12 +114,12 @@ class RunDirectory:
 
     @property
     def summary_json(self) -> Path:
-        """The summary JSON, beside the directory."""
+        """The summary JSON, next to the directory."""
         return self.path.with_name(self.path.name + ".json")
 
     @property
     def report(self) -> Path:
-        """The Markdown report, beside the directory."""
+        """The Markdown report, next to the directory."""
         return self.path.with_name(self.path.name + ".md")
 
     @property

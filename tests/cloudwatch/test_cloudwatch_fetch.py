@@ -52,7 +52,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def metrics(*arguments: object) -> int:
-    """Call the front door in this process: boto3 takes long to load."""
+    """Call the command in this process: boto3 takes long to load."""
     return main(["metrics", *map(str, arguments)])
 
 

@@ -24,7 +24,7 @@ from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
-from tests.support.tiny import TINY_PLAN, start_front_door
+from tests.support.tiny import TINY_PLAN, start_script
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -45,7 +45,7 @@ def start(home, tmp_path):
         (home / "env" / "nightly.toml").write_text(suite)
         command = ["--suite", str(home / "env" / "nightly.toml"), "--home", str(home)]
         command += ["--reports", str(nights(tmp_path)), "--build", str(tmp_path / "build"), *arguments]
-        return start_front_door("nightly", command, tmp_path, mode, environment)
+        return start_script("nightly", command, tmp_path, mode, environment)
 
     return started
 

@@ -33,7 +33,7 @@ TARGET = "http://127.0.0.1:8098"
 
 @pytest.fixture
 def check(home: Path):
-    """Check a test plan as every front door does before it starts anything."""
+    """Check a test plan as every command does before it starts anything."""
 
     def checked(
         plan: str,

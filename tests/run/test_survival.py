@@ -39,7 +39,7 @@ SWEEP = ("--users", "1,2", "--duration", "2", "--warmup", "0")
 
 @pytest.fixture
 def command(home, tmp_path):
-    """Return the command of a front door on the tiny plan, as a list for the shell or for Popen."""
+    """Return the command of a script on the tiny plan, as a list for the shell or for Popen."""
 
     def of(script: str, *arguments: str) -> list[str]:
         places = arguments_of_run(home, tmp_path, arguments)

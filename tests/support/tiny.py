@@ -128,10 +128,10 @@ def arguments_of_run(home: Path, tmp_path: Path, arguments: Sequence[str]) -> li
     return ["--plan", "tiny", *places, *arguments]
 
 
-def start_front_door(
+def start_script(
     script: str, arguments: Sequence[str], tmp_path: Path, mode: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
-    """Start a front door with the fake JMeter and a TMPDIR of its own; both streams come as one text."""
+    """Start a script with the fake JMeter and a TMPDIR of its own; both streams come as one text."""
     (tmp_path / "tmp").mkdir(exist_ok=True)
     variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
     return subprocess.Popen(

@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import processes_of, wait_for
-from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_front_door
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_script
 
 LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
 
@@ -25,7 +25,7 @@ def start(home, tmp_path):
 
     def started(script: str, *arguments: str, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
         command = arguments_of_run(home, tmp_path, arguments)
-        return start_front_door(script, command, tmp_path, mode, environment)
+        return start_script(script, command, tmp_path, mode, environment)
 
     return started
 
