@@ -21,6 +21,7 @@ from harness.plan.finding import Finding
 from harness.plan.jmx import plan_tree
 from harness.plan.lint import SAMPLER, lint, user_variables
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
+from harness.plan.properties import properties_text
 from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.report.exchanges import Line, Style, exchange_page
 from harness.run.arguments import add_properties, add_traffic, make_command, refuse_empty
@@ -109,6 +110,7 @@ def _exchanges(request: Request, console: Console, options: argparse.Namespace) 
     plan = replace(request.plan, load=replace(request.plan.load, think_time_s=0.0))
     request = replace(request, plan=plan)
     values = {name: getattr(options, name) for name in ("plan", "target", "env")}
+    values["properties"] = properties_text(plan) or None
     spec = request.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command=make_command("check", values))
     with Interrupts() as interrupts, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="check-")))
