@@ -1,11 +1,24 @@
 """The failed requests that a run stores."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import exchanges_text, parse_exchanges
 from harness.run.failures import store_failures
 from tests.support.exchanges import ONE
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
+
+KILLED = """
+import os, pathlib, sys
+from harness.base.guardian import Guardian
+from harness.run.failures import remove_if_killed
+with Guardian() as guardian:
+    remove_if_killed(pathlib.Path(sys.argv[1]), guardian)
+    os.kill(os.getpid(), 9)
+"""
 
 
 def test_failures_are_masked_and_the_unmasked_file_is_removed(tmp_path):
@@ -31,3 +44,12 @@ def test_those_of_all_load_generators_are_limited_together(tmp_path):
 def test_a_run_without_failures_has_no_file(tmp_path):
     store_failures(RunDirectory(tmp_path), ["hunter22"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_unmasked_file_is_removed_when_the_harness_is_killed(tmp_path):
+    raw = tmp_path / ".exchanges.jsonl"
+    raw.write_text(exchanges_text([ONE]))
+    (tmp_path / "samples.jtl").touch()
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT, check=False).returncode == -9
+    wait_for(lambda: not raw.exists(), 20)
+    assert [path.name for path in tmp_path.iterdir()] == ["samples.jtl"]

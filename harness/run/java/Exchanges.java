@@ -11,6 +11,7 @@ import java.security.ProtectionDomain;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -32,6 +33,7 @@ public final class Exchanges {
     static final String FILE = ".exchanges.jsonl";
     private static final int MOST_PER_CAUSE = 3;
     private static final int MOST_CAUSES = 50;
+    private static final int MOST_DONE = 1000;
     private static final long MOST_BYTES = 8L * 1024 * 1024;
     private static final int MOST_TEXT = 16 * 1024;
     private static final int MOST_CAUSE = 200;
@@ -41,6 +43,7 @@ public final class Exchanges {
     private static final String NOTIFIER = "org/apache/jmeter/threads/ListenerNotifier";
     private static final String EVENT = "Lorg/apache/jmeter/samplers/SampleEvent;";
     private static final String TRANSACTION = "Number of samples in transaction";
+    private static final Pattern SPACE = Pattern.compile("\\s+");
     private static final Pattern ID = Pattern.compile(
             "\\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b|\\b(?=[a-f]*[0-9])[0-9a-f]{8,}\\b|\\d{4,}",
             Pattern.CASE_INSENSITIVE);
@@ -49,6 +52,8 @@ public final class Exchanges {
     private static final boolean ALL = "all".equals(MODE);
     private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
     private static final Map<String, AtomicInteger> COUNTS = new ConcurrentHashMap<>();
+    /** Label, code and message of failures that are no longer stored: found faster than by their cause. */
+    private static final Set<String> DONE = ConcurrentHashMap.newKeySet();
     private static final ThreadLocal<Map<String, String>> VARIABLES = ThreadLocal.withInitial(HashMap::new);
     private static volatile boolean isFull;
     private static volatile long writtenBytes;
@@ -79,6 +84,7 @@ public final class Exchanges {
     /** Forgets the previous run of a load generator. */
     static synchronized void reset() {
         COUNTS.clear();
+        DONE.clear();
         writtenBytes = 0;
         isFull = false;
     }
@@ -119,20 +125,27 @@ public final class Exchanges {
             return true;
         }
         String failure = failureOf(result);
-        String cause = text(result, "getSampleLabel") + '\n' + text(result, "getResponseCode") + '\n' + causeOf(failure, message);
+        String given = failure.isEmpty() ? message : failure;
+        String source = text(result, "getSampleLabel") + '\n' + text(result, "getResponseCode") + '\n';
+        String seen = source + given.substring(0, Math.min(given.length(), 4 * MOST_CAUSE));
+        if (DONE.contains(seen)) {
+            return true;
+        }
+        String cause = source + causeOf(given);
         AtomicInteger count = COUNTS.get(cause);
         if (count == null && COUNTS.size() < MOST_CAUSES) {
             count = COUNTS.computeIfAbsent(cause, key -> new AtomicInteger());
         }
         if (count != null && count.get() < MOST_PER_CAUSE && count.incrementAndGet() <= MOST_PER_CAUSE) {
             store(result, failure, Map.of());
+        } else if (DONE.size() < MOST_DONE) {
+            DONE.add(seen);
         }
         return true;
     }
 
-    private static String causeOf(String failure, String message) {
-        String given = failure.isEmpty() ? message : failure;
-        String start = given.substring(0, Math.min(given.length(), 4 * MOST_CAUSE)).strip().replaceAll("\\s+", " ");
+    private static String causeOf(String given) {
+        String start = SPACE.matcher(given.substring(0, Math.min(given.length(), 4 * MOST_CAUSE)).strip()).replaceAll(" ");
         return ID.matcher(start.substring(0, Math.min(start.length(), MOST_CAUSE))).replaceAll("…");
     }
 
