@@ -199,7 +199,7 @@ def test_a_broken_recording_is_reported_with_the_message_of_jfr(tmp_path: Path) 
 def test_a_recording_that_takes_too_long_to_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shop.jfr").write_bytes(b"FLR")
     found = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}, deadline_s=0.0)
-    assert found == (("shop", "not known: jfr print had not read shop.jfr after 0 s"),)
+    assert found == (("shop", "not known: jfr print did not read shop.jfr within 0 s"),)
 
 
 @pytest.mark.real
