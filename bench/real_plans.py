@@ -31,7 +31,8 @@ None of them is part of this project. The first two parts of a path are the repo
 
 "Findings" are those of the lint, before and after the fixes; "left" is what no fix maps. "One pass" is one user who
 runs a fixed plan once, for at most a minute, against a server on 127.0.0.1 that answers as the plan expects: samples,
-and how many of them failed. "Load" is 2 users for 30 s. An empty cell was not run. `bench/real_plans.py` writes this page.
+and how many of them failed. "Load" is 2 users for 30 s. An empty cell was not run.
+`bench/real_plans.py` writes this page.
 
 {summary}
 
