@@ -41,7 +41,8 @@ def refusals(plan: Plan, target: Target, load: Load, properties: Mapping[str, st
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
     findings += _target(nodes, values, target)
-    findings += impossible_labels(plan.goal, nodes, values)
+    for goal in (plan.goal, *plan.load_goals.values()):
+        findings += impossible_labels(goal, nodes, values)
     if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):
         findings.append(_ignores("think_time_ms", "the think time"))
     if isinstance(load, ClosedLoad):

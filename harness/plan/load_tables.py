@@ -8,6 +8,8 @@ from typing import Any
 from harness.base import units
 from harness.base.config import check_keys, did_you_mean, within
 from harness.base.errors import UsageError
+from harness.plan.goal import Goal
+from harness.plan.goal_input import parse_goal, read_goal
 from harness.plan.group_load import GroupLoad, Stage
 from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
 
@@ -20,6 +22,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "duration_s": _NUMBER,
     "stages": list,
     "think_time_s": _NUMBER,
+    "goal": (dict, str),
 }
 _TIME = (int, float, str)
 _STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -45,6 +48,18 @@ def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: s
     if not any(load.level for load in loads):
         raise UsageError(f"{where}: the loads have 0 users in all", "give one of them users or a rate")
     return loads
+
+
+def parse_load_goals(tables: Sequence[Any], where: str) -> Mapping[str, Goal]:
+    """Return the goals of [[load]] tables by thread group: a table as [goal], or a text as GOAL."""
+    goals = {}
+    for table in tables:
+        named = f"{_named(table, where)} goal"
+        if isinstance(table.get("goal"), str):
+            goals[table["group"]] = parse_goal(table["goal"], named)
+        elif "goal" in table:
+            goals[table["group"]] = read_goal(table["goal"], named)
+    return goals
 
 
 def _named(table: Any, where: str) -> str:

@@ -29,7 +29,7 @@ from harness.plan.load import (
     OpenLoad,
     PlanLoad,
 )
-from harness.plan.load_tables import parse_loads
+from harness.plan.load_tables import parse_load_goals, parse_loads
 from harness.plan.stop import StopRule, read_stop
 from harness.plan.thread_groups import load_groups, schedule, with_loads, with_open_model
 from harness.plan.thresholds import Thresholds
@@ -119,6 +119,7 @@ class Plan:
     secret_properties: tuple[str, ...]
     hidden: tuple[str, ...] = field(repr=False)
     allow: Allowances = field(default_factory=Allowances)
+    load_goals: Mapping[str, Goal] = field(default_factory=dict)
     stop: tuple[StopRule, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugins: tuple[str, ...] = ()
@@ -167,6 +168,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         system=data.get("system", ""),
         load=_load(data["load"], where, jmx_path),
         goal=read_goal(data.get("goal", {}), where),
+        load_goals=parse_load_goals(data["load"], f"{where} [[load]]") if isinstance(data["load"], list) else {},
         stop=read_stop(data.get("stop", {}), f"{where} [stop]"),
         thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
         properties=properties,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.base import units
 from harness.metrics.figures import Group, LabelFigures
@@ -46,7 +46,7 @@ class GoalResult:
     `label` is the label or the regular expression, None for TOTAL; `metric` is the key of a metric, `max` or `min` its
     limit. `measured` is the value in that unit, of several labels that of `measured_label`, the worst one; None when it
     is unknown, with the reason. `label_count` labels match (0 for TOTAL), of which `missed_count` miss the goal.
-    `is_default` marks the default goal for errors.
+    `is_default` marks the default goal for errors. `load` is the load that it applies to; empty for all of a run.
     """
 
     label: str | None
@@ -61,6 +61,7 @@ class GoalResult:
     text: str
     reason: str = ""
     is_default: bool = False
+    load: str = ""
 
     def __post_init__(self) -> None:
         assert self.rule  # ValueError unless it is one
@@ -73,7 +74,8 @@ class GoalResult:
     @property
     def goal_text(self) -> str:
         """The goal: `Check-Out: p99 ≤ 3000 ms`."""
-        return self.rule.text + (" (the default)" if self.is_default else "")
+        load = f"load {self.load}: " if self.load else ""
+        return load + self.rule.text + (" (the default)" if self.is_default else "")
 
     @property
     def measured_text(self) -> str:
@@ -96,6 +98,12 @@ def judge_goals(goal: Goal, groups: RunGroups) -> tuple[GoalResult, ...]:
     each = [] if goal.each_average_ms is None else [_of_each(goal, groups.load.labels if groups.load else ())]
     rules = [_of_total(rule, groups, False) if rule.label is None else _of_labels(rule, groups) for rule in goal.rules]
     return (*times, *each, *errors, *rules)
+
+
+def judge_load_goals(goal: Goal, load: str, groups: RunGroups) -> tuple[GoalResult, ...]:
+    """Return the result of each goal of one of several loads."""
+    found = judge_goals(goal, groups)
+    return tuple(replace(result, load=load, text=f"load {load}: {result.text}") for result in found)
 
 
 def is_beyond(label: LabelFigures, goal: Goal) -> bool:

@@ -29,12 +29,14 @@ class LoadTally:
 class LoadFigures:
     """The metrics of one load of a run with several; `name` is its thread group.
 
-    `group` has its labels and its TOTAL in the window, None without a sample in it. `users_most` are the most users
-    that were active at once, None if not known. `error_ratio` covers the whole run, None without a sample.
+    `group` has its labels and its TOTAL in the window, None without a sample in it; `whole` those of the whole run,
+    None without a sample or if the window excludes nothing. `users_most` are the most users that were active at once,
+    None if not known. `error_ratio` covers the whole run, None without a sample.
     """
 
     name: str
     group: Group | None
+    whole: Group | None
     users_most: int | None
     error_ratio: float | None
     littles_law: LittlesLaw | None
@@ -42,7 +44,8 @@ class LoadFigures:
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         law = asdict(self.littles_law) if self.littles_law else None
-        return {**vars(self), "group": self.group.to_json() if self.group else None, "littles_law": law}
+        group, whole = (one.to_json() if one else None for one in (self.group, self.whole))
+        return {**vars(self), "group": group, "whole": whole, "littles_law": law}
 
 
 def load_figures(
@@ -59,6 +62,7 @@ def load_figures(
             LoadFigures(
                 name=tally.load.group,
                 group=group,
+                whole=None if tally.counted is None else whole,
                 users_most=max(users, default=None),
                 error_ratio=whole.total.error_ratio if whole else None,
                 littles_law=None if tally.load.is_open else _law(tally, span_ms),

@@ -11,7 +11,7 @@ from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
-from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals
+from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
 from harness.report.loads import unlike_the_request
 from harness.report.warnings import RunWarning, Severity
 from harness.run.record import FINISHED, RunRecord
@@ -93,10 +93,21 @@ def judge(
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     doubts = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
     why = (*([f"stopped early: {early}"] if early else []), *doubts)
-    goals = judge_goals(run.goal if run else Goal(), groups)
+    goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
     met = tuple(result.text for result in goals if result.is_met)
     missed = tuple(result.text for result in goals if not result.is_met)
     return Verdict(DOUBTFUL if why else VALID, why, met, (*([RUN_TO_THE_END] if early else []), *missed), goals)
+
+
+def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
+    """Return the results of the goals that several loads have of their own; each load has samples."""
+    goals = evidence.run.load_goals if evidence.run else {}
+    found: list[GoalResult] = []
+    for one in evidence.loads:
+        whole = one.whole or one.group
+        if one.name in goals and whole:
+            found += judge_load_goals(goals[one.name], one.name, RunGroups(one.group, whole))
+    return tuple(found)
 
 
 def _other_load(evidence: Evidence, peak_users: int | None) -> list[str]:

@@ -130,6 +130,7 @@ def _record(
         state=RUNNING,
         load=load_record(spec.load, plan.load),
         goal=plan.goal.with_default_errors(),
+        load_goals=plan.load_goals,
         once_labels=plan.once_labels,
         plan_notes=(plan.embedded_note,) if system and plan.embedded_note else (),
         note=masked(spec.note, spec.hidden),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.base.records import read
@@ -115,6 +115,7 @@ class RunRecord:
     stopped_early: str = ""
     given_properties: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
+    load_goals: Mapping[str, Goal] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -133,7 +134,8 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data with keys in field order."""
-        return {**asdict(self), "goal": self.goal.to_json()}
+        load_goals = {group: goal.to_json() for group, goal in self.load_goals.items()}
+        return {**asdict(self), "goal": self.goal.to_json(), "load_goals": load_goals}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:

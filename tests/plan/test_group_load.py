@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.plan.goal import Goal
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage, shares
 from harness.plan.load import MIXED, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.plan.plan import load_plan
@@ -184,6 +185,17 @@ def test_a_thread_group_whose_samples_could_not_be_told_apart_is_refused(plans: 
     (plans / "tiny.jmx").write_text(several_jmx(group("After setUp", "")))
     with pytest.raises(UsageError, match="JMeter counts threads with setUp in their name as those of setUp"):
         loads_of(plans, '[[load]]\ngroup = "After setUp"\nusers = 1\nduration_s = 9\n')
+
+
+def test_a_load_has_goals_of_its_own(plans: Path) -> None:
+    browse = 'group = "Browse"\nusers = 1\ngoal = {p95_ms = 800, error_ratio = 0.01}'
+    text = two(browse, third='users = 1\ngoal = "p90<2s"')
+    (plans / "tiny.toml").write_text(HEAD + text)
+    goals = load_plan(plans, "tiny").load_goals
+    assert goals == {"Browse": Goal(p95_ms=800, error_ratio=0.01), "Night batch": Goal(p90_ms=2000)}
+    (plans / "tiny.toml").write_text(HEAD + text.replace("p95_ms", "p95"))
+    with pytest.raises(UsageError, match=r"Browse goal \[goal\]: unknown key p95; did you mean p95_ms"):
+        load_plan(plans, "tiny")
 
 
 def test_a_disabled_thread_group_needs_no_load(plans: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from harness.compare.comparable import mismatches
@@ -12,6 +12,7 @@ from harness.compare.result import RunResult
 from harness.jtl.sample import Dropped, Sample, thread_group_of
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
+from harness.plan.goal import Goal
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import PlanLoad, load_record
 from harness.report.charts.gallery import gallery
@@ -50,7 +51,7 @@ def browsing(users: int = 2) -> list[Sample]:
     return [one for number in range(users) for one in user("Browse", number + 1, users, 100, 900)]
 
 
-def summary_of(samples: Iterable[Sample], *loads: GroupLoad) -> RunSummary:
+def summary_of(samples: Iterable[Sample], *loads: GroupLoad, goals: Mapping[str, Goal] | None = None) -> RunSummary:
     listed = sorted(samples, key=lambda one: one.end_ms)
     tallies = []
     for load in loads:
@@ -58,7 +59,7 @@ def summary_of(samples: Iterable[Sample], *loads: GroupLoad) -> RunSummary:
         for one in listed:
             tally.add(one)
         tallies.append(LoadTally(load, tally, None))
-    run = record(load=load_record(SeveralLoads(loads), PLAN))
+    run = record(load=load_record(SeveralLoads(loads), PLAN), goal=Goal(), load_goals=goals or {})
     return summarise(tally_of(listed), Dropped(), run.id, run, options=SummaryOptions(loads=tallies))
 
 
@@ -90,6 +91,19 @@ def test_the_summary_and_the_end_of_a_run_have_a_row_for_each_load() -> None:
     assert [label for label, _ in last.tables[1].rows] == ["Browse", "Buy"]
     result = parse_report(text, "x.md")  # compare reads the full table
     assert result.total is not None and result.total.average_ms == 300.0
+
+
+def test_each_load_is_judged_by_its_own_goals() -> None:
+    goals = {"Browse": Goal(p90_ms=50), "Buy": Goal(p90_ms=600, error_ratio=0.0)}
+    verdict = summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, BUY, goals=goals).verdict
+    assert verdict.goals_missed == ("load Browse: p90 100 ms, goal 50 ms",)
+    found = [(one.load, one.goal_text, one.measured_text, one.is_met) for one in verdict.goals if one.load]
+    assert found == [
+        ("Browse", "load Browse: p90 ≤ 50 ms", "100 ms", False),
+        ("Buy", "load Buy: p90 ≤ 600 ms", "500 ms", True),
+        ("Buy", "load Buy: errors ≤ 0 %", "0.00 %", True),
+    ]
+    assert verdict.exit_code == 1
 
 
 def test_a_load_with_too_few_users_makes_the_run_invalid() -> None:

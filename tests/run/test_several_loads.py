@@ -43,7 +43,7 @@ def ran(tmp_path_factory):
     for name, text in (
         ("plans/tiny.jmx", several_jmx(setup, BROWSE, SPIKE, BUY)),
         ("plans/tiny.toml", PLAN),
-        ("env/local.toml", TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 30")),
+        ("env/local.toml", TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 60")),
     ):
         path = folder / "home" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def ran(tmp_path_factory):
     environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "PATH": "/usr/bin:/bin"}
     with serving(SimpleHTTPRequestHandler) as port:  # no sampler asks it
         command += ["--target", f"http://127.0.0.1:{port}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=90)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "reports" / "tiny" / "run-01_1"
 
