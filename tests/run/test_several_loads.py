@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -50,7 +51,7 @@ def ran(tmp_path_factory):
         path.write_text(text)
     places = ["--home", str(folder / "home"), "--reports", str(folder / "reports"), "--build", str(folder / "build")]
     command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "tiny", *places]
-    environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "PATH": "/usr/bin:/bin"}
+    environment = {**os.environ, "JMETER_HOME": str(toolchain.ensure_jmeter())}
     with serving(SimpleHTTPRequestHandler) as port:  # no sampler asks it
         command += ["--target", f"http://127.0.0.1:{port}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
