@@ -35,7 +35,7 @@ _WAITED_RATIO = 0.5
 _SETTLE_LEAST_S = 3
 # All users have an answer once this many samples per user have ended: some users have a second one by then.
 _ANSWERS_PER_USER = 2
-# With a single user, one slow request looks like a gap.
+# With a single user, one slow request or one pause of the plan looks like a gap.
 _USERS_LEAST = 2
 
 
@@ -78,7 +78,7 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
         if length_s < max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1, by_chance_s):
             continue
         is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
-        if not is_waited or users is None or users >= _USERS_LEAST:
+        if users is None or users >= _USERS_LEAST:
             found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
     return tuple(found)
 

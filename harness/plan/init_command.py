@@ -78,7 +78,7 @@ def _new(plans: Path, name: str) -> int:
     adoption = adopt(_NEW, name, plans)
     write_plan(plans, name, adoption.draft.text(), plan_toml(adoption.found, name, "the template of a new plan"))
     log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET /")
-    log(f"change it in JMeter, then: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")
+    log(f"change it: make gui PLAN={name}; try it: make check PLAN={name} TARGET=http://127.0.0.1:8080")
     return EXIT_OK
 
 

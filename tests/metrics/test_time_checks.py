@@ -174,6 +174,8 @@ def seconds(*parts):
         seconds((1, 1, 900, 1), (3, 0, 0, 1), (1, 1, 4000, 1), (60, 20, 500, 10)),
         # A garbage collection of a second each 20 s.
         seconds(*([(19, 40, 500, 20), (1, 0, 0, 20)] * 5), (5, 40, 500, 20)),
+        # One user, who makes two pauses that the plan contains.
+        seconds((6, 12, 50, 1), (3, 0, 0, 1), (6, 12, 50, 1), (9, 0, 0, 1), (6, 12, 50, 1)),
         # Nothing at all.
         [],
         seconds((1, 1, 5, 1)),
