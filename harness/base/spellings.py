@@ -160,7 +160,8 @@ def _of_character(character: str, is_ascii_enough: bool = False) -> tuple[bytes,
     found, raw = _escapes(character), character.encode("utf-8", errors="surrogatepass")
     is_special = character.isascii() and not character.isalnum()
     if is_special:  # escaped for Java, JSON or a shell, possibly twice
-        quoted = (b'""', re.escape(raw)) if character == '"' else (re.escape(raw),)  # doubled in a CSV file
+        # Doubled in a CSV file, and once more when that text is in another one.
+        quoted = (b'""""', b'""', re.escape(raw)) if character == '"' else (re.escape(raw),)
         escaped = b"(?:%s)" % b"|".join((*found, *quoted))
         found = [*(backslashes + escaped for backslashes in _BACKSLASHES), *found, *quoted]
     if character == "\\":

@@ -30,6 +30,7 @@ _WHOLE_NUMBERS = {
     "by": "bytes",
     "sby": "sentBytes",
     "na": "allThreads",
+    "ng": "grpThreads",
     "lt": "Latency",
     "ct": "Connect",
     "sc": "SampleCount",
@@ -129,7 +130,7 @@ class Elements:
             counts = outer.opens_up
             if counts:
                 attributes = {
-                    key: outer.attributes[key] for key in ("na", "tn") if key in outer.attributes
+                    key: outer.attributes[key] for key in ("na", "ng", "tn") if key in outer.attributes
                 } | attributes
         else:
             if self.top_column is None:
@@ -183,7 +184,8 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
     get = attributes.get
     try:
         elapsed_ms, success, sample_count = whole_number(attributes["t"]), _SUCCESS[attributes["s"]], 1
-        received, sent, threads, latency, connect = get("by"), get("sby"), get("na"), get("lt"), get("ct")
+        received, sent, latency, connect = get("by"), get("sby"), get("lt"), get("ct")
+        threads, group_threads = get("na"), get("ng")
         if "sc" in attributes:
             sample_count = whole_number(attributes["sc"])
         error_count = 0 if success else sample_count
@@ -205,6 +207,7 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
             None if connect is None else whole_number(connect),
             sample_count,
             error_count,
+            None if group_threads is None else whole_number(group_threads),
         )
     except (KeyError, ValueError):
         raise ValueError(_complaint(attributes)) from None
@@ -212,7 +215,7 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
         raise ValueError(f"elapsed {elapsed_ms} ms is impossible")
     if not 0 <= sample.start_ms <= START_MAX_MS:
         raise ValueError(f"timeStamp {sample.start_ms} is impossible")
-    for column in ("received_bytes", "sent_bytes", "all_threads", "latency_ms", "connect_ms"):
+    for column in ("received_bytes", "sent_bytes", "all_threads", "group_threads", "latency_ms", "connect_ms"):
         if not 0 <= (getattr(sample, column) or 0) <= LONG_MAX:
             raise ValueError(f"{column} {getattr(sample, column)} is impossible")
     if sample_count < 1:

@@ -50,14 +50,14 @@ def indented(text: str) -> str:
 
 def test_an_element_becomes_a_sample_with_its_units():
     samples, dropped = read(HEAD + element() + END)
-    assert samples == [
-        Sample(1000, 12, "Pay", "201", "Created", "Users 1-1", True, "", 300, 120, 5, 10, 1, sample_count=1)
-    ]
+    assert samples == [Sample(1000, 12, "Pay", "201", "Created", "Users 1-1", True, "", 300, 120, 5, 10, 1, 1, 0, 1)]
     assert dropped == Dropped()
 
 
 def test_a_missing_attribute_is_none_and_not_zero():
-    (sample,), _ = read(HEAD + element(by=None, sby=None, na=None, lt=None, ct=None, rc=None, rm=None, tn=None) + END)
+    (sample,), _ = read(
+        HEAD + element(by=None, sby=None, na=None, ng=None, lt=None, ct=None, rc=None, rm=None, tn=None) + END
+    )
     assert sample == Sample(1000, 12, "Pay", "", "", "", True, "", None, None, None, None, None)
 
 
@@ -323,11 +323,13 @@ SAMPLES = st.lists(
         connect_ms=st.integers(0, 1000),
         sample_count=st.just(1),
         error_count=st.just(0),
+        group_threads=st.integers(0, 1000),
     ).flatmap(
         lambda sample: st.builds(
             sample._replace,
             failure=st.just("") if sample.success else TEXTS,
             error_count=st.just(0 if sample.success else 1),
+            group_threads=st.just(sample.group_threads),
         )
     ),
     max_size=6,
@@ -339,6 +341,7 @@ def as_xml(sample: Sample) -> str:
         "t": sample.elapsed_ms, "lt": sample.latency_ms, "ct": sample.connect_ms, "ts": sample.start_ms,
         "s": str(sample.success).lower(), "lb": sample.label, "rc": sample.code, "rm": sample.message,
         "tn": sample.thread_name, "by": sample.received_bytes, "sby": sample.sent_bytes, "na": sample.all_threads,
+        "ng": sample.group_threads,
     }  # fmt: skip
     escapes = {"\n": "&#xa;", "\t": "&#x9;", '"': "&quot;"}
     listed = " ".join(f'{key}="{escape(str(value), escapes)}"' for key, value in attributes.items())
@@ -353,10 +356,10 @@ def as_csv(samples: list[Sample]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([
         "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "success", "failureMessage",
-        "bytes", "sentBytes", "allThreads", "Latency", "Connect",
+        "bytes", "sentBytes", "allThreads", "Latency", "Connect", "grpThreads",
     ])  # fmt: skip
     for sample in samples:
-        writer.writerow([*sample[:6], str(sample.success).lower(), *sample[7:13]])
+        writer.writerow([*sample[:6], str(sample.success).lower(), *sample[7:13], sample.group_threads])
     return text.getvalue().encode()
 
 

@@ -86,16 +86,16 @@ def test_ctrl_c_stops_a_real_jmeter_gracefully(real, target, tmp_path, load):
     assert processes_of(tmp_path) == []
 
 
-def test_a_missing_plugin_ends_with_3_and_its_name(real, home, target, tmp_path):
+def test_a_missing_plugin_is_refused_with_its_class_and_nothing_is_started(real, home, target, tmp_path):
     plan = home / "plans" / "tiny.jmx"
     plan.write_text(DUMMY_JMX.replace("kg.apc.jmeter.samplers.DummySampler", "kg.apc.jmeter.samplers.GoneSampler"))
     toml = home / "plans" / "tiny.toml"
     toml.write_text(f"{toml.read_text()}[allow]\nother_protocols = true\n")  # nobody knows what the plugin does
     process = real("--target", target)
     text = finish(process)
-    assert process.returncode == 3, text
-    assert "CannotResolveClassException: kg.apc.jmeter.samplers.GoneSampler" in report(tmp_path / "reports")
-    assert str(tmp_path) not in report(tmp_path / "reports")
+    assert process.returncode == 2, text
+    assert "needs the Java class kg.apc.jmeter.samplers.GoneSampler" in text
+    assert not (tmp_path / "reports" / "tiny").exists()
 
 
 def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real, target, tmp_path):

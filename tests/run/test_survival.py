@@ -327,7 +327,7 @@ def test_a_replaced_guardian_knows_everything_registered_before(start_run, home,
     assert guardian_of(process.pid).pid != first.pid
     process.kill()
     process.communicate(timeout=20)
-    wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 15)
+    wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 40)
     wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
 
 
