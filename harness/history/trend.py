@@ -33,11 +33,11 @@ _DEVIATIONS = 3.1
 _RATE_LEAST_PER_S = 1e-9
 # The variance of a median is 1.57 (pi/2) times that of a mean.
 _MEDIAN_VARIANCE = 1.57
-# A change for the worse that no single value shows is judged by their median, once it covers every weekday.
-LASTING_NIGHTS_LEAST = 7
+# A change for the worse that no single value shows is judged by their median, once it covers more than a week.
+LASTING_NIGHTS_LEAST = 8
 _LASTING_DEVIATIONS = 2.5
-# The p-value of its change point is at most this.
-_LASTING_P_MOST = 1e-5
+# Fewer baseline values may all be lucky ones, and would never be replaced.
+_LASTING_BASELINE_LEAST = 15
 # The variance of a mean of values whose neighbours correlate by 0.2: (1 + 0.2) / (1 - 0.2).
 _NEIGHBOURS_VARIANCE = 1.5
 # With few values the estimated spread is often far too small. These factors come from simulation: at most one in a
@@ -148,12 +148,11 @@ def positions(series: Series, gauge: Gauge) -> list[Position]:
     weekdays = series.weekdays or (None,) * len(values)
     levels = [gauge.level(value) for value in values]
     ends = [0, *(change.index for change in changes), len(levels)]
-    p_values = {change.index: change.p_value for change in changes}
     baseline = _Baseline(gauge)
     found = []
     for start, end in pairwise(ends):
         if start < end:
-            interval = _Interval(median(levels[start:end]), end - start, p_values.get(start, 1.0))
+            interval = _Interval(start, median(levels[start:end]), end - start)
             may_begin = end - start >= _BETTER_NIGHTS_LEAST
             for index in range(start, end):
                 is_better = index == start and may_begin and baseline.is_better(interval.median)
@@ -165,11 +164,11 @@ def positions(series: Series, gauge: Gauge) -> list[Position]:
 
 @dataclass(frozen=True)
 class _Interval:
-    """The interval between two change points: the median of its levels, their number, and the p-value of its start."""
+    """The interval between two change points: its first index, the median of its levels, and their number."""
 
+    start: int
     median: float
     count: int
-    p_value: float
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,7 @@ class _Baseline:
 
     def _is_lasting(self, interval: _Interval, baseline: float, deviation: float, count: int) -> bool:
         """Return whether an interval after a change is long enough, and its median is beyond the limit of one."""
-        if interval.count < LASTING_NIGHTS_LEAST or interval.p_value > _LASTING_P_MOST:
+        if not interval.start or interval.count < LASTING_NIGHTS_LEAST or count < _LASTING_BASELINE_LEAST:
             return False
         deviation = max(deviation, self._gauge.least_deviation(baseline))
         variance = _NEIGHBOURS_VARIANCE * _MEDIAN_VARIANCE * (1 / interval.count + 1 / count)

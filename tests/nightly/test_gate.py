@@ -349,12 +349,12 @@ def test_memory_is_rounded_to_the_nominal_size(seen_gb, sold):
 
 
 def test_a_small_change_that_lasts_regresses_although_no_run_is_beyond_the_limit():
-    later = [run(day, 105.8 + 0.4 * (day % 2)) for day in range(15, 24)]
-    states = [check_of(steady() + later[:count]).state for count in range(1, 10)]
-    assert states[:6] == ["OK"] * 6
+    later = [run(day, 105.8 + 0.4 * (day % 2)) for day in range(17, 27)]
+    states = [check_of(steady(16) + later[:count]).state for count in range(1, 11)]
+    assert states[:7] == ["OK"] * 7
     assert states[-1] == "REGRESSED"
-    check = check_of(steady() + later)
-    assert check.since == "2026-11-15"
+    check = check_of(steady(16) + later)
+    assert check.since == "2026-11-17"
     assert check.value < check.baseline * (1 + check.limit_ratio)
 
 
