@@ -6,10 +6,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from harness.plan.jmx import SIDE_GROUPS, parse
+from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string
 
 # Timers that wait for other users, or that divide a rate among them.
 _TIMERS_OF_MANY = ("SyncTimer", "ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
-_LOOPS, _FOREVER = "LoopController.loops", "-1"
 _ON_ERROR = "ThreadGroup.on_sample_error"
 
 
@@ -37,26 +37,13 @@ def _make_single(group: ElementTree.Element) -> None:
     group.clear()
     group.tag = "ThreadGroup"
     group.attrib.update(guiclass="ThreadGroupGui", testclass="ThreadGroup", **kept)
-    _text(group, _ON_ERROR, action)
+    add_string(group, _ON_ERROR, action)
     for name in ("num_threads", "ramp_time"):
-        _text(group, f"ThreadGroup.{name}", "1")
-    loop = ElementTree.SubElement(
-        group,
-        "elementProp",
-        name="ThreadGroup.main_controller",
-        elementType="LoopController",
-        guiclass="LoopControlPanel",
-        testclass="LoopController",
-    )
-    ElementTree.SubElement(loop, "boolProp", name="LoopController.continue_forever").text = "false"
-    _text(loop, _LOOPS, "1")
+        add_string(group, f"ThreadGroup.{name}", "1")
+    add_loop(group, "1")
 
 
 def _end_loop(controller: ElementTree.Element) -> None:
     for prop in controller:
-        if prop.get("name") == _LOOPS and (prop.text or "").strip() == _FOREVER:
+        if prop.get("name") == LOOPS and (prop.text or "").strip() == LOOPS_ENDLESS:
             prop.text = "1"
-
-
-def _text(parent: ElementTree.Element, name: str, value: str) -> None:
-    ElementTree.SubElement(parent, "stringProp", name=name).text = value

@@ -13,6 +13,7 @@ from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse
 
+LOOPS, LOOPS_ENDLESS = "LoopController.loops", "-1"
 # After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
 DRAIN_S = 10
 # The Open Model Thread Group schedules arrivals from the start of the test, and JMeter starts it after setUp: arrivals
@@ -168,21 +169,21 @@ def _groups(
 
 def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
     _renew(group, "ThreadGroup", "ThreadGroupGui")
-    _endless_loop(group)
-    _string(group, "ThreadGroup.num_threads", str(load.users))
-    _string(group, "ThreadGroup.ramp_time", str(round(load.ramp_s)))
+    add_loop(group, LOOPS_ENDLESS)
+    add_string(group, "ThreadGroup.num_threads", str(load.users))
+    add_string(group, "ThreadGroup.ramp_time", str(round(load.ramp_s)))
     _bool(group, "ThreadGroup.scheduler", True)
-    _string(group, "ThreadGroup.duration", str(round(load.duration_s)))
+    add_string(group, "ThreadGroup.duration", str(round(load.duration_s)))
 
 
 def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
     _renew(group, _ULTIMATE, f"{_ULTIMATE}Gui")
-    _endless_loop(group)
+    add_loop(group, LOOPS_ENDLESS)
     table = ElementTree.SubElement(group, "collectionProp", name="ultimatethreadgroupdata")
     for number, row in enumerate(ultimate_rows(stages)):
         line = ElementTree.SubElement(table, "collectionProp", name=f"row {number}")
         for name, value in row._asdict().items():
-            _string(line, name, str(value))
+            add_string(line, name, str(value))
 
 
 def _drive_open(group: ElementTree.Element, text: str) -> None:
@@ -190,8 +191,8 @@ def _drive_open(group: ElementTree.Element, text: str) -> None:
     ElementTree.SubElement(
         group, "elementProp", name="ThreadGroup.main_controller", elementType="OpenModelThreadGroupController"
     )
-    _string(group, "OpenModelThreadGroup.schedule", text)
-    _string(group, "OpenModelThreadGroup.random_seed", "")
+    add_string(group, "OpenModelThreadGroup.schedule", text)
+    add_string(group, "OpenModelThreadGroup.random_seed", "")
 
 
 def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
@@ -203,10 +204,11 @@ def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
     group.attrib.update(guiclass=gui, testclass=kind, testname=name)
     group.extend(kept)
     if not any(prop.get("name") == "ThreadGroup.on_sample_error" for prop in kept):
-        _string(group, "ThreadGroup.on_sample_error", "continue")
+        add_string(group, "ThreadGroup.on_sample_error", "continue")
 
 
-def _endless_loop(group: ElementTree.Element) -> None:
+def add_loop(group: ElementTree.Element, loops: str) -> None:
+    """Add the Loop Controller of a thread group; `loops` is a number, or LOOPS_ENDLESS."""
     loop = ElementTree.SubElement(
         group,
         "elementProp",
@@ -216,7 +218,7 @@ def _endless_loop(group: ElementTree.Element) -> None:
         testclass="LoopController",
     )
     _bool(loop, "LoopController.continue_forever", False)
-    _string(loop, "LoopController.loops", "-1")
+    add_string(loop, LOOPS, loops)
 
 
 def _think_time_variables(tree: ElementTree.ElementTree[ElementTree.Element]) -> tuple[str, ...]:
@@ -243,7 +245,7 @@ def _set_think_time(children: ElementTree.Element | None, think_time_s: float, v
     timer = ElementTree.Element(
         "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
     )
-    _string(timer, "ConstantTimer.delay", milliseconds)
+    add_string(timer, "ConstantTimer.delay", milliseconds)
     children.insert(0, timer)
     children.insert(1, ElementTree.Element("hashTree"))
 
@@ -254,7 +256,8 @@ def _written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:
     return written + b"\n"
 
 
-def _string(parent: ElementTree.Element, name: str, value: str) -> None:
+def add_string(parent: ElementTree.Element, name: str, value: str) -> None:
+    """Add a text property to an element."""
     ElementTree.SubElement(parent, "stringProp", name=name).text = value
 
 
