@@ -1,10 +1,9 @@
 """Write docs/real-plans.md: what `make init` makes of the test plans of a folder, from measured results only.
 
-usage: .venv/bin/python -m bench.real_plans FOLDER [CHECKS.jsonl] > docs/real-plans.md
+usage: .venv/bin/python -m bench.real_plans FOLDER [RESULTS.jsonl] > docs/real-plans.md
 
-FOLDER contains the JMX files; nothing of it is stored in the project. CHECKS.jsonl has one JSON object per run of a
-fixed plan: plan (path in FOLDER), kind ("pass": one user, one pass; "load": 2 users, 30 s), samples, failed, state
-("refused", or that of the verdict).
+FOLDER contains the JMX files; nothing of it is stored in the project. RESULTS.jsonl is what bench.real_runs writes: one
+JSON object per run of a fixed plan. The last run of a plan and a kind counts.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from bench.real_runs import LOAD, PASS, PASSED, Result
 from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.files import write_adopted
@@ -31,18 +30,32 @@ _HEAD = """\
 `make init FIX=1` was run on test plans of public repositories, in their newest versions as far as they were at hand.
 None of them is part of this project. The first two parts of a path are the repository.
 
-"Findings" are those of the lint, before and after the fixes; "left" is what no fix maps. "One pass" is one user who
-runs a fixed plan once, for at most a minute, against a server on 127.0.0.1 that answers as the plan expects: samples,
-and how many of them failed. "Load" is 2 users for 30 s. An empty cell was not run. INTERRUPTED is a plan that had not
-ended after a minute; "refused" is one that `make run` does not start. The last run of a plan counts; some runs are of
-fixed plans that a little older version wrote. Failed samples were not looked into: the server may have caused them.
-`bench/real_plans.py` writes this page.
+"Findings" are those of the lint, before and after the fixes; "left" is what no fix maps. "Check" is `make check` of the
+fixed plan: one user, one pass. "Load" is `make run` with 2 users, or one per load of a plan with several, for 30 s. A
+cell has the number of samples; then how many of them failed, if any, and the verdict unless the run is VALID or
+DOUBTFUL. An empty cell was not run.
+
+The server is a stand-in on 127.0.0.1 (`bench/plan_server.py`) that answers everything plausibly: it reads in the plan
+what its extractors, assertions, loops and scripts expect of a response. It shows that the harness runs a plan, not that
+the plan suits its system. Data files that a repository lacks have made-up values.
+`bench/real_runs.py` ran the plans, and `bench/real_plans.py` writes this page.
 
 {summary}
 
-| plan | load groups | findings before | after | left | one pass | load |
+| plan | load groups | findings before | after | left | check | load |
 | --- | --- | --- | --- | --- | --- | --- |
+{table}
+
+## Runs that did not pass
+
+The reason is the first failed sample, or the message of the harness.
+
+| plan | run | reason |
+| --- | --- | --- |
+{reasons}
 """
+_GOOD = (PASSED, VALID, DOUBTFUL)
+_NAMES = {PASS: "`make check`", LOAD: "30 s of load"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,11 @@ class Row:
     after: int = 0
     left: int = 0
     error: str = ""
+
+    @property
+    def repository(self) -> str:
+        """Return the first two parts of the path."""
+        return "/".join(self.plan.split("/")[:2])
 
 
 def measure(folder: Path, work: Path) -> list[Row]:
@@ -75,49 +93,66 @@ def measure(folder: Path, work: Path) -> list[Row]:
     return rows
 
 
-def page(rows: list[Row], runs: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
-    """Return the page with one line per plan, and counts above the table."""
-    read = [row for row in rows if not row.error]
-    clean = sum(not row.after for row in read)
-    lines = [
-        f"- plans: {len(rows)}; well-formed test plans: {len(read)}",
-        f"- without findings before: {_clean(read)}; after the fixes: {clean}",
+def page(rows: list[Row], runs: Mapping[tuple[str, str], Result]) -> str:
+    """Return the page with counts of each repository with many plans, one line per plan, and the reasons."""
+    repositories = sorted({row.repository for row in rows})
+    summary = list(_counts("all", rows, runs))
+    for repository in repositories:
+        of_it = [row for row in rows if row.repository == repository]
+        if len(of_it) > len(rows) / 2 and len(repositories) > 1:
+            summary += _counts(repository, of_it, runs)
+    table = [_line(row, runs) for row in rows]
+    reasons = [
+        f"| {run.plan} | {_NAMES[run.kind]} | {_cell(run.why) or run.state} |"
+        for run in sorted(runs.values(), key=lambda run: (run.plan, run.kind))
+        if not is_good(run)
     ]
-    for kind, what in (("pass", "one pass"), ("load", "30 s of load")):
-        done = [run for (_, run_kind), run in runs.items() if run_kind == kind]
-        ended = [run for run in done if run["state"] in (VALID, DOUBTFUL)]
-        good = sum(bool(run["samples"]) and not run["failed"] for run in ended)
-        lines.append(
-            f"- {what}: {len(done)} plans tried, {len(ended)} VALID or DOUBTFUL, {good} without a failed sample"
-        )
-    table = "\n".join(_line(row, runs) for row in rows)
-    return _HEAD.format(summary="\n".join(lines)) + table + "\n"
+    return _HEAD.format(summary="\n".join(summary), table="\n".join(table), reasons="\n".join(reasons))
 
 
-def _clean(rows: list[Row]) -> int:
-    return sum(not row.before for row in rows)
+def is_good(run: Result) -> bool:
+    """Return whether a run ended as it should, with samples, and none of them failed."""
+    return run.state in _GOOD and run.samples > 0 and not run.failed
 
 
-def _line(row: Row, runs: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+def _counts(name: str, rows: list[Row], runs: Mapping[tuple[str, str], Result]) -> Iterable[str]:
+    """Yield what became of the plans, in a list."""
+    read = [row for row in rows if not row.error]
+    yield f"- {name}: {len(rows)} plans, {len(read)} of them well-formed"
+    clean = sum(not row.before for row in read), sum(not row.after for row in read)
+    yield f"  - without findings: {clean[0]} before, {clean[1]} after the fixes"
+    for kind, title in _NAMES.items():
+        done = [run for row in read if (run := runs.get((row.plan, kind)))]
+        ended = sum(run.state in _GOOD for run in done)
+        good = sum(is_good(run) for run in done)
+        reported = f"{ended} VALID or DOUBTFUL, " if kind == LOAD else ""
+        yield f"  - {title}: {len(done)} plans tried, {reported}{good} without a failed sample"
+
+
+def _line(row: Row, runs: Mapping[tuple[str, str], Result]) -> str:
     if row.error:
-        return f"| {row.plan} | {row.error.replace('|', '/')} | | | | | |"
-    cells = [_run(runs.get((row.plan, kind))) for kind in ("pass", "load")]
+        return f"| {row.plan} | {_cell(row.error)} | | | | | |"
+    cells = [_run(runs.get((row.plan, kind))) for kind in (PASS, LOAD)]
     return f"| {row.plan} | {row.groups} | {row.before} | {row.after} | {row.left} | {cells[0]} | {cells[1]} |"
 
 
-def _run(run: Mapping[str, Any] | None) -> str:
+def _run(run: Result | None) -> str:
     if run is None:
         return ""
-    if run["state"] in (VALID, DOUBTFUL):
-        return f"{run['samples']}, {run['failed']} failed"
-    return run["state"] if not run["samples"] else f"{run['samples']}, {run['failed']} failed, {run['state']}"
+    parts = [str(run.samples)] if run.samples else []
+    parts += [f"{run.failed} failed"] if run.failed else []
+    return ", ".join(parts if run.state in (*_GOOD, "FAILED") and parts else [*parts, run.state])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/").replace("\n", " ")
 
 
 def main(arguments: list[str]) -> None:
     """Print the page."""
     folder = Path(arguments[0])
     lines = Path(arguments[1]).read_text(encoding="utf-8").splitlines() if len(arguments) > 1 else []
-    runs = {(run["plan"], run["kind"]): run for run in map(json.loads, lines)}
+    runs = {(run.plan, run.kind): run for run in (Result(**json.loads(line)) for line in lines)}
     with tempfile.TemporaryDirectory() as work:
         print(page(measure(folder, Path(work)), runs), end="")
 

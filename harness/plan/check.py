@@ -8,7 +8,7 @@ from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.finding import Finding, Rule
 from harness.plan.goal_labels import impossible_labels
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, plan_tree
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
 from harness.plan.load import ClosedLoad, Load
 from harness.plan.plan import Plan, effective_jmx
@@ -50,24 +50,6 @@ def refusals(plan: Plan, target: Target, load: Load, properties: Mapping[str, st
     else:
         effective_jmx(plan.jmx_path, load)  # RATE needs exactly one group to replace
     return tuple(dict.fromkeys(findings))
-
-
-def enabled_nodes(tree: Node) -> list[Node]:
-    """Return the elements that JMeter may run, the Test Plan first.
-
-    A Module Controller runs elements of a disabled thread group; in a plan with one, these are included.
-    """
-    nodes = [tree, *tree.walk()]
-    if any(node.kind == "ModuleController" for node in nodes):
-        return [tree, *_walk_all(tree)]
-    return nodes
-
-
-def _walk_all(node: Node) -> Iterator[Node]:
-    for child in node.children:
-        if child.element.get("enabled", "true") == "true":
-            yield child
-        yield from _walk_all(child)
 
 
 def _refuse(where: str, findings: Sequence[Finding]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plan.jmx import plan_tree, reads_in
+from harness.plan.jmx import enabled_nodes, plan_tree, reads_in
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class DataSet:
 def data_sets(jmx: Path) -> tuple[DataSet, ...]:
     """Return the enabled CSV Data Sets of a plan in file order."""
     found = []
-    for node in plan_tree(jmx).walk():
+    for node in enabled_nodes(plan_tree(jmx)):
         if node.kind == "CSVDataSet":
             name = node.value("filename")
             reads = list(reads_in(name))

@@ -22,7 +22,7 @@ SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 _READS = re.compile(r"\$\{__(P|property)\(")
 _COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
-_CODE = re.compile("JSR223|BeanShell|BSF")
+CODE = re.compile("JSR223|BeanShell|BSF")
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,18 @@ def _nodes(tree: ElementTree.Element, parent: Node | None, lines: Mapping[Elemen
     return found
 
 
+def enabled_nodes(tree: Node) -> list[Node]:
+    """Return the elements that JMeter may run, the Test Plan first.
+
+    A Module Controller runs elements of a disabled thread group or test fragment; in a plan with one, these are
+    included.
+    """
+    nodes = [tree, *tree.walk()]
+    if any(node.kind == "ModuleController" for node in nodes):
+        return [tree, *(node for node in tree.walk_all() if node.element.get("enabled", "true") == "true")]
+    return nodes
+
+
 def read_properties(jmx: Path) -> Mapping[str, str | None]:
     """Return every property that the plan reads by ${__P(name,default)} or ${__property(name,,default)}.
 
@@ -217,7 +229,7 @@ def _secrets_of_pair(element: ElementTree.Element) -> tuple[str, ...]:
 
 def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
     """Return the secrets in an element's own properties: passwords, URLs, scripts, paths and other texts."""
-    if _EXPRESSIONS.search(element.tag) and not _CODE.search(element.tag):
+    if _EXPRESSIONS.search(element.tag) and not CODE.search(element.tag):
         return ()  # the text is searched for in a response
     found: list[str] = []
     for child in element:
@@ -231,31 +243,6 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
         else:
             found += secrets_in_code(text)
     return tuple(found)
-
-
-def data_files(jmx: Path) -> tuple[str, ...]:
-    """Return the files that the plan reads (CSV data, uploads, scripts), relative to its folder as in JMeter.
-
-    A property counts with its default; absolute names and names with other variables are left out.
-    """
-    return tuple(dict.fromkeys(name for node in plan_tree(jmx).walk() for name in data_files_of(node)))
-
-
-def data_files_of(node: Node) -> Iterator[str]:
-    """Yield the files that an element reads, as `data_files` has them."""
-    for prop in file_names_of(node):
-        defaults = [default for _, default in reads_in(prop.text or "")]
-        name = defaults[0] or "" if defaults else prop.text or ""
-        if name and "${" not in name and not Path(name).is_absolute():
-            yield name
-
-
-def file_names_of(node: Node) -> Iterator[ElementTree.Element]:
-    """Yield the properties of an element that name a file: of a CSV Data Set, an upload or a script."""
-    names = {"File.path"}
-    if node.kind == "CSVDataSet" or _CODE.match(node.kind):
-        names |= {"filename", "BeanShellSampler.filename"}
-    yield from (prop for prop in node.element.iter() if prop.get("name") in names and prop.text)
 
 
 def function_parameters(text: str, start: int) -> tuple[list[str], int]:

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from harness.plan.data_files import data_files_of
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import (
     LOAD_GROUP,
     SIDE_GROUPS,
     Node,
-    data_files_of,
     plan_tree,
     reads_in,
     secrets_of_comments,
     secrets_of_element,
 )
+from harness.plan.modules import lost_modules
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 KNOBS = (
@@ -77,6 +78,7 @@ def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
     findings += _reads(plan, [knob for knob in KNOBS if not (has_loads and knob in LOAD_KNOBS)])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
+    findings += lost_modules(plan)
     return tuple(findings)
 
 

@@ -70,7 +70,7 @@ class RunDirectory:
         """Write the JMX that JMeter runs, and copy its data files beside it."""
         self.effective_plan.write_bytes(jmx)
         where = f"{jmx_path.parent.name}/{jmx_path.name}: its data file"
-        from harness.plan.jmx import data_files  # deferred: a table needs no plan
+        from harness.plan.data_files import data_files  # deferred: a table needs no plan
 
         for name in data_files(jmx_path):
             if ".." in Path(name).parts:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from harness.plan.check import enabled_nodes
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_labels import impossible_labels
-from harness.plan.jmx import plan_tree
+from harness.plan.jmx import enabled_nodes, plan_tree
 from harness.plan.jmx_values import Values
 
 PLAN = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="Shop"/><hashTree>

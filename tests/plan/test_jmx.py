@@ -9,8 +9,9 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from harness.base.errors import UsageError
+from harness.plan.data_files import data_files
 from harness.plan.finding import Rule
-from harness.plan.jmx import all_reads, data_files, read_properties, reads_in
+from harness.plan.jmx import all_reads, read_properties, reads_in
 from harness.plan.lint import lint
 from harness.plan.thread_groups import with_open_model
 from tests.support.paths import ROOT

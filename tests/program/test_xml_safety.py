@@ -147,6 +147,8 @@ def test_nothing_else_parses_xml():
             found[name_of(path)] = {name.split(".")[0] for name in parsers}
     assert found == {
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
+        "harness.plan.data_files": {"xml"},  # types, as the next one
+        "harness.plan.modules": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
         "harness.plan.adopt.groups": {"xml"},

@@ -12,7 +12,7 @@ from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import Found, find
-from harness.plan.adopt.groups import fix_groups
+from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import TargetFix
 from harness.plan.adopt.requests import (
     different_defaults,
@@ -25,10 +25,10 @@ from harness.plan.adopt.requests import (
 )
 from harness.plan.adopt.secret_values import fix_secrets
 from harness.plan.adopt.variables import Variables
-from harness.plan.check import enabled_nodes
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node, reads_of
+from harness.plan.jmx import Node, enabled_nodes, reads_of
 from harness.plan.jmx_values import Values
+from harness.plan.modules import lost_modules
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
 
@@ -62,6 +62,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     data, left = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
     target = TargetFix(mapping, defaults)
     left += target.apply()
+    fix_modules(mapping)
     left += fix_groups(mapping, defaults)
     secrets, open_secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else ({}, [])
     left += open_secrets
@@ -120,6 +121,7 @@ def _left(mapping: Variables, defaults: dict[str, str]) -> list[Finding]:
         if node.kind == "IncludeController":
             what = f"includes the plan {node.value('IncludeController.includepath')}"
             left.append(Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one"))
+    left += lost_modules(mapping.draft.plan)
     for name, texts in different_defaults(mapping.draft.root, defaults):
         shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"
         what = f"reads the property {name} with {shown}"

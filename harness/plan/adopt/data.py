@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from glob import escape as glob_escape
 from pathlib import Path, PurePosixPath
 from uuid import NAMESPACE_DNS, uuid5
 
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND, delimiter_of, variable_names
+from harness.plan.data_files import file_names_of
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node, file_names_of
+from harness.plan.jmx import Node
 
 # A file that is read again from its start needs few rows; each row of one that is used up is one iteration.
 _ROWS, _ROWS_USED_UP = 100, 5000
 _PROPERTY = re.compile(r"(\$\{__P\([^,()$]+,)[^,()$]*(\)\})")
 _UNSAFE = re.compile(r"[^\w.-]+")
+_VARIABLE = re.compile(r"\$\{[\w.-]+\}")
+# Each run gets a copy of its files.
+_UPLOADS_MOST_BYTES = 20_000_000
 _ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
 
 
@@ -45,8 +50,14 @@ def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tup
         for prop in file_names_of(node):
             raw = prop.text or ""
             file = _file_of(mapping, node, raw, folders, plan_name)
+            if file is None and (found := _possible_uploads(mapping, raw, folders, plan_name)):
+                files |= {one.name: one for one in found}
+                folder = found[0].name.rpartition("/")[0]
+                mapping.draft.set_text(prop, f"{folder}/{_last(raw)}", Fix.DATA)
+                continue
             if file is None:
-                todo = "a run starts in its own folder: give the file's absolute path"
+                where = f"data/{plan_name}/uploads"
+                todo = f"store its files in plans/{where}, and write {where}/{_last(raw)}"
                 left.append(Finding.at(node, Rule.MISSING_FILE, f"reads the file {raw}", todo))
                 continue
             file = _unique(file, files)
@@ -79,6 +90,31 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
         return DataFile(target, source, ()) if source and is_fixed else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
     return DataFile(target, source, columns, "" if source else _sample(node, columns))
+
+
+def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
+    """Return the files that an upload may be of which only the run knows the name: those in its folder that fit.
+
+    None without a folder below that of the JMX, or when they are too many to be copied into each run.
+    """
+    where = _without_variables(mapping, raw.replace("\\", "/").rpartition("/")[0]).strip("/")
+    last = _last(raw)
+    if not where or ".." in where or "${__" in last:
+        return []
+    pattern = ".+".join(map(re.escape, _VARIABLE.split(last)))
+    fits = re.compile(pattern).fullmatch
+    paths = next(
+        (sorted(folder.glob(f"{glob_escape(where)}/*")) for folder in folders if (folder / where).is_dir()), []
+    )
+    paths = [path for path in paths if path.is_file() and fits(path.name)]
+    if sum(path.stat().st_size for path in paths) > _UPLOADS_MOST_BYTES:
+        return []
+    return [DataFile(f"data/{plan_name}/uploads/{path.name}", path, ()) for path in paths]
+
+
+def _last(raw: str) -> str:
+    """Return a file name without its folder."""
+    return raw.replace("\\", "/").rpartition("/")[2]
 
 
 def _places(folder: Path, text: str) -> Iterator[Path]:

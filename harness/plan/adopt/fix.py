@@ -11,6 +11,7 @@ class Fix(StrEnum):
     TARGET = "host, port and protocol are those of TARGET"
     BASE_PATH = "paths begin with the path of TARGET"
     GROUPS = "thread groups have the kinds and names by which the report separates setUp and load"
+    MODULES = "Module Controllers have the present name of the Test Plan in their paths"
     LOAD = "users, ramp-up, duration, loops and think time are those of the run"
     REDIRECTS = "redirects and embedded resources are not followed"
     CODES = "response codes are asserted: a request without such an assertion must return 2xx"

@@ -11,6 +11,7 @@ from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node
+from harness.plan.modules import leads_below, path_of
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
 _DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
@@ -128,11 +129,19 @@ def rename(mapping: Variables, group: Node, name: str) -> None:
     if group.name == name:
         return
     for controller in mapping.draft.root.iter("ModuleController"):
-        path = controller.find("collectionProp[@name='ModuleController.node_path']")
-        # The path begins with JMeter's root and the Test Plan.
-        if path is not None and len(path) > 2 and path[2].text == group.name:
+        path = path_of(controller)
+        if len(path) > 2 and path[2].text == group.name:
             mapping.draft.set_text(path[2], name, Fix.GROUPS)
     mapping.draft.set_attribute(group, "testname", name, Fix.GROUPS)
+
+
+def fix_modules(mapping: Variables) -> None:
+    """Correct the paths of Module Controllers that still have an earlier name of the Test Plan."""
+    plan = mapping.nodes[0]
+    for controller in mapping.draft.root.iter("ModuleController"):
+        path = path_of(controller)
+        if leads_below(plan, path):
+            mapping.draft.set_text(path[1], plan.name, Fix.MODULES)
 
 
 def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:

@@ -11,8 +11,9 @@ from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.toml_text import plan_toml
+from harness.plan.data_files import data_files
 from harness.plan.finding import Rule
-from harness.plan.jmx import Node, data_files, plan_tree
+from harness.plan.jmx import Node, plan_tree
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
 
@@ -95,6 +96,19 @@ def test_a_module_controller_follows_the_new_name_of_its_group_only(fixed: dict[
     assert [name.text for name in path] == ["Test Plan", "Shop", "Users", "Check In"]
 
 
+@pytest.mark.usefixtures("fixed")
+def test_a_module_controller_without_its_element_is_left(tmp_path: Path, plans: Path) -> None:
+    own = OWN.read_text().replace(
+        '<stringProp name="4">Check In</stringProp>', '<stringProp name="4">Check Out</stringProp>'
+    )
+    (tmp_path / "own.jmx").write_text(own)
+    (left,) = adopt(tmp_path / "own.jmx", "shop", tmp_path).left
+    assert left.rule is Rule.LOST_MODULE
+    assert left.text == "Again: runs the element Old shop > Users > Check Out, which does not exist"
+    assert Rule.LOST_MODULE in {finding.rule for finding in lint(OWN)}  # the Test Plan is called Shop
+    assert Rule.LOST_MODULE not in {finding.rule for finding in lint(plans / "shop.jmx")}
+
+
 def test_disabled_module_controllers_follow_too_and_plugins_are_named(tmp_path: Path) -> None:
     start = (
         '<ModuleController guiclass="ModuleControllerGui" testclass="ModuleController" testname="Again" enabled="{}">'
@@ -170,6 +184,24 @@ def test_an_upload_that_only_the_run_knows_is_left(tmp_path: Path) -> None:
     (tmp_path / "own.jmx").write_text(own)
     (left,) = adopt(tmp_path / "own.jmx", "shop", tmp_path).left
     assert left.text == "GET desks: reads the file ${base}/${name}.mrc"
+
+
+def test_uploads_of_one_folder_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
+    prop = '<stringProp name="File.path">${base}/records/${name}.mrc</stringProp>'
+    own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
+    (tmp_path / "own.jmx").write_text(own)
+    (tmp_path / "records").mkdir()
+    for name in ("one.mrc", "two.mrc", "notes.txt"):
+        (tmp_path / "records" / name).write_text(name)
+    plans = tmp_path / "plans"
+    adoption = adopt(tmp_path / "own.jmx", "shop", plans)
+    assert adoption.left == ()
+    write_adopted(plans, "shop", adoption, "own.jmx")
+    uploads = ("data/shop/uploads/one.mrc", "data/shop/uploads/two.mrc")
+    assert tuple(name for name in data_files(plans / "shop.jmx") if "uploads" in name) == uploads
+    assert (plans / uploads[1]).read_text() == "two.mrc"
+    assert '<stringProp name="File.path">data/shop/uploads/${name}.mrc</stringProp>' in (plans / "shop.jmx").read_text()
+    assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []
 
 
 def test_a_property_has_the_default_of_the_enabled_elements_and_two_different_ones_are_left(tmp_path: Path) -> None:

@@ -1,0 +1,200 @@
+"""Derives from a test plan what its server answers: for each request a response that its own elements accept.
+
+The plan's extractors, assertions and scripts say what they expect of a response. Requests are recognised by method,
+path, query and body, because nothing in a request names its sampler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from urllib.parse import unquote_plus
+
+from bench.plan_expectations import Expectations, wanted_by_loops
+from harness.plan.csv_data import KIND as CSV
+from harness.plan.csv_data import column
+from harness.plan.jmx import Node, enabled_nodes, plan_tree
+from harness.plan.jmx_values import UnknownValueError, Values
+
+_VALUES_MOST = 50
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response: its code, its headers besides those of every response, and its body."""
+
+    code: int
+    headers: tuple[tuple[str, str], ...]
+    kind: str
+    body: str
+
+
+@dataclass
+class Route:
+    """The requests that look the same: `target` matches their decoded path and query.
+
+    `weight` counts the known characters of the target, `body` are the known parts of a body. `variants` are responses
+    to requests that look the same but expect something else.
+    """
+
+    method: str
+    path: re.Pattern[str]
+    target: re.Pattern[str]
+    weight: int
+    body: tuple[str, ...]
+    variants: list[Expectations]
+    _count: Iterator[int] = field(default_factory=count)
+
+    def add(self, expected: Expectations) -> None:
+        """Add what a further sampler expects: to a response that can be both, else as one more response."""
+        for variant in self.variants:
+            if variant.agrees(expected):
+                variant.add(expected)
+                return
+        self.variants.append(expected)
+
+    def next(self) -> Expectations:
+        """Return what the next response contains; different ones take turns, in the order of the plan."""
+        return self.variants[next(self._count) % len(self.variants)]
+
+    def fits(self, body: str) -> int:
+        """Return how many known characters a body has; -1 when a part is missing."""
+        position = known = 0
+        for part in self.body:
+            position = body.find(part, position)
+            if position < 0:
+                return -1
+            position, known = position + len(part), known + len(part)
+        return known
+
+
+@dataclass
+class Answers:
+    """The routes of a plan; requests that no sampler sends get an empty JSON object."""
+
+    routes: list[Route] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, jmx: Path) -> Answers:
+        """Return the answers that the samplers of a JMX expect."""
+        tree = plan_tree(jmx)
+        nodes = enabled_nodes(tree)
+        values = Values.of(nodes, {}, jmx.parent)
+        loops = wanted_by_loops(nodes)
+        routes: dict[tuple[str, str, tuple[str, ...]], Route] = {}
+        for node in nodes:
+            if node.kind.startswith("HTTPSampler"):
+                route = _route(node, values, loops)
+                key = (route.method, route.target.pattern, route.body)
+                before = routes.setdefault(key, route)
+                if before is not route:
+                    before.add(route.variants[0])
+        return cls(list(routes.values()))
+
+    def answer(self, method: str, target: str, body: str) -> Answer:
+        """Return the response to a request; `target` is its path with the query."""
+        route = self.route(method, unquote_plus(target), " ".join(body.split()))
+        return _answer(route.next()) if route else Answer(200, (), "application/json", "{}")
+
+    def route(self, method: str, target: str, body: str) -> Route | None:
+        """Return the route that fits best: by path and query, else by path; among equals by body."""
+        same = [route for route in self.routes if route.method == method]
+        path = target.partition("?")[0]
+        found = [route for route in same if route.target.fullmatch(target)]
+        found = found or [route for route in same if route.path.fullmatch(path)]
+        return max(found, key=lambda route: (route.weight, route.fits(body)), default=None)
+
+
+def _answer(expected: Expectations) -> Answer:
+    code, headers = expected.code(), tuple(expected.headers.items())
+    kind, body = ("", "") if code == 204 else expected.body()
+    return Answer(code, headers, kind, body)
+
+
+def _route(node: Node, values: Values, loops: Mapping[str, Sequence[str]]) -> Route:
+    expected = Expectations(lambda text: _known_values(values, text))
+    path = node.value("HTTPSampler.path").strip()
+    if "login" in path:
+        expected.add_login()
+    for element in _in_scope(node):
+        expected.read(element, loops)
+    target, parts = path, _arguments(node)
+    is_raw = node.value("HTTPSampler.postBodyRaw") == "true"
+    body: list[str] = []
+    if is_raw or _method(node) in ("POST", "PUT", "PATCH"):
+        for _, value in parts:
+            pieces = (text for text, is_known in _pieces(value, values) if is_known)
+            body += [part for piece in pieces if (part := " ".join(piece.split()))]
+    else:
+        for name, value in parts:
+            target += ("&" if "?" in target else "?") + (f"{name}={value}" if name else value)
+    pattern, weight = _pattern(target, values)
+    return Route(_method(node), _pattern(path.partition("?")[0], values)[0], pattern, weight, tuple(body), [expected])
+
+
+def _method(node: Node) -> str:
+    return node.value("HTTPSampler.method") or "GET"
+
+
+def _arguments(node: Node) -> list[tuple[str, str]]:
+    """Return the parameters of a request, or its body as one without a name."""
+    return [
+        (argument.findtext("stringProp[@name='Argument.name']") or "", text)
+        for argument in node.element.iter("elementProp")
+        if argument.get("elementType") == "HTTPArgument"
+        and (text := argument.findtext("stringProp[@name='Argument.value']") or "") is not None
+    ]
+
+
+def _in_scope(node: Node) -> Iterator[Node]:
+    """Yield the elements that JMeter applies to a sampler: its own, and those beside it and its ancestors."""
+    level: Node | None = node
+    while level is not None:
+        yield from (child for child in level.children if child.element.get("enabled", "true") == "true")
+        level = level.parent
+
+
+def _pattern(raw: str, values: Values) -> tuple[re.Pattern[str], int]:
+    """Return the pattern of a decoded path and query, and how many of its characters are known."""
+    pattern, weight = "", 0
+    for text, is_known in _pieces(raw, values):
+        decoded = unquote_plus(text)
+        pattern += r"\s+".join(map(re.escape, re.split(r"\s+", decoded))) if is_known else ".*"
+        weight += len(decoded) if is_known else 0
+    return re.compile(pattern, re.DOTALL), weight
+
+
+def _pieces(raw: str, values: Values) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a text: (text, True), or (reference, False) for what only the run knows."""
+    position = 0
+    while (start := raw.find("${", position)) >= 0:
+        yield raw[position:start], True
+        end, depth = start + 1, 0
+        while end < len(raw):
+            depth += (raw[end] == "{") - (raw[end] == "}")
+            end += 1
+            if depth == 0:
+                break
+        reference = raw[start:end]
+        try:
+            yield values.text(reference), True
+        except UnknownValueError:
+            yield reference, False
+        position = end
+    yield raw[position:], True
+
+
+def _known_values(values: Values, text: str) -> Sequence[str]:
+    """Return the values that a text can have: one, or those of a CSV column; none when only the run knows them."""
+    try:
+        return (values.text(text),)
+    except UnknownValueError as error:
+        found: list[str] = []
+        for setter in values.setters.get(error.variable, ()):
+            rows = column(setter, values.csv_file(setter), error.variable) if setter.kind == CSV else None
+            found += rows or ()
+        reference = f"${{{error.variable}}}"
+        return [text.replace(reference, value) for value in dict.fromkeys(found)][:_VALUES_MOST]

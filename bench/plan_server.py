@@ -1,0 +1,66 @@
+"""Serves on 127.0.0.1 what a test plan expects: a stand-in for the system that the plan was written for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from bench.plan_answers import Answers
+
+# A response takes this long, so that a load without think time does not fill the machine.
+LATENCY_S = 0.03
+
+
+@contextmanager
+def serving(answers: Answers) -> Iterator[str]:
+    """Serve the answers on a free port; yield the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("PlanHandler", (_Handler,), {"answers": answers}))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    answers: Answers
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def _respond(self) -> None:
+        body = self._body().decode("utf-8", errors="replace")
+        time.sleep(LATENCY_S)
+        answer = self.answers.answer(self.command, self.path, body)
+        sent = answer.body.encode("utf-8")
+        lines = [f"HTTP/1.1 {answer.code} {HTTPStatus(answer.code).phrase}", "Server: stand-in"]
+        lines += [f"{name.partition(' ')[0]}: {value}" for name, value in answer.headers]
+        if answer.kind:
+            lines.append(f"Content-Type: {answer.kind}; charset=utf-8")
+        if answer.code != HTTPStatus.NO_CONTENT:
+            lines.append(f"Content-Length: {len(sent)}")
+        head = "\r\n".join(lines).encode("latin-1", errors="replace") + b"\r\n\r\n"
+        self.wfile.write(head if self.command == "HEAD" else head + sent)
+
+    def _body(self) -> bytes:
+        """Return the body of the request, of either kind of length."""
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = b""
+        while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
+            chunks += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return chunks
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = _respond  # noqa: N815
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Print nothing."""

@@ -1,0 +1,176 @@
+"""Run the fixed test plans of a folder against a stand-in server, and store each result for bench.real_plans.
+
+usage: .venv/bin/python -m bench.real_runs FOLDER WORK RESULTS.jsonl [--kind load] [--only TEXT] [--again] [--at-once 2]
+
+FOLDER contains the JMX files; each is fixed as `make init FIX=1` does, in a folder of its own below WORK. The kind
+"pass" is `make check`: one user, one pass. "load" is `make run` with 2 users (at least 1 per load) for 30 s. The server
+is bench.plan_server: it answers as the plan itself expects. Where `make init` asks for the hosts of a plan that takes
+addresses from responses, that server is named. RESULTS.jsonl gets one line per run; plans that it has
+are not run again, so an interrupted batch continues. The whole output of a run is in WORK/<plan>/<kind>.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bench.plan_answers import Answers
+from bench.plan_server import serving
+from harness.base import toolchain
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, EXIT_USAGE, UsageError
+from harness.plan.adopt.adopt import adopt
+from harness.plan.adopt.files import store_secrets, write_adopted
+from harness.plan.finding import Rule
+from harness.plan.plan import load_plan
+from harness.run.result import read_end
+
+PASS, LOAD = "pass", "load"
+PASSED = "PASSED"
+_MOST_S = {PASS: 90, LOAD: 150}
+_STOP_S = 30
+_STATES = {EXIT_OK: PASSED, EXIT_REGRESSED: "FAILED", EXIT_USAGE: "REFUSED", EXIT_INVALID: "NO SAMPLE"}
+_COUNTS = re.compile(r": (\d+) requests?, (\d+) failed")
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended: `state` is that of the verdict, or of the check; `why` is its first problem."""
+
+    plan: str
+    kind: str
+    samples: int
+    failed: int
+    state: str
+    why: str = ""
+
+
+def run_plan(jmx: Path, plan: str, kind: str, work: Path) -> Result:
+    """Fix a plan, run it and return the result; a run that takes too long is interrupted."""
+    home = _home(work / re.sub(r"[^\w.-]+", "-", plan))
+    name = "plan"
+    try:
+        adoption = adopt(jmx, name, home / "plans")
+        write_adopted(home / "plans", name, adoption, jmx.name)
+        store_secrets(home, adoption.secrets)
+        loads = len(load_plan(home / "plans", name).load.loads)
+        answers = Answers.of(home / "plans" / f"{name}.jmx")
+        needs_hosts = any(finding.rule is Rule.UNKNOWN_HOST for finding in adoption.left)
+    except UsageError as error:
+        return Result(plan, kind, 0, 0, "REFUSED", str(error))
+    with serving(answers) as address:
+        if needs_hosts:
+            _allow(home / "plans" / f"{name}.toml", address)
+        command = [sys.executable, str(toolchain.ROOT / "scripts" / ("check" if kind == PASS else "run"))]
+        command += ["--home", str(home), "--plan", name, "--target", address]
+        if kind == LOAD:
+            command += ["--users", str(max(2, loads)), "--duration", "30"]
+            command += ["--reports", str(home / "reports"), "--result", str(home / "result.json")]
+        code = _run(command, home / f"{kind}.txt", _MOST_S[kind])
+    text = (home / f"{kind}.txt").read_text(encoding="utf-8", errors="replace")
+    return _checked(plan, code, text) if kind == PASS else _loaded(plan, code, text, home)
+
+
+def _home(folder: Path) -> Path:
+    """Return a folder for one plan, with the profiles of the project."""
+    shutil.rmtree(folder / "plans", ignore_errors=True)
+    (folder / "plans").mkdir(parents=True)
+    for name in ("env", "systems"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(toolchain.ROOT / name)
+    return folder
+
+
+def _allow(toml: Path, address: str) -> None:
+    """Permit the address: the decision that the user of a plan makes when a response contains further addresses."""
+    lines = [line for line in toml.read_text(encoding="utf-8").splitlines() if not line.startswith("hosts = ")]
+    at = lines.index("[allow]") + 1 if "[allow]" in lines else len(lines)
+    head = [] if "[allow]" in lines else ["", "[allow]"]
+    lines[at:at] = [*head, f"hosts = [{json.dumps(address.rpartition('/')[2])}]"]
+    toml.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _run(command: list[str], output: Path, most_s: float) -> int:
+    """Run a command to its end, or interrupt it after `most_s`; return the exit code."""
+    with output.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        try:
+            return process.wait(most_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        return EXIT_INTERRUPTED
+
+
+def _checked(plan: str, code: int, text: str) -> Result:
+    counts = _COUNTS.findall(text)
+    samples, failed = map(int, counts[-1]) if counts else (0, 0)
+    state = "INTERRUPTED" if code == EXIT_INTERRUPTED else _STATES.get(code, f"exit code {code}")
+    return Result(plan, PASS, samples, failed, state, "" if code == EXIT_OK else _why(text))
+
+
+def _loaded(plan: str, code: int, text: str, home: Path) -> Result:
+    end = read_end(home / "result.json")
+    if end is None or end.run is None or end.verdict is None:
+        why = "; ".join(end.reasons) if end else _why(text)
+        return Result(plan, LOAD, 0, 0, "REFUSED" if code == EXIT_USAGE else f"exit code {code}", why)
+    with (home / "reports" / end.run / "samples.jtl").open(encoding="utf-8", newline="") as file:
+        successes = [row.get("success") == "true" for row in csv.DictReader(file)]
+    has_report = (home / "reports" / f"{end.run}.md").is_file()
+    why = "; ".join(end.reasons) if has_report else "no report"
+    return Result(plan, LOAD, len(successes), successes.count(False), end.verdict, why)
+
+
+def _why(text: str) -> str:
+    """Return the first failed sample and assertion of an output, else its last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    failed = [line for line in lines if re.search(r": FAILED[,:] ", line)][:2]
+    return "; ".join(failed or lines[-1:])[:300]
+
+
+def main(arguments: list[str]) -> None:
+    """Run the plans that have no result yet; print one line for each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--kind", choices=(PASS, LOAD), default=PASS)
+    parser.add_argument("--only", default="", help="plans whose path matches this regular expression")
+    parser.add_argument("--again", action="store_true", help="run plans that have a result, too")
+    parser.add_argument("--at-once", type=int, default=2, help="runs side by side (2)")
+    options = parser.parse_args(arguments)
+    lines = options.results.read_text(encoding="utf-8").splitlines() if options.results.is_file() else []
+    done = set() if options.again else {(one["plan"], one["kind"]) for one in map(json.loads, lines)}
+    lock = threading.Lock()
+
+    def one(jmx: Path) -> None:
+        plan = str(jmx.relative_to(options.folder))
+        result = run_plan(jmx, plan, options.kind, options.work.resolve())
+        with lock, options.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(result)) + "\n")
+            print(f"{result.state} {result.samples} {result.failed} {plan} {result.why}", flush=True)
+
+    todo = [
+        jmx
+        for jmx in sorted(options.folder.rglob("*.jmx"), key=lambda path: path.stat().st_size)
+        if re.search(options.only, str(jmx)) and (str(jmx.relative_to(options.folder)), options.kind) not in done
+    ]
+    with ThreadPoolExecutor(options.at_once) as pool:
+        list(pool.map(one, todo))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

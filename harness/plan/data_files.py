@@ -1,0 +1,51 @@
+"""Finds the files that a plan reads: CSV data, uploads and scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree  # types only
+
+from harness.plan.jmx import CODE, Node, enabled_nodes, plan_tree, reads_in
+
+# An upload of which only the run knows the name, in a folder of the plan's data.
+_UPLOADS = re.compile(r"(data/[\w./-]+)/[^/]*\$\{[^/]*")
+
+
+def data_files(jmx: Path) -> tuple[str, ...]:
+    """Return the files that the plan reads (CSV data, uploads, scripts), relative to its folder as in JMeter.
+
+    A property counts with its default; absolute names and names with other variables are left out. An upload
+    data/…/${name} can be each file of its folder.
+    """
+    names = (
+        name
+        for node in enabled_nodes(plan_tree(jmx))
+        for name in (*data_files_of(node), *_possible_uploads(node, jmx.parent))
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def data_files_of(node: Node) -> Iterator[str]:
+    """Yield the files that an element certainly reads, as `data_files` has them."""
+    for prop in file_names_of(node):
+        defaults = [default for _, default in reads_in(prop.text or "")]
+        name = defaults[0] or "" if defaults else prop.text or ""
+        if name and "${" not in name and not Path(name).is_absolute():
+            yield name
+
+
+def file_names_of(node: Node) -> Iterator[ElementTree.Element]:
+    """Yield the properties of an element that name a file: of a CSV Data Set, an upload or a script."""
+    names = {"File.path"}
+    if node.kind == "CSVDataSet" or CODE.match(node.kind):
+        names |= {"filename", "BeanShellSampler.filename"}
+    yield from (prop for prop in node.element.iter() if prop.get("name") in names and prop.text)
+
+
+def _possible_uploads(node: Node, plans: Path) -> Iterator[str]:
+    for prop in file_names_of(node):
+        folder = _UPLOADS.fullmatch(prop.text or "")
+        if folder and (plans / folder[1]).is_dir():
+            yield from (f"{folder[1]}/{file.name}" for file in sorted((plans / folder[1]).iterdir()) if file.is_file())
