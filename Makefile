@@ -17,7 +17,7 @@ length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
 levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
-takes.check := PLAN ENV TARGET PORT PROPERTIES HTML
+takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
 takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
@@ -52,6 +52,7 @@ about.JMX := JMX=path/to/test.jmx         your JMeter test plan, which is copied
 about.FIX := FIX=1                        apply the fixes: target, load, redirects, assertions, listeners, data files
 about.FORCE := FORCE=1                      replace a plan of this name
 about.check.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX
+about.LIMIT := LIMIT=10m                    the longest time of the pass (default: 5m)
 about.HTML := HTML=check.html              also write everything to this file
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
@@ -223,7 +224,8 @@ init: ## make a plan of your JMX (or a small new plan) and offer the fixes that 
 
 check: ## lint a plan, run it once with one user, and print each request with its response
 	@$(python) scripts/check $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
-	  $(call option,port,$(PORT)) $(call option,properties,$(PROPERTIES)) $(call option,html,$(HTML))
+	  $(call option,port,$(PORT)) $(call option,properties,$(PROPERTIES)) $(call option,limit,$(LIMIT)) \
+	  $(call option,html,$(HTML))
 
 gui: ## open a plan in the JMeter GUI, with the harness's JMeter, plugins and properties
 	@$(python) scripts/gui $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \

@@ -16,7 +16,7 @@ class CheckResult:
     """The result of a check of the JMX `file`.
 
     `refusals` are findings for which `make run` refuses the plan, `warnings` the others. `unreached` are the labels of
-    enabled samplers that the pass did not run.
+    enabled samplers that the pass did not run. `stopped` says where and why a pass was stopped before its end.
     """
 
     plan: str
@@ -25,6 +25,7 @@ class CheckResult:
     warnings: Sequence[Finding]
     exchanges: Sequence[Exchange] = ()
     unreached: Sequence[str] = ()
+    stopped: str = ""
 
     @property
     def failed_count(self) -> int:
@@ -59,20 +60,25 @@ def pass_lines(result: CheckResult) -> Iterator[Line]:
 def closing_line(result: CheckResult) -> Line:
     """Return the last line of a check."""
     text = f"{result.plan}: {count_text(result.exchanges)}"
+    if result.stopped:
+        text += "; the pass is not complete"
     if result.refusals:
         text += f"; make run refuses the plan: {plural(len(result.refusals), 'finding')} above"
-    return text, Style.BAD if result.failed_count or result.refusals else Style.GOOD
+    is_bad = result.failed_count or result.refusals or result.stopped
+    return text, Style.BAD if is_bad else Style.GOOD
 
 
 def check_sections(result: CheckResult) -> tuple[Section, ...]:
     """Return the sections of the HTML page."""
+    stopped = ((result.stopped, Style.BAD),) if result.stopped else ()
     return (
         Section("findings", "Findings", tuple(finding_lines(result))),
-        Section("requests", count_text(result.exchanges), tuple(_unreached(result)), result.exchanges),
+        Section("requests", count_text(result.exchanges), (*_unreached(result), *stopped), result.exchanges),
     )
 
 
 def _unreached(result: CheckResult) -> Iterator[Line]:
     if result.unreached:
         names = ", ".join(result.unreached)
-        yield f"not reached in one pass: {names} (a condition, or a failure before it)", Style.TITLE
+        why = "the pass was stopped" if result.stopped else "a condition, or a failure before it"
+        yield f"not reached in one pass: {names} ({why})", Style.TITLE

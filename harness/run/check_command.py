@@ -17,6 +17,7 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
+from harness.base.units import parse_duration_s
 from harness.plan.finding import Finding
 from harness.plan.jmx import plan_tree
 from harness.plan.lint import SAMPLER, lint, user_variables
@@ -27,7 +28,7 @@ from harness.report.exchanges import Line, Style, exchange_page
 from harness.run.arguments import add_properties, add_traffic, make_command, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import Changes, Exchange
-from harness.run.one_pass import run_once
+from harness.run.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
 from harness.run.preflight import refusals_of
 from harness.run.request import Names, Request, resolve_request
 
@@ -39,10 +40,13 @@ examples:
   scripts/check --plan shop --target http://127.0.0.1:8080 --html check.html
 
 The plan's thread groups run once with one user each; setUp and tearDown run as in the plan. Bodies are cut at 2 kB,
-and secrets are masked. Nothing is sent when the plan could reach another host.
+and secrets are masked. Nothing is sent when the plan could reach another host. A pass that does not end within --limit
+is stopped; its requests are printed, with the one that it waited for.
 
-exit codes: 0 success; 1 a sample failed; 2 wrong use, or the plan must not run; 3 no sampler ran; 130 interrupted.
+exit codes: 0 success; 1 a sample failed; 2 wrong use, or the plan must not run; 3 no sampler ran, or the pass was
+stopped; 130 interrupted.
 """
+_TODO = "look for a loop that does not end and for requests without a timeout, or raise --limit"
 # Variables that JMeter itself sets.
 _OWN_VARIABLES = ("START.", "TESTSTART.", "JMeterThread.", "__jm")
 _STYLES = {
@@ -63,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("--target", help="address of a running system, http://host:8080; no system is started")
     option("--port", help="port of the system that is started (a free one)")
+    option("--limit", default="5m", help="the longest time of the pass: 300, 5m, 1h (5m)")
     option("--html", type=Path, help="also write everything to this HTML file")
     option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
@@ -73,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_empty(options)
     if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
         raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
+    limit_s = _limit_s(options.limit)
     names = Names(options.plan, options.env, options.target, options.port, properties=options.properties)
     request = resolve_request(names, options.home, options.build)
     result = _findings(request)
@@ -82,13 +88,24 @@ def run(options: argparse.Namespace) -> int:
     if unsafe:
         _write_page(options.html, result)
         raise UsageError(f"{result.plan}: the plan must not run", "correct what make run refuses; nothing was sent")
-    result = replace(result, exchanges=_exchanges(request, console, options))
+    found = _pass(request, console, options, limit_s)
+    result = replace(result, exchanges=found.exchanges, stopped=found.stopped)
     result = replace(result, unreached=_unreached(request, result.exchanges))
     _print(console, [*pass_lines(result), closing_line(result)])
     _write_page(options.html, result)
     if options.html:
         _print(console, [(f"page: {shown(options.html)}", Style.PLAIN)])
+    if found.stopped:
+        error = PassInterruptedError if found.is_interrupted else PassStoppedError
+        raise error(f"{result.plan}: {found.stopped}", "" if found.is_interrupted else _TODO)
     return EXIT_REGRESSED if result.failed_count else EXIT_OK
+
+
+def _limit_s(text: str) -> float:
+    limit_s = parse_duration_s(text, "--limit")
+    if not limit_s:
+        raise UsageError(f"--limit {text}: a pass takes some time", "give seconds or 90s, 2m, 1h30m")
+    return limit_s
 
 
 def _findings(request: Request) -> CheckResult:
@@ -105,7 +122,7 @@ def _subject(finding: Finding) -> tuple[str, str, str]:
     return finding.code, finding.path, finding.attribute
 
 
-def _exchanges(request: Request, console: Console, options: argparse.Namespace) -> tuple[Exchange, ...]:
+def _pass(request: Request, console: Console, options: argparse.Namespace, limit_s: float) -> Pass:
     """Run one pass of the plan, without think time."""
     plan = replace(request.plan, load=replace(request.plan.load, think_time_s=0.0))
     request = replace(request, plan=plan)
@@ -118,9 +135,10 @@ def _exchanges(request: Request, console: Console, options: argparse.Namespace) 
         context = RunContext(jmeter, interrupts, console, stack.enter_context(Guardian()))
         context.guardian.remove_at_end(folder)
         context.log(f"{plan.name}: one user, one pass")
-        exchanges = run_once(spec, request, folder, context)
+        found = run_once(spec, request, folder, context, limit_s)
     constants = user_variables(plan_tree(plan.jmx_path))
-    return tuple(replace(one, variables=_extracted(one, constants)) for one in exchanges)
+    exchanges = tuple(replace(one, variables=_extracted(one, constants)) for one in found.exchanges)
+    return replace(found, exchanges=exchanges)
 
 
 def _extracted(one: Exchange, constants: Collection[str]) -> Changes:

@@ -12,6 +12,7 @@ from harness.base.errors import UsageError
 from harness.base.records import read
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 from harness.base.spellings import Spellings
+from harness.base.units import plural
 from harness.metrics.tally import cause_of
 
 # The agent's file in the run directory, until secrets are masked: Exchanges.java.
@@ -69,6 +70,11 @@ class Exchange:
     variables: Changes | None = None
 
     @property
+    def end_ms(self) -> int:
+        """When the sample ended, ms since 1970."""
+        return self.start_ms + self.elapsed_ms
+
+    @property
     def key(self) -> Key:
         """Label, code and cause, as in the report's table of errors."""
         return self.label, self.code, cause_of(self.failure, self.message)[0]
@@ -102,6 +108,19 @@ def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
             counts[one.key] = count + 1
             found.append(one)
     return tuple(found)
+
+
+def place_of_stop(exchanges: Sequence[Exchange], stopped_ms: int) -> str:
+    """Return which samples a stop at `stopped_ms` (ms since 1970) broke off, else the last one before it."""
+    broken = [one for one in exchanges if one.start_ms < stopped_ms <= one.end_ms and not one.is_success]
+    if broken:
+        names = dict.fromkeys(f"{one.label} ({one.thread})" for one in broken)
+        return f"{', '.join(names)} had not ended"
+    before = [one for one in exchanges if one.end_ms < stopped_ms]
+    if not before:
+        return "no sample had ended"
+    last = max(before, key=lambda one: one.end_ms)
+    return f"after {plural(len(before), 'sample')}, the last of them {last.label} ({last.thread})"
 
 
 def masked_exchanges(exchanges: Sequence[Exchange], hidden: Iterable[str]) -> tuple[Exchange, ...]:

@@ -17,6 +17,8 @@ from harness.plan.spec import Profile
 LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
 PLAN_NAME = "effective.jmx"
+# What JMeter obeys on its UDP port: it finishes its running samples, or breaks them off, which makes them fail.
+STOP_GRACEFULLY, STOP_NOW = "Shutdown", "StopTestNow"
 DUMP_DIR = "."
 # JMeter 5.6 warns here that a Cookie Manager "superseded" itself, whenever a plan loops. The warning is harmless but
 # appears once per request (https://github.com/apache/jmeter/issues/6235).
@@ -46,7 +48,7 @@ def stop_word(load: Load) -> str:
     makes running samples fail. tearDown runs after both.
     """
     is_open = load.has_open if isinstance(load, SeveralLoads) else isinstance(load, OpenLoad)
-    return "StopTestNow" if is_open else "Shutdown"
+    return STOP_NOW if is_open else STOP_GRACEFULLY
 
 
 def jmeter_arguments(

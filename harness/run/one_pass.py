@@ -5,39 +5,62 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base.errors import EXIT_INTERRUPTED, InvalidRunError
 from harness.base.secrecy import masked
+from harness.base.units import MS_PER_S, duration_text
 from harness.plan.one_pass import one_pass
 from harness.plan.spec import RunSpec
 from harness.run.connections import FOREIGN_NAME, foreign_reasons
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges
+from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges, place_of_stop
 from harness.run.jmeter import JMeter, plan_messages, reason_from_logs
-from harness.run.jmeter_command import LOG_NAME
+from harness.run.jmeter_command import LOG_NAME, STOP_NOW
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, prepare
 from harness.run.request import Request
 
-# A pass that takes longer is stopped: a loop that waits for something that never happens.
-MOST_S = 300.0
 _PERIOD_S = 0.5
 _TELL_S = 10.0
-_STOP_S = 3.0
+# JMeter breaks off its running samples and writes them, which shows where the pass was; then it is ended.
+_STOP_S, _TERM_S = 5.0, 3.0
 
 
-class PassInterruptedError(InvalidRunError):
+class PassStoppedError(InvalidRunError):
+    """A pass took longer than its limit."""
+
+
+class PassInterruptedError(PassStoppedError):
     """The user stopped the pass."""
 
     exit_code = EXIT_INTERRUPTED
 
 
-def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext) -> tuple[Exchange, ...]:
+@dataclass(frozen=True)
+class Pass:
+    """The requests of a pass; `stopped` says where and why it did not end by itself, and is empty when it did."""
+
+    exchanges: tuple[Exchange, ...]
+    stopped: str = ""
+    is_interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """Why and when (ms since 1970) a pass was stopped."""
+
+    why: str
+    at_ms: int
+    is_interrupted: bool
+
+
+def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext, limit_s: float) -> Pass:
     """Run one iteration of one user in a folder of its own, with the system or target of the request.
 
-    InvalidRunError when JMeter recorded no sample, or ran longer than MOST_S.
+    A pass that takes longer than `limit_s` is stopped, and so is an interrupted one. InvalidRunError when JMeter ended
+    without a sample.
     """
     directory = RunDirectory(folder / "check" / "pass")
     directory.path.mkdir(parents=True)
@@ -49,37 +72,48 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext)
         prepared = prepare(spec, directory, system, context)
         directory.effective_plan.write_bytes(one_pass(spec.plan.jmx_path))
         with context.interrupts.held():
-            _drive(prepared, context)
+            stop = _drive(prepared, context, limit_s)
     exchanges = _stored(directory.path)
     reasons = _reasons(directory.path, prepared.command.allowed_connections)
     for reason in reasons:
         context.log(f"warning: {masked(reason, spec.hidden)}")
-    if not exchanges:
+    if not exchanges and stop is None:
         why = masked(reason_from_logs(directory.path, LOG_NAME, with_console=True), spec.hidden) if not reasons else ""
         what = f"{spec.plan.name}: JMeter ran no sampler" + (f" ({why})" if why else "")
         raise InvalidRunError(what, "check the conditions and controllers of the plan")
-    return masked_exchanges(exchanges, spec.hidden)
+    shown = masked_exchanges(exchanges, spec.hidden)
+    stopped = f"{stop.why}: {place_of_stop(shown, stop.at_ms)}" if stop else ""
+    return Pass(shown, stopped, stop is not None and stop.is_interrupted)
 
 
-def _drive(run: PreparedRun, context: RunContext) -> None:
-    """Run JMeter to its end; every ten seconds print how many samples there are."""
+def _drive(run: PreparedRun, context: RunContext, limit_s: float) -> _Stop | None:
+    """Run JMeter; every ten seconds print how many samples there are. Return why it was stopped; None at its end."""
     options = f"{run.command.environment[JAVA_OPTIONS]} {STORE_ALL}"
-    command = replace(run.command, environment={**run.command.environment, JAVA_OPTIONS: options})
-    process = JMeter(command, run.directory.path)
-    started_s = told_s = time.monotonic()
+    environment = {**run.command.environment, JAVA_OPTIONS: options}
+    process = JMeter(replace(run.command, environment=environment, stop_word=STOP_NOW), run.directory.path)
+    interrupts, started_s = context.interrupts, time.monotonic()
+    told_s = started_s
     try:
         while process.wait(_PERIOD_S) is None:
             now_s = time.monotonic()
-            if context.interrupts.count:
-                raise PassInterruptedError(f"{run.spec.plan.name}: interrupted")
-            if now_s - started_s > MOST_S:
-                what = f"{run.spec.plan.name}: one pass took longer than {MOST_S:.0f} s and was stopped"
-                raise InvalidRunError(what, "check the plan for a loop that does not end")
+            if interrupts.count:
+                stop = _Stop(f"interrupted after {duration_text(now_s - started_s)}", _now_ms(), True)
+                process.stop(_STOP_S, _TERM_S, hurry=lambda: interrupts.count > 1)
+                return stop
+            if now_s - started_s > limit_s:
+                stop = _Stop(f"the pass did not end within {duration_text(limit_s)}", _now_ms(), False)
+                process.stop(_STOP_S, _TERM_S, hurry=lambda: interrupts.count > 0)
+                return stop
             if now_s - told_s > _TELL_S:
                 told_s = now_s
                 context.log(f"{now_s - started_s:.0f} s: {len(_stored(run.directory.path))} samples")
     finally:
-        process.stop(0.0, _STOP_S)
+        process.stop(0.0, _TERM_S)
+    return None
+
+
+def _now_ms() -> int:
+    return round(time.time() * MS_PER_S)
 
 
 def _stored(folder: Path) -> tuple[Exchange, ...]:

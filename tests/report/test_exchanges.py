@@ -95,3 +95,9 @@ def test_the_last_line_counts_failures_and_refusals():
 def test_samplers_that_were_not_reached_are_named_on_the_page():
     sections = check_sections(CheckResult("s", "plans/s.jmx", (), (), (ONE,), ("Pay",)))
     assert "not reached in one pass: Pay" in exchange_page("t", sections)
+
+
+def test_a_pass_that_was_stopped_is_not_a_good_one_and_its_page_says_where():
+    stopped = CheckResult("s", "plans/s.jmx", (), (), (replace(ONE, is_success=True),), stopped="after 2 samples")
+    assert closing_line(stopped) == ("s: 1 request, 0 failed; the pass is not complete", Style.BAD)
+    assert "after 2 samples" in exchange_page("t", check_sections(stopped))

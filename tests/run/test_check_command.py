@@ -1,10 +1,18 @@
 """`scripts/check` up to the start of JMeter, and with a JMeter that runs no sampler."""
 
+import signal
+
 import pytest
 
+from harness.run.exchanges import exchanges_text
 from tests.support.commands import command
+from tests.support.exchanges import ONE
 from tests.support.off_host import ALIAS, flag, host, jmx, request
 from tests.support.paths import FAKE_JMETER
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import start_script
+
+EXCHANGE = exchanges_text([ONE])
 
 
 @pytest.fixture
@@ -14,7 +22,7 @@ def check(home, tmp_path):
     def checked(plan: str, *arguments: object, mode: str = "silent"):
         (home / "plans" / "tiny.jmx").write_text(plan)
         places = ("--home", home, "--build", tmp_path / "build")
-        environment = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode}
+        environment = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "EXCHANGE": EXCHANGE}
         return command("scripts/check", "--plan", "tiny", *places, *arguments, **environment)
 
     return checked
@@ -59,3 +67,38 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_starts(check, 
     done = check(jmx(request()), "--target", target, "--html", tmp_path / "none" / "check.html")
     assert (done.returncode, done.stdout) == (2, "")
     assert "not a file in an existing folder" in done.stderr
+
+
+def test_a_pass_that_does_not_end_shows_its_requests_and_names_the_one_that_it_waited_for(check, target, tmp_path):
+    page = tmp_path / "check.html"
+    arguments = ("--target", target, "--limit", "1s", "--html", page)
+    done = check(jmx(request(name="Page") + request(name="Slow") + request(name="Last")), *arguments, mode="waits")
+    assert done.returncode == 3
+    assert "Page: passed, 200" in done.stdout
+    assert "Slow: FAILED, 500" in done.stdout
+    assert "not reached in one pass: Last (the pass was stopped)" in done.stdout
+    assert "tiny: 2 requests, 1 failed; the pass is not complete" in done.stdout
+    [line] = done.stderr.splitlines()
+    assert "tiny: the pass did not end within 1 s: Slow (Users 1-1) had not ended; look for a loop" in line
+    assert "the pass did not end within 1 s: Slow (Users 1-1) had not ended" in page.read_text()
+
+
+def test_a_pass_that_is_interrupted_shows_its_requests(home, target, tmp_path):
+    (home / "plans" / "tiny.jmx").write_text(jmx(request(name="Page") + request(name="Slow")))
+    places = ("--home", str(home), "--build", str(tmp_path / "build"))
+    arguments = ("--plan", "tiny", "--target", target, *places)
+    process = start_script("check", arguments, tmp_path, "waits", {"EXCHANGE": EXCHANGE})
+    wait_for(lambda: list((tmp_path / "tmp").glob("check-*/check/pass/.exchanges.jsonl")))
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130, out
+    assert "Page: passed, 200" in out
+    assert "Slow (Users 1-1) had not ended" in out
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("limit", ["0", "soon"])
+def test_a_limit_that_is_no_time_is_refused(check, target, limit):
+    done = check(jmx(request()), "--target", target, "--limit", limit)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--limit {limit}: " in done.stderr.replace("=", " ")
