@@ -33,6 +33,16 @@ def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
         yield from _samples(source, path.name, dropped, None)
 
 
+def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> Iterator[tuple[int, Sample]]:
+    """Yield the number of the file and the sample for each row of the JTLs; progress goes to standard error."""
+    for number, given in enumerate(inputs):
+        with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
+            for row, sample in enumerate(_samples(file, given.name, Dropped(), columns), 1):
+                yield number, sample
+                if row % _ROWS_PER_LOOK == 0:
+                    progress.update(file.position(), row)
+
+
 def read_tally(
     inputs: Sequence[Input],
     once_labels: Sequence[str] = (),

@@ -16,7 +16,7 @@ from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import FILE_NAME, gallery
 from harness.report.failures import failures_page, stored_failures
-from harness.report.jtls import counted_tally
+from harness.report.jtls import counted_tally, silences_of
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
@@ -51,7 +51,13 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
     window_ms = window_span_ms(tally, window) if counted else None
     loads = _loads(inputs, run, window_ms)
-    options = SummaryOptions(window, counted, file_names=[name for name, _ in parts], loads=loads)
+    options = SummaryOptions(
+        window,
+        counted,
+        file_names=[name for name, _ in parts],
+        loads=loads,
+        silences=silences_of(inputs, tally, run.once_labels),
+    )
     summary = summarise(tally, dropped, run.id, run, observed, options)
     return replace(summary, stored_failures=stored_failures(_exchanges(directory)))
 

@@ -12,11 +12,12 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.figures import PERCENTILES
-from harness.metrics.files import read_tally, rereadable
+from harness.metrics.files import each_sample, read_tally, rereadable
 from harness.metrics.generators import short_names
+from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, WindowSpec, parse_window
-from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of, window_span_ms
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
@@ -81,6 +82,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         with_transactions=counting.with_transactions,
         with_timeline=counting.with_timeline,
         file_names=short_names([given.name for given in inputs]),
+        silences=silences_of(inputs, tally, once_labels, counting.columns),
     )
     return summarise(tally, dropped, name, options=options)
 
@@ -99,3 +101,18 @@ def counted_tally(
         return None
     batch_count = batch_count_of(window.length_s) if with_batches else 0
     return read_tally(inputs, once_labels, span_ms, columns, batch_count, with_timeline=False)[0]
+
+
+def silences_of(
+    inputs: Sequence[Input], tally: SampleTally, once_labels: Sequence[str], columns: Sequence[str] | None = None
+) -> Silences | None:
+    """Return the silences of each user, from another reading of the JTLs.
+
+    None unless a gap may be a pause of the plan, and when standard input cannot be read again.
+    """
+    if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
+        return None
+    silences = Silences(once_labels, with_transactions=not tally.requests.seconds)
+    for file, sample in each_sample(inputs, columns):
+        silences.add(sample, file)
+    return silences

@@ -12,6 +12,7 @@ from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SecondSeries, Timeline
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
@@ -39,7 +40,7 @@ class SummaryOptions:
 
     `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
     whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
-    are the samples of each load of a run with several.
+    are the samples of each load of a run with several. `silences` are those of the users, where a gap may be a pause.
     """
 
     window: Window | None = None
@@ -49,6 +50,7 @@ class SummaryOptions:
     with_timeline: bool = True
     file_names: Sequence[str] = ()
     loads: Sequence[LoadTally] = ()
+    silences: Silences | None = None
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -105,6 +107,7 @@ def summarise(
     evidence = _evidence(tally, dropped, run, observed, window, groups)
     evidence = replace(
         evidence,
+        gaps=gaps_of(tally, options.silences),
         generators=generator_figures(
             tally, options.counted, origin_of(tally) or 0, options.file_names, options.with_transactions
         ),
@@ -192,14 +195,24 @@ def _evidence(
         warm_up_ms=_warm_up_ms(tally, window),
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
-        gaps=_gaps(tally),
         clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
     )
 
 
-def _gaps(tally: SampleTally) -> tuple[Gap, ...]:
+def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, ...]:
+    """Return the gaps of a run, without those that the users' `silences` explain as pauses of the plan."""
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
-    return () if origin_s is None or span_s is None else find_gaps(tally.second_series.by_second(origin_s, span_s[1]))
+    if origin_s is None or span_s is None:
+        return ()
+    gaps = find_gaps(tally.second_series.by_second(origin_s, span_s[1]))
+    if silences is None:
+        return gaps
+    return tuple(
+        gap
+        for gap in gaps
+        if not may_be_pause(gap)
+        or not silences.explain((origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S)
+    )
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:

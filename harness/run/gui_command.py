@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -35,6 +36,9 @@ from harness.run.jmeter_command import environment
 
 _LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"
 _PERIOD_S, _STOP_S = 0.2, 5.0
+# What Java throws when it cannot open a window; a HeadlessException's message begins on the next line.
+_NO_DISPLAY = re.compile(r"java\.awt\.(?:HeadlessException|AWTError)(?:: (\S.*))?")
+_HAS_DISPLAY = "use a desktop session, ssh -X or xvfb-run"
 _EPILOG = """\
 examples:
   scripts/gui --plan killbill-stripe
@@ -104,8 +108,16 @@ def run(options: argparse.Namespace) -> int:
         if process.returncode and not interrupts.count:
             mask_secrets(folder, tuple((opened.secrets or {}).values()))
             tail = child.tail_of(folder / _LOG_NAME, folder / _CONSOLE_NAME)
+            if why := display_error(tail):
+                raise UsageError(f"no display: {why}", _HAS_DISPLAY)
             raise StartError(f"JMeter ended with exit code {process.returncode}", "read its last lines", tail)
     return EXIT_OK
+
+
+def display_error(text: str) -> str:
+    """Return why Java could not open a window, from JMeter's last lines; an empty text when that was not the cause."""
+    found = _NO_DISPLAY.search(text)
+    return (found[1] or "Java has no screen for a window (HeadlessException)").rstrip(".") if found else ""
 
 
 def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mapping[str, str]) -> list[str]:
@@ -162,8 +174,7 @@ def _check_display() -> None:
     if sys.platform != "linux":
         return
     if not os.environ.get("DISPLAY"):
-        todo = "use a desktop session, ssh -X or xvfb-run"
-        raise UsageError("DISPLAY is not set: there is no screen for a window", todo)
+        raise UsageError("no display: DISPLAY is not set, there is no screen for a window", _HAS_DISPLAY)
     java = shutil.which(toolchain.jmeter_java_path())
     found = Path(os.path.realpath(java)) if java else None
     if found and not (found.parents[1] / "lib" / "libawt_xawt.so").exists():

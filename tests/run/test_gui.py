@@ -22,6 +22,7 @@ TITLE = "/plans/folio-workflow.jmx) - Apache JMeter"
 FAKE = """#!/bin/sh
 printf '%s\\n' "$@" >"$RECORD"
 echo "headless: $JVM_ARGS, password: $SHOP_PASSWORD" >>"$RECORD"
+echo "$SAYS"
 exit $CODE
 """
 
@@ -41,7 +42,7 @@ def gui(home: Path, jmeter: Path, tmp_path: Path) -> Callable[..., subprocess.Co
     """Run scripts/gui on the tiny plan with that JMeter."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        variables = {"JMETER_HOME": str(jmeter), "RECORD": str(tmp_path / "record"), "CODE": "0", "DISPLAY": ":0"}
+        variables = {"JMETER_HOME": str(jmeter), "RECORD": str(tmp_path / "record"), "CODE": "0", "SAYS": "", "DISPLAY": ":0"}
         given = arguments if "--plan" in arguments else ("--plan", "tiny", *arguments)
         return command("scripts/gui", *given, "--home", home, **{**variables, **environment})
 
@@ -93,7 +94,7 @@ def test_without_a_display_nothing_is_started(
 ) -> None:
     refused = gui(DISPLAY="")
     assert refused.returncode == 2
-    assert "DISPLAY is not set: there is no screen for a window" in refused.stderr
+    assert "no display: DISPLAY is not set, there is no screen for a window; use a desktop session" in refused.stderr
     assert not (tmp_path / "record").exists()
 
 
@@ -101,6 +102,38 @@ def test_a_jmeter_that_fails_is_an_error(gui: Callable[..., subprocess.Completed
     failed = gui(CODE="1")
     assert failed.returncode == 3
     assert "JMeter ended with exit code 1" in failed.stderr
+
+
+HEADLESS = (
+    "java.awt.HeadlessException: \nNo X11 DISPLAY variable was set,\nbut this program performed an operation which "
+    "requires it.\n\tat java.desktop/java.awt.GraphicsEnvironment.checkHeadless(GraphicsEnvironment.java:166)\n"
+)
+UNREACHABLE = "Can't connect to X11 window server using ':97' as the value of the DISPLAY variable"
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (HEADLESS, "Java has no screen for a window (HeadlessException)"),
+        (f"java.awt.AWTError: {UNREACHABLE}.\n\tat sun.awt.X11GraphicsEnvironment", UNREACHABLE),
+    ],
+)
+def test_a_java_that_cannot_open_a_window_is_one_line_and_wrong_use(
+    gui: Callable[..., subprocess.CompletedProcess[str]], says: str, why: str
+) -> None:
+    refused = gui(CODE="1", SAYS=says)
+    assert refused.returncode == 2
+    assert refused.stderr == f"scripts/gui: no display: {why}; use a desktop session, ssh -X or xvfb-run\n"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(sys.platform != "linux", reason="only X11 has DISPLAY")
+def test_the_real_jmeter_on_a_display_that_is_not_there_is_wrong_use(
+    gui: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    refused = gui(DISPLAY=":97", JMETER_HOME=str(jmeter_home()))
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), refused.stderr
+    assert "no display: " in refused.stderr or "this Java has no windows (headless)" in refused.stderr
 
 
 @pytest.fixture

@@ -143,10 +143,11 @@ def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spellin
     ElementTree.parse(directory / "effective.jmx")
 
 
-def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(real, home, target, tmp_path):
+@pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "30")])
+def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(real, home, target, tmp_path, load):
     jmx = home / "plans" / "tiny.jmx"
     jmx.write_text(DUMMY_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">${__P(scheme,)}'))  # http: not true
-    arguments = ("--users", "3", "--duration", "60", "--stop", "errors>50% for 2s", "--goal", "Pay: p90<2s")
+    arguments = (*load, "--duration", "60", "--stop", "errors>50% for 2s", "--goal", "Pay: p90<2s")
     process = real("--target", target, *arguments)
     text = finish(process)
     assert process.returncode == 1, text

@@ -12,9 +12,11 @@ import time
 import psutil
 import pytest
 
-from tests.support.paths import ROOT
+from harness.run import drive
+from tests.support.commands import command
+from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import output_until, processes_of, wait_for
-from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 
 def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_path):
@@ -158,6 +160,24 @@ def test_a_stop_condition_ends_a_run_with_1_and_the_report_and_the_result_file_s
     ended = json.loads(result.read_text())
     assert (ended["exit_code"], ended["verdict"], ended["reasons"][0]) == (1, "DOUBTFUL", why)
     assert why in report(tmp_path / "reports")
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+def test_a_jmeter_that_hangs_after_a_stop_condition_is_killed_and_its_samples_are_reported(
+    home, target, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(drive, "GRACEFUL_S", 1.0)
+    monkeypatch.setattr(drive, "_TERM_S", 0.5)
+    arguments = arguments_of_run(home, tmp_path, ["--target", target, "--duration", "60", "--stop", "errors>50% for 1s"])
+    done = command("scripts/run", *arguments, JMETER_HOME=str(FAKE_JMETER), FAKE_JMETER="failing-hangs")
+    assert done.returncode == 1, done.stdout + done.stderr
+    facts = run_json(tmp_path / "reports")
+    assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": -9}, [], True)
+    text = report(tmp_path / "reports")
+    assert "**DOUBTFUL: stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in text
+    rows = (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").read_text().count(",Pay,")
+    assert f"| Pay | 500 | {rows} | {rows} |" in text
     assert processes_of(tmp_path) == []
 
 

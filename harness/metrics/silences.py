@@ -1,0 +1,117 @@
+"""Decides whether a gap in a run of few users is a pause of the plan: whether all of them may have paused at once.
+
+A user's silence is the time between the ends of two samples in a row of one thread. In a gap every active user is
+silent. With few users the rows of such a gap need not be missing, in two cases:
+
+- By chance: users who pause independently are all silent for so long, at least once in a thousand runs. With N
+  silences X of U users in the rest of the run, a gap of the length L is expected N · P(X ≥ L) · R^(U-1) times, where
+  R = E[(X - L)+] ÷ E[X] is the share of time at which a silence lasts for another L or longer (D. R. Cox, "Renewal
+  Theory", 1962, on the residual life and on pooled processes). Where X is exponential, this is the rule for arrivals
+  in `gaps`.
+- In step: at another time the same users were silent together for about as long, each between samples with the same
+  two labels. Lost rows begin and end anywhere. In a plan with a single label nothing tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import Sample
+from harness.metrics.figures import LOAD, ONCE
+from harness.metrics.gaps import GAP_LEAST_S, Gap
+from harness.metrics.tally import group_of
+
+# With more users, a pause of all of them at once is no accident, and happens often enough to be usual in `gaps`.
+USERS_MOST = 5
+# A gap that is expected less often than in one of a thousand runs is none of chance.
+_EXPECTED_LEAST = 0.001
+# Two silences are about as long when they overlap for this share of the gap.
+_ALIKE_RATIO = 0.8
+# Shorter silences are only counted: no gap needs them.
+_LONG_MS = _ALIKE_RATIO * GAP_LEAST_S * MS_PER_S
+
+# The number of the file, because every file has its own users, and the thread's name.
+Thread = tuple[int, str]
+
+
+def may_be_pause(gap: Gap) -> bool:
+    """Return whether a gap is one of few users, who did not wait in it."""
+    return not gap.is_waited and gap.user_count is not None and gap.user_count <= USERS_MOST
+
+
+class Silence(NamedTuple):
+    """From the end of a thread's sample to the end of its next one, ms since 1970, with the labels of both."""
+
+    thread: Thread
+    from_ms: int
+    to_ms: int
+    labels: tuple[str, str]
+
+    def overlap_ms(self, other: Silence) -> int:
+        """Return for how long both last, ms; negative when they do not overlap."""
+        return min(self.to_ms, other.to_ms) - max(self.from_ms, other.from_ms)
+
+
+class Silences:
+    """The silences of all threads: their lengths, and the long ones themselves."""
+
+    def __init__(self, once_labels: Iterable[str] = (), with_transactions: bool = False) -> None:
+        self._once = frozenset(once_labels)
+        self._with_transactions = with_transactions
+        self._last: dict[Thread, tuple[int, str]] = {}
+        self._counts: Counter[int] = Counter()
+        self._pairs: set[tuple[str, str]] = set()
+        self._long: list[Silence] = []
+
+    def add(self, sample: Sample, file: int = 0) -> None:
+        """Count a sample of a file, in the order of its rows; rows of transactions count where there are no others."""
+        is_load = group_of(sample.thread_name, sample.label, self._once) in (LOAD, ONCE)
+        if not is_load or sample.is_transaction is not self._with_transactions:
+            return
+        thread = file, sample.thread_name
+        last = self._last.get(thread)
+        if last is not None and sample.end_ms <= last[0]:
+            return  # a part of the sample before
+        self._last[thread] = sample.end_ms, sample.label
+        if last is None:
+            return
+        silence = Silence(thread, last[0], sample.end_ms, (last[1], sample.label))
+        self._counts[silence.to_ms - silence.from_ms] += 1
+        self._pairs.add(silence.labels)
+        if silence.to_ms - silence.from_ms >= _LONG_MS:
+            self._long.append(silence)
+
+    def explain(self, from_ms: int, to_ms: int) -> bool:
+        """Return whether the users who were active in from_ms <= t < to_ms (since 1970) may all have paused."""
+        own = [one for one in self._long if one.from_ms < from_ms and to_ms <= one.to_ms]
+        if not own:
+            return False
+        length_ms = min(one.to_ms for one in own) - max(one.from_ms for one in own)
+        return self._is_chance(own, length_ms) or self._is_in_step(own, length_ms)
+
+    def _is_chance(self, own: Sequence[Silence], length_ms: int) -> bool:
+        others = self._counts - Counter(one.to_ms - one.from_ms for one in own)
+        longer = {other_ms: count for other_ms, count in others.items() if other_ms >= length_ms}
+        if not longer:
+            return False
+        beyond_ms = sum((other_ms - length_ms) * count for other_ms, count in longer.items())
+        residual_ratio = beyond_ms / sum(other_ms * count for other_ms, count in others.items())
+        return bool(sum(longer.values()) * residual_ratio ** (len(own) - 1) >= _EXPECTED_LEAST)
+
+    def _is_in_step(self, own: Collection[Silence], length_ms: int) -> bool:
+        if len(self._pairs) < 2:
+            return False
+        alike = [
+            [other for other in self._long if other.thread == one.thread and other.labels == one.labels and other != one]
+            for one in own
+        ]
+        first, *rest = alike
+        least_ms = _ALIKE_RATIO * length_ms
+        return any(
+            one.to_ms - one.from_ms >= least_ms
+            and all(any(one.overlap_ms(other) >= least_ms for other in others) for others in rest)
+            for one in first
+        )
