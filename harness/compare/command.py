@@ -41,6 +41,7 @@ from harness.report.pages import write_page
 from harness.run.directory import SWEEP_NAME, write_whole
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_json
+from harness.sweep.labels import of_label
 from harness.sweep.level_verdicts import compare_levels
 from harness.sweep.pairs import SweepComparison, sentence
 from harness.sweep.sources import FoundSweep, find_sweeps, printed_sweeps, write_sweeps
@@ -59,6 +60,7 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
   ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps, level by level
+  ./aggregate.py compare folio-workflow/sweep-01 folio-workflow/sweep-02 --label 'Check In'    one transaction of them
 
 Without --anyway, runs with another number of users, plan or duration are refused, and a DOUBTFUL run makes the verdict
 CANNOT TELL. Smaller changes than the thresholds are ignored. The thresholds are in [compare] of the plan's TOML file;
@@ -84,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     thresholds = f"smallest relevant change of a metric; repeatable; the metrics are {names}"
     judging.add_argument("--threshold", action="append", default=[], metavar="METRIC=PERCENT", help=thresholds)
     judging.add_argument("--alpha", metavar="A", help="accepted rate of false alarms (0.05)")
-    judging.add_argument("--label", metavar="REGEX", help="only labels that match; TOTAL remains the total of all")
+    judging.add_argument("--label", metavar="REGEX", help="only labels that match; TOTAL remains the total of all. Of two sweeps: this one label instead of TOTAL")
     output = parser.add_argument_group("output options")
     output.add_argument("--format", choices=(MARKDOWN, JSON), default=MARKDOWN)
     output.add_argument("--output", type=Path, metavar="FILE", help="write this file, and preserve its notes")
@@ -241,11 +243,15 @@ def _are_sweeps(names: Sequence[str]) -> bool:
 def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> int:
     """Print or write the comparison of two sweeps and return the exit code."""
     found = find_sweeps(names, options.reports)
+    if options.label is not None:
+        found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
     base, new = found
     thresholds = _thresholds(options, [new.sweep.record.plan if new.sweep.record else ""])
     comparison = compare_levels(base, new, thresholds, anyway=options.anyway)
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
-    command = shlex.join(["./aggregate.py", "compare", base.sweep.name, new.sweep.name, *_judging_options(options)])
+    label = ["--label", options.label] if options.label is not None else []
+    sweeps = [_sweep_name(one) for one in found]
+    command = shlex.join(["./aggregate.py", "compare", *sweeps, *_judging_options(options), *label])
     output: Path | None = options.output
     if output is None and options.save and new.report is not None:
         output = new.report.with_name(f"compare-{_short_sweep_name(base, new)}-{new.report.stem}.md")
@@ -265,6 +271,11 @@ def _judging_options(options: argparse.Namespace) -> list[str]:
     for text in options.threshold:
         words += ["--threshold", text]
     return words + (["--alpha", options.alpha] if options.alpha is not None else [])
+
+
+def _sweep_name(found: FoundSweep) -> str:
+    """Return the name of a sweep in a command."""
+    return found.sweep.record.id if found.sweep.record else found.sweep.name
 
 
 def _short_sweep_name(base: FoundSweep, new: FoundSweep) -> str:

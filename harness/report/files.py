@@ -59,10 +59,10 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
         silences=silences_of(inputs, tally, run.once_labels),
     )
     summary = summarise(tally, dropped, run.id, run, observed, options)
-    return replace(summary, stored_failures=stored_failures(_exchanges(directory)))
+    return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)))
 
 
-def _exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
+def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
     """Return the failed requests that the run stored, with their responses."""
     path = directory.failures
     return parse_exchanges(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ()
@@ -148,7 +148,7 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     The notes block of an existing report is preserved; its charts that no longer have data are deleted.
     """
     write_whole(directory.summary_json, json_text(summary.to_json()))
-    if exchanges := _exchanges(directory):
+    if exchanges := stored_exchanges(directory):
         write_whole(directory.failures_page, failures_page(summary, exchanges))
     charts = gallery(summary)
     write_pictures(directory.path, charts.pictures, FILE_NAME)

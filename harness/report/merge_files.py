@@ -16,11 +16,12 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input, opened
 from harness.jtl.sample import samples_name
 from harness.metrics.generators import short_names
-from harness.report.files import STEADY_WINDOW, write_report, write_summary
+from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, write_summary
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.summary import RunSummary
 from harness.run.directory import RUN_NAME, RunDirectory, reserve
+from harness.run.exchanges import exchanges_text, first_of_each_cause
 from harness.run.record import RunRecord
 from harness.run.telemetry import COLUMNS, process_at
 
@@ -66,6 +67,7 @@ def _merged_runs(
     with _new_directory(reports, parts[0].run.plan, into) as directory:
         _put_samples(samples, directory)
         _put_telemetry(named, directory)
+        _put_failures(named, directory)
         arguments = [text if not Path(text).is_absolute() else "/".join(Path(text).parts[-2:]) for text in given]
         command = f"./aggregate.py report --merge {' '.join(arguments)}"
         run_id = f"{directory.name}-{uuid4().hex[:8]}"
@@ -139,6 +141,17 @@ def _put_samples(samples: Sequence[Path], directory: RunDirectory) -> None:
                     continue
             with target.open("wb") as copy:
                 shutil.copyfileobj(file.stream, copy, _COPY_BYTES)
+
+
+def _put_failures(named: Sequence[tuple[str, Path]], directory: RunDirectory) -> None:
+    """Write the first failed requests of each cause of all generators together; their threads are named with them."""
+    found = [
+        replace(one, thread=f"{name} {one.thread}")
+        for name, path in named
+        for one in stored_exchanges(RunDirectory(path))
+    ]
+    if found:
+        directory.failures.write_text(exchanges_text(first_of_each_cause(found)), encoding="utf-8")
 
 
 def _put_telemetry(named: Sequence[tuple[str, Path]], directory: RunDirectory) -> None:

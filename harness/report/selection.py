@@ -112,7 +112,9 @@ class Selection:
             elif any(group.counts_transactions for group in apart):
                 found.append(f"TOTAL includes the rows of {number} and those of their samplers.")
             else:
-                found.append(f"TOTAL excludes the rows of {number}; it includes their samplers. See --transactions.")
+                found.append(
+                    f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any. See --transactions."
+                )
         return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.report.export import json_text
 from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.labels import transactions_of
 from harness.sweep.levels import FIGURES, Level, Sweep
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.text import answer_text, warnings_of
@@ -59,6 +60,7 @@ def _level(level: Level) -> dict[str, Any]:
     return {
         "users": level.users,
         **level.figures.to_json(),
+        "transactions": {name: figures.to_json() for name, _, figures in transactions_of([level])},
         "runs": [
             {
                 "name": run.name,

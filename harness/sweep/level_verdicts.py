@@ -11,6 +11,7 @@ from harness.compare.compare import compare
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.plan.thresholds import Thresholds
+from harness.sweep.labels import label_of
 from harness.sweep.pairs import LevelVerdict, SweepComparison, compare_sweeps
 from harness.sweep.sources import FoundSweep
 from harness.sweep.text import users_text
@@ -59,5 +60,11 @@ def _results(found: FoundSweep) -> dict[int, list[RunResult]]:
     """Return the results of a sweep's runs by users, without the runs that could not be read."""
     results: dict[int, list[RunResult]] = {}
     for level in found.sweep.levels:
-        results[level.users] = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
+        runs = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
+        results[level.users] = [_of_label(run, found.sweep.label) for run in runs] if found.sweep.label else runs
     return results
+
+
+def _of_label(run: RunResult, label: str) -> RunResult:
+    """Return the result with a label in place of TOTAL, and without other labels; errors are limited as in the run."""
+    return replace(run, total=label_of(run.labels, label), whole=run.whole or run.total, labels=())

@@ -8,7 +8,7 @@ that failed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from statistics import fmean, median
 from typing import Any
 
@@ -87,7 +87,7 @@ _COUNTS = ("sample_count", "error_count")
 class LevelRun:
     """A run at a level. Published figures have no verdict, record, warnings or resource usage.
 
-    `total` contains the samples of the main load in the window, for confidence intervals.
+    `total` contains the samples of the main load in the window, for confidence intervals; `labels` are its labels.
     """
 
     name: str
@@ -98,6 +98,7 @@ class LevelRun:
     usages: tuple[Usage, ...] = ()
     cloudwatch: CloudMetrics | None = None
     total: LabelResult | None = None
+    labels: tuple[LabelResult, ...] = ()
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
@@ -145,7 +146,8 @@ class Level:
 class Sweep:
     """Levels sorted by users; `record` is None for single runs and published figures.
 
-    `missing_users` are planned levels without a readable run. `remarks` are problems in the data that was read.
+    `missing_users` are planned levels without a readable run. `remarks` are problems in the data that was read. With
+    `label` the figures are those of this label, and not of TOTAL.
     """
 
     name: str
@@ -153,6 +155,7 @@ class Sweep:
     record: SweepRecord | None = None
     missing_users: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def runs(self) -> tuple[LevelRun, ...]:
@@ -166,7 +169,9 @@ class Sweep:
 
     @property
     def goal(self) -> Goal | None:
-        """The goal of the sweep, else of its runs; None without a goal, or when the runs have different goals."""
+        """The goal of the sweep, else of its runs; None without a goal, when the runs have different goals, and for a label."""
+        if self.label:
+            return None
         if self.record is not None and self.record.goal is not None:
             return self.record.goal
         goals = {record.goal for record in self.records}
@@ -176,28 +181,41 @@ class Sweep:
 def level_run(result: RunResult) -> LevelRun:
     """Return a run of a level from the run's result."""
     total, whole = result.total, result.whole or result.total
-    generator, system = _cpu_cores(result.usages)
-    figures = Figures(generator_cpu_cores=generator, system_cpu_cores=system)
+    figures = Figures()
     if total is not None and whole is not None:
-        figures = Figures(
-            sample_count=total.sample_count,
-            rate_per_s=total.rate_per_s,
-            average_ms=total.average_ms,
-            percentiles_ms={
-                text: total.percentiles_ms[text] for text in _PERCENTILES.values() if text in total.percentiles_ms
-            },
-            others={key: value for key, metric in _OTHERS.items() if (value := metric.of(total)) is not None},
-            slowest_label_ms=max(
-                (label.average_ms for label in result.labels if label.average_ms is not None), default=None
-            ),
+        averages = (label.average_ms for label in result.labels if label.average_ms is not None)
+        figures = replace(
+            figures_of(total, whole),
+            slowest_label_ms=max(averages, default=None),
             cycle_ms=_cycle_ms(result.run, total.rate_per_s),
-            error_count=whole.error_count,
-            error_ratio=whole.error_ratio,
-            generator_cpu_cores=generator,
-            system_cpu_cores=system,
         )
-    codes = tuple(warning.code for warning in result.warnings)
-    return LevelRun(result.name, figures, result.verdict, result.run, codes, result.usages, result.cloudwatch, total)
+    generator, system = _cpu_cores(result.usages)
+    return LevelRun(
+        name=result.name,
+        figures=replace(figures, generator_cpu_cores=generator, system_cpu_cores=system),
+        verdict=result.verdict,
+        record=result.run,
+        warning_codes=tuple(warning.code for warning in result.warnings),
+        usages=result.usages,
+        cloudwatch=result.cloudwatch,
+        total=total,
+        labels=result.labels,
+    )
+
+
+def figures_of(total: LabelResult, errors: LabelResult) -> Figures:
+    """Return the figures of TOTAL or of a label, with the errors of `errors`."""
+    return Figures(
+        sample_count=total.sample_count,
+        rate_per_s=total.rate_per_s,
+        average_ms=total.average_ms,
+        percentiles_ms={
+            text: total.percentiles_ms[text] for text in _PERCENTILES.values() if text in total.percentiles_ms
+        },
+        others={key: value for key, metric in _OTHERS.items() if (value := metric.of(total)) is not None},
+        error_count=errors.error_count,
+        error_ratio=errors.error_ratio,
+    )
 
 
 def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
@@ -222,11 +240,11 @@ def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
 
 def _level(users: int, runs: Sequence[LevelRun]) -> Level:
     level = Level(users, Figures(), tuple(runs))
-    return Level(users, _middle([run.figures for run in level.counted]), level.runs)
+    return Level(users, middle([run.figures for run in level.counted]), level.runs)
 
 
-def _middle(runs: Sequence[Figures]) -> Figures:
-    """Return the figures of a level: None when no run has the value; a sum is None when any run lacks it."""
+def middle(runs: Sequence[Figures]) -> Figures:
+    """Return the figures of a level, or of a label in it, from those of its runs: None when no run has the value; a sum is None when any run lacks it."""
     values: dict[str, float] = {}
     for name, known in _known(runs).items():
         if name in _COUNTS:

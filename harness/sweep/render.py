@@ -19,6 +19,7 @@ from harness.report.verdict import VALID
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
+from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.record import CAPACITY
@@ -48,6 +49,8 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     ("generator CPU %", "generator_cpu_cores", _cores),
     ("system CPU %", "system_cpu_cores", _cores),
 )
+# Columns that only all labels of a run together have.
+_OF_TOTAL = ("slowest_label_ms", "cycle_ms", "generator_cpu_cores", "system_cpu_cores")
 _RANGED = tuple(metric.key for metric in columns_of_runs(Table.BRIEF))
 HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
@@ -81,11 +84,12 @@ def sweep_report(
         answer=cell(answer_text(sweep, analysis)),
         setup=[(name, cell(value)) for name, value in set_up(sweep, analysis)],
         level_table=level_table(sweep, analysis, links),
-        counted=counted_text(sweep.levels),
+        counted=cell(counted_text(sweep.levels, sweep.label)),
         has_successes=_has_errors(sweep.levels),
         has_cpu=knows(sweep.levels, "generator_cpu_cores") or knows(sweep.levels, "system_cpu_cores"),
         is_repeated=any(len(level.counted) > 1 for level in sweep.levels),
         range_table=_range_table(sweep.levels),
+        transaction_table=transaction_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
         images=[image(picture, page.folder) for picture in page.pictures],
         process_table=process_table(sweep.levels),
@@ -184,6 +188,23 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
             row.append(", ".join(_run_cell(run, links) for run in level.runs))
         rows.append(row)
     return table(heads, rows)
+
+
+def transaction_table(levels: Sequence[Level]) -> str:
+    """Return the table of the transactions, each at every level; an empty text without any."""
+    found = list(transactions_of(levels))
+    columns = [
+        (head, figure, show)
+        for head, figure, show in COLUMNS
+        if figure not in _OF_TOTAL and any(figures.of(figure) is not None for _, _, figures in found)
+    ]
+    if not any(figures.error_count for _, _, figures in found):
+        columns = [column for column in columns if column[1] != "success_rate_per_s"]
+    rows = [
+        [cell(name), str(users), *(show(figures.of(figure)) for _, figure, show in columns)]
+        for name, users, figures in found
+    ]
+    return table(["transaction", "users", *(head for head, _, _ in columns)], rows) if rows else ""
 
 
 def _within(level: Level, goal: Goal) -> str:

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import units
@@ -16,6 +17,7 @@ from harness.base.toolchain import ROOT
 from harness.plan.goal import Goal, option_metrics
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_csv, sweeps_json
+from harness.sweep.labels import of_label
 from harness.sweep.pairs import compare_sweeps
 from harness.sweep.sources import find_sweeps, printed_sweeps, write_sweep_report, write_sweeps
 from harness.sweep.text import answer_text
@@ -28,6 +30,7 @@ examples:
   ./aggregate.py sweep 'killbill-stripe/run-03_*'                    separate runs; each number of users is a level
   ./aggregate.py sweep lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report; TITLE=NAME names a line
   ./aggregate.py sweep ours/sweep-02 published.csv                   next to published figures, with the differences
+  ./aggregate.py sweep folio-workflow/sweep-01 --label 'Check In'    one transaction or request instead of TOTAL
   ./aggregate.py sweep report.md#2                                   the second table of levels in a Markdown file
   ./aggregate.py sweep killbill-stripe/sweep-07 --format csv > levels.csv
 
@@ -55,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         unit = "such as 1%%" if metric.is_share else "in ms"
         text = f"goal for {metric.name}, {unit}, instead of the sweep's own goal"
         option(f"--{metric.name}", metavar=value, help=text)
+    label = "a transaction or request whose metrics are reported instead of TOTAL; goals are then only those given here"
+    option("--label", metavar="REGEX", help=label)
     option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
     option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
@@ -63,13 +68,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write or print the report and return the exit code."""
     found = find_sweeps(options.sweep, options.reports)
+    if options.label is not None:
+        found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
     wanted = _goal(options)
     sweeps = [one.sweep for one in found]
     goals = [_joined(sweep.goal, wanted) for sweep in sweeps]
     analyses = [analyse(sweep.levels, goal) for sweep, goal in zip(sweeps, goals, strict=True)]
     compared = len(sweeps) == 2 or options.compare
     comparisons = [compare_sweeps(sweeps[0], other) for other in sweeps[1:]] if compared else []
-    own = sweeps[0].record if len(sweeps) == 1 else None
+    own = sweeps[0].record if len(sweeps) == 1 and options.label is None else None
     # The report of a sweep has the same bytes for all its names.
     command = _command(options, [own.id] if own else [_relative(name) for name in options.sweep])
     if options.format == CSV:
@@ -114,6 +121,7 @@ def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the command that writes the same report, without absolute paths."""
     words = ["./aggregate.py", "sweep", *names]
     words += ["--compare"] if options.compare else []
+    words += ["--label", options.label] if options.label is not None else []
     for name in (metric.name for metric in option_metrics()):
         value = getattr(options, name)
         words += [f"--{name}", value] if value else []

@@ -44,15 +44,18 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
     return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
 
 
-def counted_text(levels: Sequence[Level]) -> str:
-    """Return the sentence about the measurement window, with the levels whose window is not steady."""
+def counted_text(levels: Sequence[Level], label: str = "") -> str:
+    """Return the sentence about the measurement window, with the levels whose window is not steady.
+
+    The errors of a single label are those in the window.
+    """
     text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
     unsteady = [
         level.users for level in levels if any(WarningCode.NOT_STEADY in run.warning_codes for run in level.counted)
     ]
     if unsteady:
         text += f"; at {users_text(unsteady)} it is not steady"
-    return f"{text}. Errors cover the whole run."
+    return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."
 
 
 def is_unfinished(sweep: Sweep) -> bool:

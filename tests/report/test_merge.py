@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,10 @@ from harness.report.merge import Part, check_parts, merged_record
 from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
+from harness.run.exchanges import exchanges_text, parse_exchanges
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
 from harness.storage.layout import stored_names
+from tests.support.exchanges import ONE
 from tests.support.factories import closed_load, record
 from tests.support.merges import START_MS, figures, run_folder
 from tests.support.paths import ROOT
@@ -93,6 +96,26 @@ def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_r
     assert sum(one.sample_count for one in merged.generators) == merged.group("load").total.sample_count
     assert [round(one.average_ms) for one in merged.generators] == [900, 950]
     assert merged.dropped_count == 2
+
+
+def test_a_merged_run_has_the_first_failed_requests_of_all_its_runs(tmp_path, two_runs):
+    failure = replace(ONE, label="Pay", failure="no card 4711")
+    for number, folder in enumerate(two_runs):
+        many = [replace(failure, start_ms=10 * turn + number) for turn in (1, 2, 3)]
+        RunDirectory(Path(folder)).failures.write_text(exchanges_text(many))
+    directory, merged = merge(two_runs, tmp_path / "reports", None)
+    stored = parse_exchanges(directory.failures.read_text())
+    assert [(one.start_ms, one.thread) for one in stored] == [
+        (10, "gen1 Users 1-1"), (11, "gen2 Users 1-1"), (20, "gen1 Users 1-1"),
+    ]  # fmt: skip
+    assert [(one.label, one.cause, one.count) for one in merged.stored_failures] == [("Pay", "no card …", 3)]
+    assert "[3](run-01_1/failures.html#error-" in directory.report.read_text()
+    assert directory.failures_page.is_file()
+
+
+def test_runs_without_failed_requests_merge_without_a_file_of_them(tmp_path, two_runs):
+    directory, merged = merge(two_runs, tmp_path / "reports", None)
+    assert (directory.failures.exists(), merged.stored_failures) == (False, ())
 
 
 def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(tmp_path, two_runs):

@@ -1,0 +1,56 @@
+"""Single labels of a sweep's runs: a sweep of one label instead of TOTAL, and the transactions of each level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.compare.result import LabelResult
+from harness.report.selection import parse_pattern
+from harness.sweep.levels import Figures, Level, LevelRun, Sweep, figures_of, levels_of, middle
+
+
+def of_label(sweep: Sweep, label: str) -> Sweep:
+    """Return the sweep with the metrics of one request or transaction in place of TOTAL.
+
+    `label` is a label, or a pattern that matches one of them; a transaction with the name of a request is called
+    "<name> (transaction)". UsageError when it names none or several, or the runs have no labels.
+    """
+    known = list(dict.fromkeys(one.label for run in sweep.runs for one in run.labels))
+    pattern = parse_pattern(label)
+    found = [label] if label in known else [name for name in known if pattern.search(name)]
+    if len(found) != 1:
+        there = f"there are: {', '.join(found or known) or 'none'}"
+        what = "matches several labels" if found else "matches no label"
+        near = "" if found else did_you_mean(label, known)
+        raise UsageError(f"{sweep.name}: --label {label} {what}", f"{near}{there}")
+    runs = ((level.users, _run_of_label(run, found[0])) for level in sweep.levels for run in level.runs)
+    return replace(sweep, name=f"{sweep.name}: {found[0]}", levels=levels_of(runs), label=found[0])
+
+
+def label_of(labels: Sequence[LabelResult], name: str) -> LabelResult | None:
+    """Return the metrics of a label; None when a run does not have it."""
+    return next((one for one in labels if one.label == name), None)
+
+
+def _run_of_label(run: LevelRun, name: str) -> LevelRun:
+    total = label_of(run.labels, name)
+    figures = figures_of(total, total) if total else Figures()
+    cpu = run.figures.generator_cpu_cores, run.figures.system_cpu_cores
+    return replace(
+        run, total=total, figures=replace(figures, generator_cpu_cores=cpu[0], system_cpu_cores=cpu[1]), labels=()
+    )
+
+
+def transactions_of(levels: Sequence[Level]) -> Iterator[tuple[str, int, Figures]]:
+    """Yield transaction, users and metrics of each level, by transaction: with repeats as in a level's own figures."""
+    names = dict.fromkeys(
+        one.label for level in levels for run in level.counted for one in run.labels if one.is_transaction
+    )
+    for name in names:
+        for level in levels:
+            found = [total for run in level.counted if (total := label_of(run.labels, name))]
+            if found:
+                yield name, level.users, middle([figures_of(total, total) for total in found])
