@@ -6,6 +6,7 @@ import argparse
 
 from bench import aggregate as bench_aggregate
 from bench import compare as bench_compare
+from bench import failures as bench_failures
 from bench import gate as bench_gate
 from bench import push as bench_push
 from bench import remote as bench_generators
@@ -28,6 +29,7 @@ examples:
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
   scripts/bench generators                                      two load generators next to one: lost samples, rates
+  scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench push                                            upload of a JTL file, next to a plain copy
   scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is DOUBTFUL
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
@@ -45,6 +47,7 @@ _PARTS = {
     "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
     "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
     "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),
+    "failures": (bench_failures, "runs that watch for failed requests next to runs that do not; none fails"),
     "verdicts": (bench_verdicts, "every plan that starts a system, ten times: how many runs are VALID (hours)"),
     "push": (bench_push, "upload of a JTL file to S3, next to a plain copy to the same server"),
 }

@@ -21,6 +21,7 @@ from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
+from harness.run.exchanges import parse_exchanges
 from harness.run.remote.load import (
     Remote,
     check_reach,
@@ -280,6 +281,26 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, tw
     wait_for(lambda: not processes_of(tmp_path / "reports"), 15)
     # Not even a link to the keys, which a copy of the run would follow.
     wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)
+
+
+@pytest.mark.real
+def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored(shared, home, two, tmp_path):
+    (first, _), (second, _) = two
+    failing = SHARED_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">false').replace("${code}", "from ${__P(generator,)}")
+    (home / "plans" / "tiny.jmx").write_text(failing)
+    # 4 s: on a busy machine the second generator begins some seconds after the first one.
+    process = shared(f"{first},{second}", "--users", "2", "--duration", "60", "--stop", "errors>50% for 4s")
+    out, err = process.communicate(timeout=90)
+    assert process.returncode == 1, out + err
+    facts = run_json(tmp_path / "reports")
+    assert facts["stopped_early"].startswith("errors above 50 % for 4 s; errors 100.00 % in the last second")
+    assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 40) == ({"jmeter": 0}, [], True)
+    rows = Counter(row["responseMessage"] for row in rows_of(tmp_path / "reports"))
+    assert set(rows) == {"from 1", "from 2"}
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    stored = parse_exchanges((directory / "failures.jsonl").read_text())
+    assert Counter(one.message for one in stored) == {"from 1": 3, "from 2": 3}
+    assert not [path.name for path in directory.iterdir() if path.name.startswith(".exchanges")]
 
 
 def server_at(address: str) -> psutil.Process:
