@@ -86,7 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     thresholds = f"smallest relevant change of a metric; repeatable; the metrics are {names}"
     judging.add_argument("--threshold", action="append", default=[], metavar="METRIC=PERCENT", help=thresholds)
     judging.add_argument("--alpha", metavar="A", help="accepted rate of false alarms (0.05)")
-    judging.add_argument("--label", metavar="REGEX", help="only labels that match; TOTAL remains the total of all. Of two sweeps: this one label instead of TOTAL")
+    label = "only labels that match; TOTAL remains the total of all. Of two sweeps: this one label instead of TOTAL"
+    judging.add_argument("--label", metavar="REGEX", help=label)
     output = parser.add_argument_group("output options")
     output.add_argument("--format", choices=(MARKDOWN, JSON), default=MARKDOWN)
     output.add_argument("--output", type=Path, metavar="FILE", help="write this file, and preserve its notes")

@@ -2,8 +2,8 @@
 
 A gap is reported only where it is long for its run: at least 2 s, at least 1 s longer than three times the usual gap,
 and longer than chance explains at the rate of samples per active user (Poisson arrivals, one in a thousand runs).
-One user whose requests take ten seconds has no gaps, nor have users that think in step. A gap of two to five users may be
-a pause of the plan: `silences` decides that from the pauses of each user.
+One user whose requests take ten seconds has no gaps, nor have users that think in step. A gap of two to five users may
+be a pause of the plan: `silences` decides that from the pauses of each user.
 
 If the samples that end after a gap waited through it, the system stalled. Otherwise rows are missing, the clock was
 set, or the file contains several runs. The sum of response times decides: it covers a stall, but not missing rows.

@@ -50,6 +50,10 @@ class Silence(NamedTuple):
     to_ms: int
     labels: tuple[str, str]
 
+    def is_like(self, other: Silence) -> bool:
+        """Return whether another silence is one of the same thread between the same labels."""
+        return self != other and (self.thread, self.labels) == (other.thread, other.labels)
+
     def overlap_ms(self, other: Silence) -> int:
         """Return for how long both last, ms; negative when they do not overlap."""
         return min(self.to_ms, other.to_ms) - max(self.from_ms, other.from_ms)
@@ -104,11 +108,7 @@ class Silences:
     def _is_in_step(self, own: Collection[Silence], length_ms: int) -> bool:
         if len(self._pairs) < 2:
             return False
-        alike = [
-            [other for other in self._long if other.thread == one.thread and other.labels == one.labels and other != one]
-            for one in own
-        ]
-        first, *rest = alike
+        first, *rest = ([other for other in self._long if other.is_like(one)] for one in own)
         least_ms = _ALIKE_RATIO * length_ms
         return any(
             one.to_ms - one.from_ms >= least_ms

@@ -113,7 +113,8 @@ class Selection:
                 found.append(f"TOTAL includes the rows of {number} and those of their samplers.")
             else:
                 found.append(
-                    f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any. See --transactions."
+                    f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any. See "
+                    "--transactions."
                 )
         return found
 

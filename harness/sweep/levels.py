@@ -169,7 +169,7 @@ class Sweep:
 
     @property
     def goal(self) -> Goal | None:
-        """The goal of the sweep, else of its runs; None without a goal, when the runs have different goals, and for a label."""
+        """The goal of the sweep, else of its runs; None without one, with different ones, and for a label."""
         if self.label:
             return None
         if self.record is not None and self.record.goal is not None:
@@ -244,7 +244,10 @@ def _level(users: int, runs: Sequence[LevelRun]) -> Level:
 
 
 def middle(runs: Sequence[Figures]) -> Figures:
-    """Return the figures of a level, or of a label in it, from those of its runs: None when no run has the value; a sum is None when any run lacks it."""
+    """Return the figures of a level, or of a label in it, from those of its runs.
+
+    None when no run has the value; a sum is None when any run lacks it.
+    """
     values: dict[str, float] = {}
     for name, known in _known(runs).items():
         if name in _COUNTS:

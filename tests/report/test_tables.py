@@ -230,7 +230,8 @@ def test_only_a_label_is_its_row_without_total():
 def test_the_table_says_whether_total_counts_transaction_controllers():
     samples = [sample("Order", message=f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"), sample(), sample()]
     assert view_of(samples).remarks[1:] == (
-        "TOTAL excludes the rows of 1 Transaction Controller; it includes those of their samplers, if any. See --transactions.",
+        "TOTAL excludes the rows of 1 Transaction Controller; it includes those of their samplers, if any. See "
+        "--transactions.",
     )
     counted = Selection().view(summary_of(samples, with_transactions=True), "tiny.jtl")
     assert counted.remarks[1:] == ("TOTAL includes the rows of 1 Transaction Controller and those of their samplers.",)

@@ -141,6 +141,9 @@ def display() -> Iterator[str]:
     """A virtual screen."""
     if not shutil.which("Xvfb") or not shutil.which("xwininfo"):
         pytest.skip("NOT CHECKED: Xvfb or xwininfo is not on this machine")
+    java = Path(os.path.realpath(shutil.which("java") or ""))
+    if not (java.parents[1] / "lib" / "libawt_xawt.so").exists():
+        pytest.skip("NOT CHECKED: the Java of this machine has no windows")
     command = ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x900x24"]
     screen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert screen.stdout is not None

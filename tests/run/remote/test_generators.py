@@ -286,8 +286,8 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, tw
 @pytest.mark.real
 def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored(shared, home, two, tmp_path):
     (first, _), (second, _) = two
-    failing = SHARED_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">false').replace("${code}", "from ${__P(generator,)}")
-    (home / "plans" / "tiny.jmx").write_text(failing)
+    failing = SHARED_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">false')
+    (home / "plans" / "tiny.jmx").write_text(failing.replace("${code}", "from ${__P(generator,)}"))
     # 4 s: on a busy machine the second generator begins some seconds after the first one.
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60", "--stop", "errors>50% for 4s")
     out, err = process.communicate(timeout=90)
