@@ -26,6 +26,8 @@ from harness.metrics.tally import group_of
 
 # With more users, a pause of all of them at once is no accident, and happens often enough to be usual in `gaps`.
 USERS_MOST = 5
+# In a pause of this share of a gap or more, nobody waited for an answer.
+_PAUSED_RATIO = 0.8
 # A gap that is expected less often than in one of a thousand runs is none of chance.
 _EXPECTED_LEAST = 0.001
 # Two silences are about as long when they overlap for this share of the gap.
@@ -38,15 +40,19 @@ Thread = tuple[int, str]
 
 
 def may_be_pause(gap: Gap) -> bool:
-    """Return whether a gap is one of few users, who did not wait in it."""
-    return not gap.is_waited and gap.user_count is not None and gap.user_count <= USERS_MOST
+    """Return whether a gap is one of few users."""
+    return gap.user_count is not None and gap.user_count <= USERS_MOST
 
 
 class Silence(NamedTuple):
-    """From the end of a thread's sample to the end of its next one, ms since 1970, with the labels of both."""
+    """From the end of a thread's sample to the end of its next one, ms since 1970, with the labels of both.
+
+    `paused_ms` is when the pause ended, and the next sample began.
+    """
 
     thread: Thread
     from_ms: int
+    paused_ms: int
     to_ms: int
     labels: tuple[str, str]
 
@@ -82,16 +88,21 @@ class Silences:
         self._last[thread] = sample.end_ms, sample.label
         if last is None:
             return
-        silence = Silence(thread, last[0], sample.end_ms, (last[1], sample.label))
+        silence = Silence(thread, last[0], sample.start_ms, sample.end_ms, (last[1], sample.label))
         self._counts[silence.to_ms - silence.from_ms] += 1
         self._pairs.add(silence.labels)
         if silence.to_ms - silence.from_ms >= _LONG_MS:
             self._long.append(silence)
 
-    def explain(self, from_ms: int, to_ms: int) -> bool:
-        """Return whether the users who were active in from_ms <= t < to_ms (since 1970) may all have paused."""
+    def explain(self, from_ms: int, to_ms: int, *, is_waited: bool = False) -> bool:
+        """Return whether the users who were active in from_ms <= t < to_ms (since 1970) may all have paused.
+
+        With `is_waited` the samples after the gap seem to have waited in it. So they do after a pause of all users, who
+        then are all busy: here each of them must have begun its next sample near the end of the gap.
+        """
         own = [one for one in self._long if one.from_ms < from_ms and to_ms <= one.to_ms]
-        if not own:
+        paused_ms = from_ms + _PAUSED_RATIO * (to_ms - from_ms)
+        if not own or (is_waited and any(one.paused_ms < paused_ms for one in own)):
             return False
         length_ms = min(one.to_ms for one in own) - max(one.from_ms for one in own)
         return self._is_chance(own, length_ms) or self._is_in_step(own, length_ms)

@@ -211,7 +211,9 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
         gap
         for gap in gaps
         if not may_be_pause(gap)
-        or not silences.explain((origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S)
+        or not silences.explain(
+            (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S, is_waited=gap.is_waited
+        )
     )
 
 

@@ -15,18 +15,18 @@ START_MS = 1_700_000_000_000
 LENGTH_S = 600
 
 
-def user(number, users, pause_ms, *, work=300, labels=("Search", "Buy"), begin_ms=0):
-    """Return the samples of a user for ten minutes: `work` requests of 100 ms, then a pause of `pause_ms()`."""
+def user(number, users, pause_ms, *, work=60, labels=("Search", "Buy"), begin_ms=0):
+    """Return the samples of a user for ten minutes: `work` requests of 500 ms, then a pause of `pause_ms()`."""
     found, at_ms, count = [], begin_ms, 0
     while at_ms < LENGTH_S * 1000:
         for _ in range(work):
             found.append(
                 sample(
-                    labels[count % len(labels)], 100, START_MS + at_ms,
+                    labels[count % len(labels)], 500, START_MS + at_ms,
                     thread_name=f"Users 1-{number}", all_threads=users,
                 )
             )  # fmt: skip
-            at_ms, count = at_ms + 100, count + 1
+            at_ms, count = at_ms + 500, count + 1
         at_ms += pause_ms()
     return [one for one in found if one.end_ms < START_MS + LENGTH_S * 1000]
 
@@ -57,51 +57,64 @@ def independent(seed, users):
     everything = []
     for number in range(1, users + 1):
         begin_ms = numbers.randrange(30_000)
-        everything += user(number, users, lambda: numbers.randrange(8000, 12_000), work=200, begin_ms=begin_ms)
+        everything += user(number, users, lambda: numbers.randrange(8000, 12_000), work=40, begin_ms=begin_ms)
     return sorted(everything, key=lambda one: one.end_ms)
 
 
 def test_pauses_that_coincide_now_and_then_are_not_gaps():
     without_this, with_this = 0, []
-    for seed in range(20):
+    for seed in range(6):
         run = independent(seed, 2)
         without_this += bool(gaps(run, with_silences=False))
         with_this += gaps(run)
-    assert without_this >= 2  # what it is for
+    assert without_this >= 1, without_this  # what it is for
     assert with_this == []
 
 
 @pytest.mark.parametrize("users", [2, 5])
 def test_pauses_of_users_in_step_are_not_gaps(users):
-    run = run_of(users, lambda: 10_000, work=2000)  # after "Buy", every 200 s
+    run = run_of(users, lambda: 10_000, work=400)  # after "Buy", every 200 s
     assert len(gaps(run, with_silences=False)) == 2
     assert gaps(run) == []
 
 
-@pytest.mark.parametrize("users", [2, 3, 5, 12])
+@pytest.mark.parametrize("users", [2, 5, 8])
 def test_missing_rows_of_a_plan_without_pauses_are_gaps(users):
     run = without(run_of(users), (300, 306))
     assert gaps(run) == [(300, 306)]
 
 
 @pytest.mark.parametrize("labels", [("Search", "Buy", "Pay"), ("Search",)])
-@pytest.mark.parametrize("users", [2, 5, 12])
+@pytest.mark.parametrize("users", [2, 8])
 def test_rows_that_are_missing_twice_are_gaps(users, labels):
-    # From Pay to Search, and from Pay to Pay: not the same place of the plan.
+    # From Search to Buy, and from Buy to Pay: not the same place of the plan.
     run = without(run_of(users, labels=labels), (100, 106), (400.3, 406.2))
     assert gaps(run) == [(100, 106), (401, 406)]
 
 
-@pytest.mark.parametrize("users", [5, 12])
+@pytest.mark.parametrize("users", [5, 8])
 def test_missing_rows_of_many_users_who_pause_as_long_are_gaps(users):
     # A tenth of each user's time is a pause; all five at once pause for 8 s less than once in 100,000 such runs.
     numbers = random.Random(7)
     everything = []
     for number in range(1, users + 1):
-        begin_ms = numbers.randrange(60_000)
-        everything += user(number, users, lambda: 10_000, work=900, begin_ms=begin_ms)
+        begin_ms = numbers.randrange(60_000) if number > 1 else 0
+        everything += user(number, users, lambda: 10_000, work=180, begin_ms=begin_ms)
     run = without(sorted(everything, key=lambda one: one.end_ms), (300, 308))
     assert gaps(run) == [(300, 308)]
+
+
+@pytest.mark.parametrize("users", [2, 5])
+def test_a_stall_of_users_who_pause_as_long_stays_a_gap(users):
+    # In step they pause for 10 s after every 200 s; after 100 s the system answers nobody for 10 s.
+    run = []
+    for one in run_of(users, lambda: 10_000, work=400):
+        if one.start_ms == START_MS + 100_000:
+            one = one._replace(elapsed_ms=10_500)
+        elif one.start_ms > START_MS + 100_000:
+            one = one._replace(start_ms=one.start_ms + 10_000)
+        run.append(one)
+    assert gaps(sorted(run, key=lambda one: one.end_ms)) == [(101, 110)]
 
 
 def test_the_number_of_gaps_by_chance_by_hand():
@@ -138,7 +151,7 @@ def test_other_threads_files_parts_and_transactions_are_no_silences_of_a_user():
 @pytest.mark.parametrize(("pause_s", "lost", "is_gap"), [(10, [], False), (0, [(300, 310)], True)])
 def test_a_jtl_of_two_users_is_judged_by_their_pauses(tmp_path, pause_s, lost, is_gap):
     path = tmp_path / "two.jtl"
-    run = without(run_of(2, lambda: pause_s * 1000, work=2000), *lost)
+    run = without(run_of(2, lambda: pause_s * 1000, work=400), *lost)
     rows = (f"{one.start_ms},{one.elapsed_ms},{one.label},{one.thread_name},true,2\n" for one in run)
     path.write_text("timeStamp,elapsed,label,threadName,success,allThreads\n" + "".join(rows))
     summary = summary_of_jtls(resolve([str(path)]))

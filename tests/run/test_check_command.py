@@ -78,7 +78,7 @@ def test_a_pass_that_does_not_end_shows_its_requests_and_names_the_one_that_it_w
     assert "Slow: FAILED, 500" in done.stdout
     assert "not reached in one pass: Last (the pass was stopped)" in done.stdout
     assert "tiny: 2 requests, 1 failed; the pass is not complete" in done.stdout
-    [line] = done.stderr.splitlines()
+    line = done.stderr
     assert "tiny: the pass did not end within 1 s: Slow (Users 1-1) had not ended; look for a loop" in line
     assert "the pass did not end within 1 s: Slow (Users 1-1) had not ended" in page.read_text()
 

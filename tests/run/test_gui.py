@@ -42,7 +42,8 @@ def gui(home: Path, jmeter: Path, tmp_path: Path) -> Callable[..., subprocess.Co
     """Run scripts/gui on the tiny plan with that JMeter."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        variables = {"JMETER_HOME": str(jmeter), "RECORD": str(tmp_path / "record"), "CODE": "0", "SAYS": "", "DISPLAY": ":0"}
+        variables = {"JMETER_HOME": str(jmeter), "RECORD": str(tmp_path / "record"), "DISPLAY": ":0"}
+        variables |= {"CODE": "0", "SAYS": ""}
         given = arguments if "--plan" in arguments else ("--plan", "tiny", *arguments)
         return command("scripts/gui", *given, "--home", home, **{**variables, **environment})
 

@@ -170,7 +170,8 @@ def test_a_jmeter_that_hangs_after_a_stop_condition_is_killed_and_its_samples_ar
     monkeypatch.setattr(drive, "GRACEFUL_S", 1.0)
     monkeypatch.setattr(drive, "_TERM_S", 0.5)
     arguments = ["--target", target, "--duration", "60", "--stop", "errors>50% for 1s"]
-    done = command("scripts/run", *arguments_of_run(home, tmp_path, arguments), JMETER_HOME=str(FAKE_JMETER), FAKE_JMETER="failing-hangs")
+    environment = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "failing-hangs"}
+    done = command("scripts/run", *arguments_of_run(home, tmp_path, arguments), **environment)
     assert done.returncode == 1, done.stdout + done.stderr
     facts = run_json(tmp_path / "reports")
     assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": -9}, [], True)
