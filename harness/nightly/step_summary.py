@@ -1,24 +1,18 @@
-"""Convert a nightly report to the step summary of a GitHub workflow, within its size limit."""
+"""Append a nightly report to the step summary of a GitHub workflow, within its size limit."""
 
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from harness.base.errors import ServiceError
 from harness.base.paths import shown
+from harness.forge.excerpt import excerpt
 from harness.nightly.notice import Notice
 
 # GitHub rejects a longer step summary completely.
 LIMIT_BYTES = 1024 * 1024
 _VARIABLE = "GITHUB_STEP_SUMMARY"
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
-_IMAGE = re.compile(r"!\[[^\]\n]*(?:\\\][^\]\n]*)*\]\([^)\n]*\)\n?")
-# A relative link: a step summary has no files next to it.
-_RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
-_BLANK_LINES = re.compile(r"\n{3,}")
-_CUT = "\n… cut here: {left} more lines in {report}\n"
 
 
 def append_step_summary(notice: Notice) -> None:
@@ -42,16 +36,4 @@ def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -
 
     `report_name` tells the reader where the rest is.
     """
-    text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", report)))
-    text = _BLANK_LINES.sub("\n\n", text).strip() + "\n"
-    if len(text.encode()) <= room_bytes:
-        return text
-    lines = text.splitlines(keepends=True)
-    room_bytes -= len(_CUT.format(left=len(lines), report=report_name).encode())
-    fitting: list[str] = []
-    for line in lines:
-        room_bytes -= len(line.encode())
-        if room_bytes < 0:
-            break
-        fitting.append(line)
-    return "".join(fitting) + _CUT.format(left=len(lines) - len(fitting), report=report_name)
+    return excerpt(report, room_bytes, report_name, size=lambda text: len(text.encode()))

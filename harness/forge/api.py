@@ -1,0 +1,213 @@
+"""Calls the HTTP API of a forge: JSON, pages, rate limits. Errors have one line and never show the token."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.message import Message
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from harness.base import records, strict_json
+from harness.base.errors import HarnessError, ServiceError, UsageError
+from harness.base.log import Log
+from harness.base.spellings import Spellings
+
+T = TypeVar("T")
+
+PAGE_SIZE = 100
+_TIMEOUT_S = 30
+# Waits between attempts when a server fails or does not answer. It may ask for longer ones.
+_WAITS_S = (0.5, 1.0, 2.0)
+_LONGEST_WAIT_S = 60
+# docs.github.com, "Rate limits for the REST API": at least a minute when an answer names no time.
+_UNNAMED_WAIT_S = 60.0
+_REASON_MOST = 200
+_TOKEN = re.compile(r"[!-~]+")
+_SPACES = re.compile(r"[\x00-\x20\x7f]+")
+
+
+class BusyError(ServiceError):
+    """The server fails, does not answer or limits the rate: the same request can succeed after `wait_s` seconds.
+
+    `wait_s` is None when the server does not say how long.
+    """
+
+    def __init__(self, what: str, todo: str, wait_s: float | None = None) -> None:
+        super().__init__(what, todo)
+        self.wait_s = wait_s
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach an API: its address, its token, and the header that carries the token after `scheme`.
+
+    `token_name` is the environment variable of the token, `rights` what the token must be allowed to do.
+    """
+
+    address: str
+    token_name: str
+    token: str = field(repr=False)
+    header: str
+    scheme: str
+    rights: str
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.address).scheme not in ("http", "https"):
+            raise UsageError(f"{self.address}: not an http address", "correct the address of the API")
+        if not _TOKEN.fullmatch(self.token):
+            what = f"{self.token_name} is empty or has a character that no token has, such as a space"
+            raise UsageError(what, "set it again")
+
+
+class Api:
+    """An HTTP API with JSON. Redirects are not followed: the token is sent to no other server."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._host = urlsplit(access.address).netloc.rpartition("@")[2]
+        self._secrets = Spellings((access.token,))
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def read(self, kind: type[T], method: str, path: str, data: Mapping[str, object] | None = None) -> T:
+        """Return the answer as a dataclass. `path` is added to the address of the API, or is an address itself."""
+        return self._built(kind, path, self._answer(method, path, data)[0])
+
+    def send(self, method: str, path: str, data: Mapping[str, object]) -> None:
+        """Send a request whose answer does not matter."""
+        self._answer(method, path, data)
+
+    def pages(self, kind: type[T], path: str) -> Iterator[T]:
+        """Yield the items of a list, page by page. `path` has a query."""
+        page = 1
+        while True:
+            items, headers = self._answer("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
+            if not isinstance(items, list):
+                raise self._strange(path, "not a list")
+            for item in items:
+                yield self._built(kind, path, item)
+            if 'rel="next"' not in headers.get("Link", ""):
+                return
+            page += 1
+
+    def masked(self, text: str) -> str:
+        """Return a text with ••• in place of the token."""
+        return self._secrets.masked(text.encode(errors="replace")).decode(errors="replace")
+
+    def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> tuple[Any, Message]:
+        """Return the JSON and the headers of an answer; HarnessError for a refusal."""
+        address = path if "://" in path else self._access.address.rstrip("/") + path
+        request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
+        request.add_header("User-Agent", "load-test-harness")
+        request.add_header("Content-Type", "application/json")
+        request.add_header(self._access.header, f"{self._access.scheme}{self._access.token}")
+        try:
+            with self._opener.open(request, timeout=_TIMEOUT_S) as response:
+                return strict_json.parse(response.read() or b"null"), response.headers
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refusal(method, path, error) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = self._short(str(getattr(error, "reason", "") or error or type(error).__name__))
+            raise BusyError(f"{self._host} does not answer ({reason})", "repeat the command later") from None
+        except ValueError:
+            raise self._strange(path, "not JSON") from None
+
+    def _built(self, kind: type[T], path: str, data: object) -> T:
+        try:
+            return records.build(kind, data)
+        except ValueError as error:
+            raise self._strange(path, str(error)) from None
+
+    def _strange(self, path: str, reason: str) -> ServiceError:
+        what = f"{self._host}{urlsplit(path).path}: the answer is not that of this API ({self._short(reason)})"
+        return ServiceError(what, f"is {self._access.address} its address?")
+
+    def _refusal(self, method: str, path: str, error: urllib.error.HTTPError) -> HarnessError:
+        """Return the error for an answer whose code is 300 or more."""
+        message = _message_of(error)
+        name, where = self._access.token_name, f"{self._host}{urlsplit(path).path}"
+        now_s = time.time()
+        limit_s = limit_wait_s(error.code, error.headers, message, now_s)
+        if limit_s is not None:
+            until = datetime.fromtimestamp(now_s + limit_s, UTC)
+            todo = f"repeat the command after {until:%H:%M:%S} UTC"
+            return BusyError(f"{self._host}: the rate limit of {name} is reached", todo, limit_s)
+        if error.code >= 500:
+            what = f"{self._host}: the server failed ({error.code})"
+            return BusyError(what, "repeat the command later", _retry_after_s(error.headers))
+        reason = f"{error.code} {self._short(message)}"
+        if error.code == 401:
+            return UsageError(f"{self._host}: {name} is not accepted ({reason})", "it is wrong or expired: set another")
+        if error.code == 403:
+            return UsageError(f"{where}: permission denied ({reason})", f"{name} needs {self._access.rights}")
+        if error.code == 404:
+            todo = f"check --repo, --pr and --sha; {name} must have access to them"
+            return UsageError(f"{where}: not found", todo)
+        if error.code < 400:
+            return UsageError(f"{where}: moved ({error.code})", "give the new name to --repo")
+        return UsageError(f"{where}: {method} is refused ({reason})", "check --pr and --sha")
+
+    def _short(self, text: str) -> str:
+        return self.masked(_SPACES.sub(" ", text).strip()[:_REASON_MOST])
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Turns redirects into errors: urllib would send the token to any server that an answer names."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def retried(action: Callable[[], T], log: Log, pause: Callable[[float], None] = time.sleep) -> T:
+    """Return what the action returns. It is repeated while the server is busy; no wait is longer than 60 s."""
+    for wait_s in _WAITS_S:
+        try:
+            return action()
+        except BusyError as error:
+            asked_s = wait_s if error.wait_s is None else error.wait_s
+            if asked_s > _LONGEST_WAIT_S:
+                raise
+            log(f"{error.what}; next attempt in {asked_s:.3g} s")
+            pause(asked_s)
+    return action()
+
+
+def limit_wait_s(code: int, headers: Mapping[str, str] | Message, message: str, now_s: float) -> float | None:
+    """Return for how many seconds a rate limit lasts; None for an answer that reports none.
+
+    GitHub's rules (docs.github.com, "Rate limits for the REST API"): Retry-After, else the time of the reset when
+    nothing remains, else a minute. GitLab's headers are named RateLimit-…, without X.
+    """
+    if code not in (403, 429):
+        return None
+    after_s = _retry_after_s(headers)
+    if after_s is not None:
+        return after_s
+    for prefix in ("X-RateLimit", "RateLimit"):
+        reset = headers.get(f"{prefix}-Reset") or ""
+        if headers.get(f"{prefix}-Remaining") == "0" and reset.isdecimal():
+            return max(1.0, int(reset) - now_s)
+    is_limit = code == 429 or "rate limit" in message.lower()
+    return _UNNAMED_WAIT_S if is_limit else None
+
+
+def _retry_after_s(headers: Mapping[str, str] | Message) -> float | None:
+    text = headers.get("Retry-After") or ""
+    return float(text) if text.isdecimal() else None
+
+
+def _message_of(error: urllib.error.HTTPError) -> str:
+    """Return the reason in the body of a refusal: `message`, of GitLab also `error`."""
+    try:
+        data = strict_json.parse_object(error.read())
+    except (OSError, http.client.HTTPException, ValueError):
+        return str(error.reason)
+    return str(data.get("message") or data.get("error") or error.reason)

@@ -1,0 +1,106 @@
+"""`aggregate.py comment`: write the result of a comparison into a pull request, as one comment and a status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from harness.base.errors import EXIT_OK, HarnessError, UsageError
+from harness.base.log import log
+from harness.base.paths import shown
+from harness.forge import github, gitlab
+from harness.forge.api import retried
+from harness.forge.comparison import Subject, comment_text, status_of, stick
+from harness.forge.files import read_comparison
+from harness.forge.forge import Forge
+
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LINK = re.compile(r"https?://[^\s()<>\[\]]+")
+_CONTEXT = re.compile(r"\w(?:[\w./ -]*\w)?")
+_EPILOG = """\
+examples:
+  ./aggregate.py comment reports/ab/main-HEAD/ab-01.md --repo owner/name --pr 12 --dry-run     prints what it would write
+  ./aggregate.py comment reports/ab/main-HEAD/ab-01.md --repo owner/name --pr 12 --sha "$(git rev-parse HEAD)"
+  ./aggregate.py comment reports/ab --repo owner/name --pr octocat:patch-1 --sha … --link https://…
+
+The comment is created once and edited later: one per pull request and --context. Comments of others are never edited.
+The status of --sha is failure for REGRESSED, success for OK, IMPROVED and CANNOT TELL (the text says which), and error
+without a result.
+
+GitHub: the token is in GITHUB_TOKEN, the address of the API in GITHUB_API_URL. Where CI_API_V4_URL is set it is
+GitLab, with the token in GITLAB_TOKEN. docs/pull-requests.md has the workflows.
+
+exit codes: 0 written, whatever the verdict; 2 wrong use, or the server refuses; 3 the server fails or limits the rate.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `comment`."""
+    parser.description = "Write the result of make ab into a pull request: one comment, and the status of a commit."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    what = "report of make ab, or a folder that contains one; without it the comment says that there is no result"
+    option("report", type=Path, nargs="?", help=what)
+    option("--repo", metavar="OWNER/NAME", help="default: $GITHUB_REPOSITORY, or GitLab's $CI_PROJECT_PATH")
+    option("--pr", metavar="N", required=True, help="number of the pull request, or OWNER:BRANCH of its head")
+    option("--sha", help="also set the status of this commit, the one that was measured")
+    option("--link", metavar="URL", help="address of the whole report and its charts")
+    context = "name of the status, and of the comment where a pull request has several (performance)"
+    option("--context", default="performance", help=context)
+    option("--dry-run", action="store_true", help="print comment and status; send nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the comment and the status, or print them, and return the exit code."""
+    subject = _subject(options)
+    comparison = read_comparison(options.report)
+    if subject.sha and comparison.report and not comparison.verdict:
+        beside = shown(options.report.with_suffix(".json"))
+        raise UsageError(f"{beside} is missing: the status is unknown", "leave --sha out to write the comment alone")
+    status = status_of(comparison, subject)
+    if options.dry_run:
+        if subject.sha:
+            print(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
+        print(comment_text(comparison, subject, "", github.GitHub.comment_limit), end="")
+        return EXIT_OK
+    try:
+        forge = _forge(options.repo)
+        found = retried(lambda: forge.find(options.pr), log)
+        body = comment_text(comparison, subject, found.sha, forge.comment_limit)
+        log(f"comment: {stick(forge, found, subject.context, body, log)}")
+        if subject.sha:
+            retried(lambda: forge.set_status(subject.sha, status), log)
+            log(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
+    except HarnessError as error:
+        if options.report:
+            error.todo += f"; the report is complete: {shown(options.report)}"
+        raise
+    return EXIT_OK
+
+
+def _subject(options: argparse.Namespace) -> Subject:
+    if options.sha and not _SHA.fullmatch(options.sha):
+        raise UsageError(f"--sha {options.sha}: not a whole commit hash", "write that of git rev-parse HEAD")
+    if options.link and not _LINK.fullmatch(options.link):
+        raise UsageError(f"--link {options.link}: not an http address", "write one without spaces and brackets")
+    if not _CONTEXT.fullmatch(options.context) or "--" in options.context:
+        raise UsageError(f"--context {options.context}: not a name", "write a word such as performance")
+    return Subject(options.context, options.sha or "", options.link or "")
+
+
+def _forge(repo: str | None) -> Forge:
+    """Return GitLab's project where GitLab's CI sets the address of its API, else GitHub's repository."""
+    environment = os.environ
+    address = environment.get("CI_API_V4_URL", "")
+    token_name, repo_name = (gitlab.TOKEN, "CI_PROJECT_PATH") if address else (github.TOKEN, "GITHUB_REPOSITORY")
+    repo = repo or environment.get(repo_name, "")
+    if not repo:
+        raise UsageError("no repository", f"give --repo, or set {repo_name}")
+    token = environment.get(token_name, "").strip()
+    if not token:
+        raise UsageError(f"{token_name} is not set", "set it to a token that may write comments and statuses")
+    if address:
+        return gitlab.GitLab(repo, token, address)
+    return github.GitHub(repo, token, environment.get("GITHUB_API_URL") or github.ADDRESS)

@@ -1,0 +1,107 @@
+"""Turns the result of a comparison into the sticky comment and the status of a commit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness.base.log import Log
+from harness.forge.api import retried
+from harness.forge.excerpt import excerpt
+from harness.forge.forge import Comment, Forge, PullRequest, State, Status
+
+_STATES = {
+    "REGRESSED": State.FAILURE,
+    "OK": State.SUCCESS,
+    "IMPROVED": State.SUCCESS,
+    "CANNOT TELL": State.SUCCESS,
+}
+_SHORT_SHA = 7
+# Invisible: GitHub and GitLab take @name and a line that begins with / for a mention and a command.
+_WORD_JOINER = "\u2060"
+_ACTIVE = re.compile(r"(?<![\w`])@(?=\w)|^/(?=\w)", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of a comparison: its report in Markdown, its verdict, and one sentence.
+
+    Report and verdict are empty when the comparison ended without them.
+    """
+
+    report: str = ""
+    verdict: str = ""
+    headline: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was compared and where its report is: the commit and a link, empty when unknown."""
+
+    context: str
+    sha: str = ""
+    link: str = ""
+
+
+def status_of(comparison: Comparison, subject: Subject) -> Status:
+    """Return the status of the commit.
+
+    CANNOT TELL is a success whose text says so: a noisy machine must not block a pull request. Everything that is no
+    verdict is an error.
+    """
+    state = _STATES.get(comparison.verdict, State.ERROR)
+    verdict = comparison.verdict or "ABORTED"
+    headline = comparison.headline or "no result"
+    text = headline if headline.startswith(verdict) else f"{verdict}: {headline}"
+    return Status(subject.context, state, _CONTROL.sub(" ", text).strip(), subject.link)
+
+
+def marker_of(context: str) -> str:
+    """Return the hidden first line by which the sticky comment is found."""
+    return f"<!-- load-test-harness: {context} -->"
+
+
+def comment_text(comparison: Comparison, subject: Subject, newest_sha: str, limit: int) -> str:
+    """Return the text of the sticky comment, of at most `limit` characters.
+
+    `newest_sha` is the newest commit of the pull request: the text says when that is not the one that was measured.
+    """
+    head = f"{marker_of(subject.context)}\n"
+    foot = _foot(subject, newest_sha)
+    rest = f"[the report]({subject.link})" if subject.link else "the report"
+    report = comparison.report or f"**{status_of(comparison, subject).text}**\n"
+    body = excerpt(_ACTIVE.sub(lambda match: _quiet(match[0]), report), limit - len(head) - len(foot), rest)
+    return f"{head}{body}{foot}"
+
+
+def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -> str:
+    """Write the sticky comment, or edit it when the pull request has one; return its address.
+
+    Only a comment of the token's owner is edited: anyone can write the marker.
+    """
+
+    def written() -> tuple[Comment, str]:
+        # A repetition looks again: the server can fail after it has stored the comment.
+        for comment in forge.own_comments(found):
+            if comment.body.startswith(marker_of(context)):
+                return forge.edit_comment(found, comment, body), "edited"
+        return forge.add_comment(found, body), "created"
+
+    comment, what = retried(written, log)
+    return f"{comment.url} ({what})"
+
+
+def _foot(subject: Subject, newest_sha: str) -> str:
+    parts = []
+    if subject.link:
+        parts.append(f"[Report and charts]({subject.link})")
+    if subject.sha:
+        parts.append(f"commit {subject.sha[:_SHORT_SHA]}")
+        if newest_sha and newest_sha != subject.sha:
+            parts.append(f"newer commits up to {newest_sha[:_SHORT_SHA]} are not measured")
+    return f"\n{' · '.join(parts)}\n" if parts else ""
+
+
+def _quiet(text: str) -> str:
+    return f"{text}{_WORD_JOINER}" if text == "@" else f"{_WORD_JOINER}{text}"

@@ -1,0 +1,39 @@
+"""Fits a Markdown report into a place of limited size that has no files beside it: a comment, a step summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_IMAGE = re.compile(r"!\[[^\]\n]*(?:\\\][^\]\n]*)*\]\([^)\n]*\)\n?")
+# A relative link: there are no files next to the text.
+_RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_FENCE = "```"
+_FENCE_LINE = f"{_FENCE}\n"
+_CUT = "\n… cut here: {left} more lines in {rest}\n"
+
+
+def excerpt(report: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
+    """Return the report without comments, images and relative links; its `size` (characters) is at most `limit`.
+
+    A longer report is cut between lines. A code block that is cut is closed. `rest` tells the reader where all of it is.
+    """
+    text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", report)))
+    text = _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+    if size(text) <= limit:
+        return text
+    lines = text.splitlines(keepends=True)
+    room = limit - size(_CUT.format(left=len(lines), rest=rest))
+    fitting: list[str] = []
+    is_code = False
+    for line in lines:
+        is_code_after = is_code != line.startswith(_FENCE)
+        if size(line) + (size(_FENCE_LINE) if is_code_after else 0) > room:
+            break
+        room -= size(line)
+        fitting.append(line)
+        is_code = is_code_after
+    cut = _CUT.format(left=len(lines) - len(fitting), rest=rest)
+    return "".join(fitting) + (_FENCE_LINE if is_code else "") + cut

@@ -1,0 +1,59 @@
+"""Rate limits and repetitions: how long a client waits, and when it gives up."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.forge.api import BusyError, limit_wait_s, retried
+
+NOW_S = 1_790_000_000.0
+IN_A_MINUTE = str(int(NOW_S) + 60)
+
+
+@pytest.mark.parametrize(
+    ("code", "headers", "message", "expected_s"),
+    [
+        (403, {}, "Resource not accessible by integration", None),
+        (403, {"X-RateLimit-Remaining": "12", "X-RateLimit-Reset": IN_A_MINUTE}, "Forbidden", None),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_A_MINUTE}, "API rate limit exceeded", 60),
+        (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW_S) - 5)}, "", 1),
+        (429, {"RateLimit-Remaining": "0", "RateLimit-Reset": IN_A_MINUTE}, "", 60),  # GitLab
+        (403, {"Retry-After": "30", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_A_MINUTE}, "", 30),
+        (403, {"X-RateLimit-Remaining": "4990"}, "You have exceeded a secondary rate limit.", 60),
+        (429, {"Retry-After": "Sun, 22 Nov 2026 12:00:00 GMT"}, "", 60),
+        (404, {"Retry-After": "30"}, "rate limit", None),
+        (200, {}, "rate limit", None),
+    ],
+)
+def test_the_wait_is_the_one_that_the_answer_names(
+    code: int, headers: dict[str, str], message: str, expected_s: float | None
+) -> None:
+    assert limit_wait_s(code, headers, message, NOW_S) == expected_s
+
+
+class Server:
+    """Fails with these errors, then works."""
+
+    def __init__(self, *waits_s: float | None) -> None:
+        self.waits_s = list(waits_s)
+
+    def __call__(self) -> str:
+        if self.waits_s:
+            raise BusyError("it fails", "repeat", self.waits_s.pop(0))
+        return "done"
+
+
+def test_a_busy_server_is_asked_again_after_growing_or_named_waits() -> None:
+    said: list[str] = []
+    paused: list[float] = []
+    assert retried(Server(None, 60, None), said.append, paused.append) == "done"
+    assert paused == [0.5, 60, 2]
+    assert said == [f"it fails; next attempt in {wait} s" for wait in ("0.5", "60", "2")]
+
+
+def test_the_fourth_failure_and_a_wait_of_more_than_a_minute_are_errors() -> None:
+    for waits_s, expected in (((None,) * 4, [0.5, 1, 2]), ((61,), []), ((None, 3600), [0.5])):
+        paused: list[float] = []
+        with pytest.raises(BusyError):
+            retried(Server(*waits_s), str, paused.append)
+        assert paused == expected
