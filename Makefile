@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run sweep capacity nightly system generator generator-keys report merge compare summary history accept site metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run sweep capacity nightly system generator generator-keys report merge compare summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -34,6 +34,7 @@ takes.history := PLAN LABEL METRIC USERS LAST REPORTS
 takes.metrics := RUN PLAN ENV REPORTS
 takes.accept := SINCE REASON PLAN ENV USERS LABEL METRIC REPORTS
 takes.site := REPORTS
+takes.comment := RESULT REPO PR SHA LINK CONTEXT DRY_RUN
 takes.push := RUN S3 ENV REPLACE REPORTS
 takes.pull := RUN S3 ENV PLAN SINCE LAST FIGURES_ONLY REPORTS
 takes.ls := RUN S3 ENV PLAN SINCE LAST
@@ -132,6 +133,13 @@ about.pull.ENV := ENV=lab                      only runs of this profile; its [s
 about.ls.ENV := $(about.pull.ENV)
 about.FIGURES_ONLY := FIGURES_ONLY=1               only run.json, summary and report, without samples
 about.REPLACE := REPLACE=1                    replace reports in S3 that were written again here
+about.RESULT := RESULT=reports/ab/…/ab-01.md  report of make ab, or a folder with one; without it the comment says: no result
+about.REPO := REPO=owner/name               repository (default: that of the CI job)
+about.PR := PR=12                       number of the pull request, or OWNER:BRANCH of its head (required)
+about.SHA := SHA=0123…                   also set the status of this commit, the one that was measured
+about.LINK := LINK=https://…              address of the whole report and its charts
+about.CONTEXT := CONTEXT=performance         name of the status and of the comment (default: performance)
+about.comment.DRY_RUN := DRY_RUN=1                    print comment and status; send nothing
 about.REPORTS := REPORTS=reports              folder of the reports (default: reports)
 about.TESTS := TESTS=tests/base/test_units.py  tests to run (default: all)
 about.BENCH := BENCH=aggregate              one part of the benchmarks (default: all)
@@ -302,6 +310,11 @@ metrics: ## fetch the CloudWatch metrics of RUN and write its report again
 
 site: ## write all reports as a static HTML site; open build/site/index.html
 	@$(python) aggregate.py site $(call path,$(REPORTS))
+
+comment: ## write RESULT of make ab into pull request PR: one comment, and the status of commit SHA
+	@$(if $(strip $(PR)),$(python) aggregate.py comment $(if $(strip $(RESULT)),$(call path,$(RESULT))) \
+	  $(call option,repo,$(REPO)) $(call option,pr,$(PR)) $(call option,sha,$(SHA)) $(call option,link,$(LINK)) \
+	  $(call option,context,$(CONTEXT)) $(if $(filter-out 0,$(DRY_RUN)),--dry-run),echo 'give PR=12' >&2; exit 2)
 
 ##@ Nightly
 

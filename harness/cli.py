@@ -46,6 +46,7 @@ VERBS = {
     "nightly": Command("harness.nightly.report_command", "write the report of a nightly run again"),
     "accept": Command("harness.history.acceptance_command", "record an intended change for the nightly"),
     "site": Command("harness.site.command", "write all reports as a static HTML site"),
+    "comment": Command("harness.forge.command", "write the result of make ab into a pull request: comment and status"),
     "metrics": Command("harness.cloudwatch.command", "fetch CloudWatch metrics for runs"),
     "push": Command("harness.storage.command", "upload runs to S3"),
     "pull": Command("harness.storage.command", "download runs from S3"),
@@ -81,6 +82,7 @@ examples:
   ./aggregate.py accept --since 2026-11-20 --plan … --reason …  the change since that nightly run is intended
   ./aggregate.py push run-01_1 s3://bucket/prefix               uploads a run to S3
   ./aggregate.py site                                           writes build/site; open build/site/index.html
+  ./aggregate.py comment reports/ab --repo owner/name --pr 12   writes the result of make ab into a pull request
 
 exit codes: 0 success; 1 regression; 2 wrong use or unreadable input; 3 the run is INVALID.
 """

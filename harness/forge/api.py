@@ -137,7 +137,7 @@ class Api:
         now_s = time.time()
         limit_s = limit_wait_s(error.code, error.headers, message, now_s)
         if limit_s is not None:
-            until = datetime.fromtimestamp(now_s + limit_s, UTC)
+            until = datetime.fromtimestamp(round(now_s + limit_s), UTC)
             todo = f"repeat the command after {until:%H:%M:%S} UTC"
             return BusyError(f"{self._host}: the rate limit of {name} is reached", todo, limit_s)
         if error.code >= 500:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.base.log import Log
 from harness.forge.api import retried
-from harness.forge.excerpt import excerpt
+from harness.forge.excerpt import cut, without_files
 from harness.forge.forge import Comment, Forge, PullRequest, State, Status
 
 _STATES = {
@@ -71,8 +71,9 @@ def comment_text(comparison: Comparison, subject: Subject, newest_sha: str, limi
     foot = _foot(subject, newest_sha)
     rest = f"[the report]({subject.link})" if subject.link else "the report"
     report = comparison.report or f"**{status_of(comparison, subject).text}**\n"
-    body = excerpt(_ACTIVE.sub(lambda match: _quiet(match[0]), report), limit - len(head) - len(foot), rest)
-    return f"{head}{body}{foot}"
+    # In this order: what is left out must not leave a mention or a command behind.
+    body = _ACTIVE.sub(lambda match: _quiet(match[0]), without_files(report))
+    return f"{head}{cut(body, limit - len(head) - len(foot), rest)}{foot}"
 
 
 def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -> str:
@@ -95,7 +96,7 @@ def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -
 def _foot(subject: Subject, newest_sha: str) -> str:
     parts = []
     if subject.link:
-        parts.append(f"[Report and charts]({subject.link})")
+        parts.append(f"[Report, charts and logs]({subject.link})")
     if subject.sha:
         parts.append(f"commit {subject.sha[:_SHORT_SHA]}")
         if newest_sha and newest_sha != subject.sha:

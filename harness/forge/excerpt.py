@@ -15,13 +15,17 @@ _FENCE_LINE = f"{_FENCE}\n"
 _CUT = "\n… cut here: {left} more lines in {rest}\n"
 
 
-def excerpt(report: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
-    """Return the report without comments, images and relative links; its `size` (characters) is at most `limit`.
-
-    A longer report is cut between lines. A code block that is cut is closed. `rest` tells the reader where all of it is.
-    """
+def without_files(report: str) -> str:
+    """Return a report without comments, images and relative links."""
     text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", report)))
-    text = _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+    return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+
+
+def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
+    """Return a text whose `size` (characters) is at most `limit`; a longer one is cut between lines.
+
+    A code block that is cut is closed. `rest` tells the reader where all of the text is.
+    """
     if size(text) <= limit:
         return text
     lines = text.splitlines(keepends=True)
@@ -35,5 +39,5 @@ def excerpt(report: str, limit: int, rest: str, size: Callable[[str], int] = len
         room -= size(line)
         fitting.append(line)
         is_code = is_code_after
-    cut = _CUT.format(left=len(lines) - len(fitting), rest=rest)
-    return "".join(fitting) + (_FENCE_LINE if is_code else "") + cut
+    end = _CUT.format(left=len(lines) - len(fitting), rest=rest)
+    return "".join(fitting) + (_FENCE_LINE if is_code else "") + end

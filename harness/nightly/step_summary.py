@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.base.errors import ServiceError
 from harness.base.paths import shown
-from harness.forge.excerpt import excerpt
+from harness.forge.excerpt import cut, without_files
 from harness.nightly.notice import Notice
 
 # GitHub rejects a longer step summary completely.
@@ -36,4 +36,4 @@ def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -
 
     `report_name` tells the reader where the rest is.
     """
-    return excerpt(report, room_bytes, report_name, size=lambda text: len(text.encode()))
+    return cut(without_files(report), room_bytes, report_name, size=lambda text: len(text.encode()))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.forge.api import BusyError, limit_wait_s, retried
+from harness.forge.github import GitHub
+from tests.support.forge_server import TOKEN, Forge, GitHubServer
+from tests.support.local_server import serving
 
 NOW_S = 1_790_000_000.0
 IN_A_MINUTE = str(int(NOW_S) + 60)
@@ -57,3 +60,10 @@ def test_the_fourth_failure_and_a_wait_of_more_than_a_minute_are_errors() -> Non
         with pytest.raises(BusyError):
             retried(Server(*waits_s), str, paused.append)
         assert paused == expected
+
+
+def test_a_server_that_is_down_is_busy() -> None:
+    with serving(GitHubServer, forge=Forge()) as port:
+        pass
+    with pytest.raises(BusyError, match=f"127.0.0.1:{port} does not answer .*refused.*; repeat the command later"):
+        GitHub("owner/name", TOKEN, f"http://127.0.0.1:{port}").find("12")

@@ -24,6 +24,7 @@ ORDER = (
     "compare",
     "sweep",
     "history",
+    "forge",
     "nightly",
     "site",
 )
@@ -60,6 +61,7 @@ MAY_ACT = {
     "harness.base.toolchain",
     "harness.compare.sides",
     "harness.compare.sources",
+    "harness.forge.api",
     "harness.jtl.inputs",
     "harness.jtl.progress",
     "harness.metrics.counter",

@@ -29,6 +29,7 @@ QUICK = "compare"
 NEEDED = {
     "init": {"PLAN": "p"},
     "report": {"RUN": "r"}, "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
+    "comment": {"PR": "1"},
 }  # fmt: skip
 WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE"}

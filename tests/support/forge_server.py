@@ -18,9 +18,12 @@ COMMENT_MOST = 65_536
 
 @dataclass
 class Answer:
-    """An answer in place of the usual one, to the next request of this method; `stores` does its work all the same."""
+    """An answer in place of the usual one, to the next request that begins so, as in "GET /repos".
 
-    method: str
+    With `stores` the server does what the request asks for all the same.
+    """
+
+    request: str
     code: int
     body: str = "{}"
     headers: dict[str, str] = field(default_factory=dict)
@@ -67,7 +70,7 @@ class _Server(BaseHTTPRequestHandler):
     def _handle(self, method: str) -> None:
         data = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
         self.forge.requests.append(f"{method} {self.path}")
-        planned = next((one for one in self.forge.answers if one.method == method), None)
+        planned = next((one for one in self.forge.answers if f"{method} {self.path}".startswith(one.request)), None)
         if planned:
             self.forge.answers.remove(planned)
         if planned and not planned.stores:
