@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
+from tests.support.ended_run import EndedRun
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of
 
@@ -103,41 +103,17 @@ def okapi() -> Iterator[FakeOkapi]:
     server.server_close()
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A run that is over."""
-
-    done: subprocess.CompletedProcess[str]
-    reports: Path
-
-    @property
-    def directory(self) -> Path:
-        """The run directory."""
-        return self.reports / "folio-checkin" / "run-01_1"
-
-    @property
-    def samples(self) -> list[dict[str, str]]:
-        """The rows of the JTL."""
-        with (self.directory / "samples.jtl").open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The JSON of the run."""
-        return dict(json.loads(self.directory.with_suffix(".json").read_text()))
-
-
-def run(reports: Path, *arguments: str, **environment: str) -> Ended:
+def run(reports: Path, *arguments: str, **environment: str) -> EndedRun:
     """Run scripts/run with the real JMeter to its end."""
     command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "folio-checkin", "--reports", str(reports)]
     done = subprocess.run(
         [*command, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
     )
-    return Ended(done, reports)
+    return EndedRun(done, reports, "folio-checkin")
 
 
 @pytest.fixture(scope="module")
-def few_barcodes(okapi: FakeOkapi, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+def few_barcodes(okapi: FakeOkapi, tmp_path_factory: pytest.TempPathFactory) -> EndedRun:
     """Three users who find twelve barcodes, and would go on for 30 s."""
     home = tmp_path_factory.mktemp("home")
     for name in ("plans", "systems"):
@@ -176,11 +152,11 @@ def test_the_included_barcodes_are_unique() -> None:
 
 
 @pytest.mark.real
-def test_one_thread_logs_in_once_and_all_users_have_its_token(okapi: FakeOkapi, few_barcodes: Ended) -> None:
+def test_one_thread_logs_in_once_and_all_users_have_its_token(okapi: FakeOkapi, few_barcodes: EndedRun) -> None:
     ((headers, body),) = okapi.of("/authn/login")
     assert headers["x-okapi-tenant"] == "mark_tenant"
     assert body == {"username": 'mark"user\\', "password": "mark-password"}
-    threads = {sample["threadName"] for sample in few_barcodes.samples if sample["label"] == "Check In"}
+    threads = {sample["threadName"] for sample in few_barcodes.rows if sample["label"] == "Check In"}
     assert len(threads) == 3
     for headers, _ in okapi.of("/circulation/check-in-by-barcode"):
         assert (headers["x-okapi-tenant"], headers["x-okapi-token"]) == ("mark_tenant", "token-of-the-log-in")
@@ -201,8 +177,8 @@ def test_each_barcode_is_used_once_and_nothing_is_sent_that_the_schema_forbids(o
 
 
 @pytest.mark.real
-def test_a_200_without_the_item_and_a_422_are_failures_with_their_cause(few_barcodes: Ended) -> None:
-    failed = [(row["responseCode"], row["failureMessage"]) for row in few_barcodes.samples if row["success"] != "true"]
+def test_a_200_without_the_item_and_a_422_are_failures_with_their_cause(few_barcodes: EndedRun) -> None:
+    failed = [(row["responseCode"], row["failureMessage"]) for row in few_barcodes.rows if row["success"] != "true"]
     assert sorted(code for code, _ in failed) == ["200", "422"]
     causes = dict(failed)
     assert causes["422"] == "expected 200: No item with barcode 500004 exists for ••• of •••"
@@ -210,13 +186,13 @@ def test_a_200_without_the_item_and_a_422_are_failures_with_their_cause(few_barc
 
 
 @pytest.mark.real
-def test_a_file_with_fewer_barcodes_than_the_run_needs_makes_it_invalid_and_is_named(few_barcodes: Ended) -> None:
+def test_a_file_with_fewer_barcodes_than_the_run_needs_makes_it_invalid_and_is_named(few_barcodes: EndedRun) -> None:
     assert few_barcodes.done.returncode == 3
     assert "INVALID: the plan says: the file of barcodes (barcodes_file) has none left" in few_barcodes.done.stdout
 
 
 @pytest.mark.real
-def test_no_stored_file_contains_tenant_user_or_password(few_barcodes: Ended) -> None:
+def test_no_stored_file_contains_tenant_user_or_password(few_barcodes: EndedRun) -> None:
     kept = {path.name: path.read_text(errors="replace") for path in few_barcodes.reports.rglob("*") if path.is_file()}
     assert {"samples.jtl", "run.json", "run-01_1.json", "run-01_1.md", "effective.jmx", "jmeter.log"} <= kept.keys()
     assert {name for name, text in kept.items() if any(secret in text for secret in KEPT_APART)} == set()
@@ -254,7 +230,7 @@ def test_twenty_users_on_the_stand_in_of_a_release_wait_as_published(tmp_path: P
     # Goldenrod, second round, 20 users: 988 ms on average, 75 % line 1072 ms.
     assert load["total"]["average_ms"] == pytest.approx(988, rel=0.1)
     assert load["total"]["percentiles_ms"]["75"] == pytest.approx(1072, rel=0.1)
-    assert Counter(row["responseCode"] for row in ended.samples if row["label"] == "Check In").keys() == {"200"}
+    assert Counter(row["responseCode"] for row in ended.rows if row["label"] == "Check In").keys() == {"200"}
     report = ended.directory.with_suffix(".md").read_text()
     assert "FOLIO's place is taken by a stand-in" in report
     assert "- release: Goldenrod\n" in report

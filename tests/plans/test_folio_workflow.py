@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +13,7 @@ from harness.plan.lint import lint
 from harness.plan.load import TRANSACTION
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
+from tests.support.ended_run import EndedRun
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of
 
@@ -56,34 +53,8 @@ def test_the_local_profile_makes_it_a_run_of_about_a_minute() -> None:
     assert load.ramp_s(load.users) <= 2 * load.think_time_s
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A run that is over."""
-
-    done: subprocess.CompletedProcess[str]
-    reports: Path
-
-    @property
-    def directory(self) -> Path:
-        """The run directory."""
-        return self.reports / "folio-workflow" / "run-01_1"
-
-    @property
-    def rows(self) -> list[dict[str, str]]:
-        """The rows of the load in the JTL."""
-        with (self.directory / "samples.jtl").open(newline="", encoding="utf-8") as file:
-            return [row for row in csv.DictReader(file) if "setUp" not in row["threadName"]]
-
-    @property
-    def load(self) -> dict[str, Any]:
-        """The load of the whole run in its JSON."""
-        summary = json.loads(self.directory.with_suffix(".json").read_text())
-        groups = [summary["whole"]] if summary["whole"] else summary["groups"]
-        return dict(next(group for group in groups if group["name"] == "load"))
-
-
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+def ended(tmp_path_factory: pytest.TempPathFactory) -> EndedRun:
     """Three users for six seconds on the stand-in; every fourth barcode is unknown."""
     home, reports = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("reports")
     for name in ("plans", "systems"):
@@ -95,15 +66,15 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     command += ["--users", "3", "--ramp", "0", "--duration", "6", "--home", str(home), "--reports", str(reports)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (reports / "folio-workflow" / "run-01_1.json").is_file(), done.stdout + done.stderr
-    return Ended(done, reports)
+    return EndedRun(done, reports, "folio-workflow")
 
 
 @pytest.mark.real
-def test_requests_and_transactions_are_apart_and_total_has_the_requests_alone(ended: Ended) -> None:
+def test_requests_and_transactions_are_apart_and_total_has_the_requests_alone(ended: EndedRun) -> None:
     labels = ended.load["labels"]
     assert [label["label"] for label in labels if not label["is_transaction"]] == REQUESTS
     assert [label["label"] for label in labels if label["is_transaction"]] == TRANSACTIONS
-    counts = Counter(row["label"] for row in ended.rows)
+    counts = Counter(row["label"] for row in ended.load_rows)
     assert ended.load["total"]["sample_count"] == sum(counts[name] for name in REQUESTS) > 40
     report = ended.directory.with_suffix(".md").read_text()
     requests, transactions = report.split("### Load\n")[1].split("### Transactions\n")[:2]
@@ -113,11 +84,11 @@ def test_requests_and_transactions_are_apart_and_total_has_the_requests_alone(en
 
 
 @pytest.mark.real
-def test_only_an_unknown_barcode_fails_and_nothing_follows_its_check_out(ended: Ended) -> None:
-    failed = [row for row in ended.rows if row["success"] == "false"]
+def test_only_an_unknown_barcode_fails_and_nothing_follows_its_check_out(ended: EndedRun) -> None:
+    failed = [row for row in ended.load_rows if row["success"] == "false"]
     refused = [row for row in failed if row["label"] == "POST check-out"]
     assert {row["failureMessage"] for row in refused} == {"expected 201: No item with barcode 99990001 could be found"}
-    counts, failures = (Counter(row["label"] for row in rows) for rows in (ended.rows, failed))
+    counts, failures = (Counter(row["label"] for row in rows) for rows in (ended.load_rows, failed))
     assert failures == {"POST check-out": len(refused), "Check Out": len(refused)}
     # At the end of the run a user may be between two requests.
     assert 0 <= counts["POST check-out"] - len(refused) - counts["GET loan"] <= 3
@@ -125,9 +96,9 @@ def test_only_an_unknown_barcode_fails_and_nothing_follows_its_check_out(ended: 
 
 
 @pytest.mark.real
-def test_users_think_after_each_transaction_and_not_in_it(ended: Ended) -> None:
+def test_users_think_after_each_transaction_and_not_in_it(ended: EndedRun) -> None:
     by_thread: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for row in ended.rows:
+    for row in ended.load_rows:
         start_ms = int(row["timeStamp"])
         if row["label"] in REQUESTS:
             by_thread[row["threadName"]].append((start_ms, start_ms + int(row["elapsed"]), row["label"]))
@@ -139,12 +110,12 @@ def test_users_think_after_each_transaction_and_not_in_it(ended: Ended) -> None:
     ]
     assert len(pauses) > 10
     assert min(pauses) >= THINK_S * 5 / 6 - 0.01
-    slowest_ms = max(int(row["elapsed"]) for row in ended.rows if row["label"] in REQUESTS)
-    assert all(int(row["elapsed"]) <= 3 * slowest_ms + 50 for row in ended.rows if row["label"] in TRANSACTIONS)
+    slowest_ms = max(int(row["elapsed"]) for row in ended.load_rows if row["label"] in REQUESTS)
+    assert all(int(row["elapsed"]) <= 3 * slowest_ms + 50 for row in ended.load_rows if row["label"] in TRANSACTIONS)
 
 
 @pytest.mark.real
-def test_nothing_that_is_kept_holds_user_or_password_and_no_process_is_left(ended: Ended) -> None:
+def test_nothing_that_is_kept_holds_user_or_password_and_no_process_is_left(ended: EndedRun) -> None:
     kept = [path for path in ended.reports.rglob("*") if path.is_file()]
     assert not [path.name for path in kept if "standin_" in path.read_text(errors="replace")]
     assert processes_of(ended.reports) == []
