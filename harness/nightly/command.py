@@ -21,7 +21,7 @@ from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
-from harness.run.arguments import add_sure, refuse_empty
+from harness.run.arguments import add_home, add_sure, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
     option("--summary", type=Path, help=summary)
     option("--reports", type=Path, default=REPORTS, help="folder of the nightly reports and runs (reports/nightly/)")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
+    add_home(parser)
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
 
 

@@ -26,6 +26,14 @@ def add_traffic(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--env", default=DEFAULT_PROFILE, help=profile)
 
 
+def add_plan_alone(parser: argparse.ArgumentParser, target: str) -> None:
+    """Add the options of a command that uses a plan without a load; `target` is the help of --target."""
+    add_traffic(parser)
+    add_properties(parser)
+    parser.add_argument("--target", help=target)
+    add_home(parser)
+
+
 def add_length(parser: argparse.ArgumentParser) -> None:
     """Add the options of the length of a run and its target."""
     option = parser.add_argument
@@ -81,13 +89,19 @@ def add_sure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
 
 
+def add_home(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the folder of plans, profiles and systems."""
+    text = "folder of plans/, env/ and systems/ (this one)"
+    parser.add_argument("--home", type=Path, default=toolchain.ROOT, help=text)
+
+
 def add_folders(parser: argparse.ArgumentParser) -> None:
     """Add the options of the report's note and the folders."""
     option = parser.add_argument
     option("--note", default="", help="text for the notes in the report")
     reports = "folder of the run directories (reports/)"
     option("--reports", type=_folder, default=toolchain.ROOT / "reports", help=reports)
-    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
+    add_home(parser)
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
 
 

@@ -25,7 +25,7 @@ from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_loa
 from harness.plan.properties import properties_text
 from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.report.exchanges import Line, Style, exchange_page
-from harness.run.arguments import add_properties, add_traffic, make_command, refuse_empty
+from harness.run.arguments import add_plan_alone, make_command, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import Changes, Exchange
 from harness.run.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
@@ -62,14 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/check`."""
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
-    add_traffic(parser)
-    add_properties(parser)
+    add_plan_alone(parser, "address of a running system, http://host:8080; no system is started")
     option = parser.add_argument
-    option("--target", help="address of a running system, http://host:8080; no system is started")
     option("--port", help="port of the system that is started (a free one)")
     option("--limit", default="5m", help="the longest time of the pass: 300, 5m, 1h (5m)")
     option("--html", type=Path, help="also write everything to this HTML file")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
     option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
 
 

@@ -29,7 +29,7 @@ from harness.plan.load import LoadRequest, resolve_load
 from harness.plan.plan import Plan, load_plan
 from harness.plan.properties import load_properties, target_properties, with_properties
 from harness.plan.spec import Profile
-from harness.run.arguments import add_properties, add_traffic, refuse_empty
+from harness.run.arguments import add_plan_alone, refuse_empty
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.jmeter_command import environment
@@ -69,11 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/gui`."""
     parser.description = "Open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."
     parser.epilog = _EPILOG
-    add_traffic(parser)
-    add_properties(parser)
-    option = parser.add_argument
-    option("--target", help="address of a running system, http://host:8080 (the JMX's own default)")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/ and env/ (this one)")
+    add_plan_alone(parser, "address of a running system, http://host:8080 (the JMX's own default)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from harness.base.errors import EXIT_OK, StartError
 from harness.base.interrupts import Interrupts
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
+from harness.run.arguments import add_home
 from harness.run.request import configured_system
 from harness.system.supervisor import Supervisor
 
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--env", default="local", help="profile env/<ENV>.toml (local)")
     option("--port", help="port of the system (a free one)")
     option("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="folder of its logs (build/system-logs)")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
+    add_home(parser)
 
 
 def run(options: argparse.Namespace) -> int:
