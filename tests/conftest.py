@@ -24,6 +24,7 @@ from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, R
 LONGEST = (
     "systems/test_killbill_system.py",
     "run/test_survival.py",
+    "run/test_guardian_survival.py",
     "nightly/test_nightly_driver.py",
     "run/remote/test_generators.py",
     "program/test_end_to_end.py",

@@ -1,8 +1,7 @@
-"""A measurement ends with its report, whatever happens to its terminal, its pipes, its guardian or its folder."""
+"""A measurement ends with its report, whatever happens to its terminal, its pipes or its folder."""
 
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import select
@@ -14,16 +13,14 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from harness.base import toolchain
-from harness.base.guardian import RUNS_VARIABLE, Guardian, owned_processes
 from harness.base.interrupts import Interrupts
 from harness.run.telemetry_writer import TelemetryWriter
-from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
-from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
+from tests.support.tiny import DUMMY_JMX, SWEEP, is_whole, report, run_json, samples_under_way, sweep_json
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -34,24 +31,6 @@ plan = "tiny"
 users = 4
 duration = 4
 """
-SWEEP = ("--users", "1,2", "--duration", "2", "--warmup", "0")
-
-
-@pytest.fixture
-def command(home, tmp_path):
-    """Return the command of a script on the tiny plan, as a list for the shell or for Popen."""
-
-    def of(script: str, *arguments: str) -> list[str]:
-        places = arguments_of_run(home, tmp_path, arguments)
-        return [sys.executable, str(ROOT / "scripts" / script), *places]
-
-    return of
-
-
-@pytest.fixture
-def environment(tmp_path) -> dict[str, str]:
-    (tmp_path / "tmp").mkdir()
-    return {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works", "TMPDIR": str(tmp_path / "tmp")}
 
 
 @pytest.fixture
@@ -99,21 +78,6 @@ class Terminal:
             self.is_open = False
             self._reader.join()  # a terminal that is being read is not closed
             os.close(self.main)
-
-
-def sweep_json(tmp_path: Path) -> dict:
-    return json.loads((tmp_path / "reports" / "tiny" / "sweep-01.json").read_text())
-
-
-def is_whole(tmp_path: Path) -> bool:
-    """Whether the run came to its end and was judged: on a busy machine it may be DOUBTFUL."""
-    return run_json(tmp_path / "reports")["state"] == "finished" and "Goals met" in report(tmp_path / "reports")
-
-
-def guardian_of(pid: int) -> psutil.Process:
-    """The guardian of a harness that runs."""
-    own = psutil.Process(pid).children()
-    return next(child for child in own if any("guardian.py" in word for word in child.cmdline()))
 
 
 @pytest.mark.real
@@ -245,155 +209,6 @@ def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_termi
     assert "run-" in page.read_text()
     assert len(list(nights.glob("20*.xml"))) == 1
     assert processes_of(tmp_path) == []
-
-
-@pytest.fixture
-def table_command(tmp_path) -> list[str]:
-    """The command that prints a table which is longer than a pipe holds."""
-    samples = tmp_path / "samples.jtl"
-    rows = "".join(
-        f"{1_700_000_000_000 + n},5,label {n},200,OK,T 1-1,text,true,,1,1,1,1,u,5,0,1\n" for n in range(2000)
-    )
-    samples.write_text(
-        "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
-        f"sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect\n{rows}"
-    )
-    return [sys.executable, str(ROOT / "aggregate.py"), "table", str(samples)]
-
-
-def test_a_table_into_a_closed_pipe_ends_quietly(table_command):
-    process = subprocess.Popen(table_command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 0
-
-
-def test_no_further_table_is_computed_after_the_pipe_is_closed(table_command, tmp_path):
-    big = tmp_path / "later.fifo"
-    os.mkfifo(big)  # nobody writes: whoever reads it waits for ever
-    process = subprocess.Popen([*table_command, str(big), "--each"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.wait(timeout=30) == 0
-
-
-def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command):
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(table_command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "aggregate.py: not all of the output could be written (No space left on device)\n"
-
-
-def test_help_that_cannot_be_written_is_an_error():
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([ROOT / "scripts" / "run", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 2
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "2>&-"])
-def test_a_table_with_closed_descriptors_has_no_traceback(table_command, closed):
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *table_command], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.real
-def test_a_guardian_that_dies_is_replaced_and_the_run_continues(start_run, tmp_path):
-    process = start_run("--duration", "5")  # with a system
-    samples_under_way(tmp_path)
-    guardian_of(process.pid).kill()
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert err.splitlines() == ["the guardian process ended (exit code -9); starting another one"]
-    assert "Goals met" in out
-    assert is_whole(tmp_path)
-    assert processes_of(tmp_path) == []
-
-
-@pytest.mark.real
-def test_a_replaced_guardian_knows_everything_registered_before(start_run, home, tmp_path):
-    plan = home / "plans" / "tiny.toml"
-    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    process = start_run("--duration", "60", TMPDIR=str(temporary), SHOP_PASSWORD="hunter2hunter2")
-    directory = samples_under_way(tmp_path).parent
-    first = guardian_of(process.pid)
-    first.kill()
-    wait_for(lambda: not first.is_running(), 10)  # the harness has seen it
-    assert guardian_of(process.pid).pid != first.pid
-    process.kill()
-    process.communicate(timeout=20)
-    wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 40)
-    wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
-
-
-@pytest.mark.real
-def test_a_sweep_whose_guardian_dies_measures_all_its_levels(command, environment, tmp_path):
-    process = subprocess.Popen(
-        command("sweep", *SWEEP), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    samples_under_way(tmp_path)
-    guardian_of(process.pid).kill()
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert [run["run"] for run in sweep_json(tmp_path)["runs"]] == ["run-01_1", "run-01_2"]
-    assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
-    assert processes_of(tmp_path) == []
-    assert list((tmp_path / "tmp").iterdir()) == []
-
-
-@pytest.mark.real
-def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, tmp_path):
-    process = start_run("--duration", "60")
-    samples_under_way(tmp_path)
-    both = guardian_of(process.pid), psutil.Process(process.pid)
-    started = [child for child in both[1].children() if child.pid != both[0].pid]
-    assert len(started) == 2  # JMeter and the system
-    for one in both:
-        one.kill()
-    psutil.wait_procs(started, timeout=10)
-    assert [child for child in started if child.is_running()] == []
-    process.communicate(timeout=10)
-
-
-LEAVE = """
-import os, subprocess, sys
-from harness.base.guardian import Guardian
-guardian = Guardian()
-environment = {**os.environ, **guardian.environment}
-subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True, env=environment)
-print(guardian.owner_id, guardian._process.pid, flush=True)
-sys.stdin.read()
-"""
-
-
-def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd, monkeypatch):
-    pipe = subprocess.PIPE
-    dead, alive = (
-        subprocess.Popen([sys.executable, "-c", LEAVE], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)
-    )
-    try:
-        owner, guardian_pid = dead.stdout.readline().split()
-        others_owner = alive.stdout.readline().split()[0]
-        (left,), (others,) = (wait_for(lambda of=of: owned_processes(of)) for of in (owner, others_owner))
-        psutil.Process(int(guardian_pid)).kill()
-        dead.kill()  # and nobody looks at it: it stays a zombie, as below a container's first process
-        with monkeypatch.context() as elsewhere:
-            elsewhere.setenv(RUNS_VARIABLE, "another folder of runs")
-            with Guardian():
-                assert left.status() != psutil.STATUS_ZOMBIE
-        with Guardian():
-            wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
-            assert others.status() != psutil.STATUS_ZOMBIE
-        assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
-    finally:
-        for process in (dead, alive):
-            process.kill()
-            process.communicate()
 
 
 def test_telemetry_on_a_full_disk_has_no_traceback(capfd):

@@ -99,6 +99,9 @@ DUMMY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
 </jmeterTestPlan>
 """
 
+# The options of a sweep of two short levels.
+SWEEP = ("--users", "1,2", "--duration", "2", "--warmup", "0")
+
 Start = Callable[..., "subprocess.Popen[str]"]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -150,6 +153,16 @@ def run_json(reports: Path, name: str = "run-01_1") -> dict:
 
 def report(reports: Path, name: str = "run-01_1") -> str:
     return (reports / "tiny" / f"{name}.md").read_text()
+
+
+def is_whole(tmp_path: Path) -> bool:
+    """Whether the run came to its end and was judged: on a busy machine it may be DOUBTFUL."""
+    return run_json(tmp_path / "reports")["state"] == "finished" and "Goals met" in report(tmp_path / "reports")
+
+
+def sweep_json(tmp_path: Path) -> dict:
+    """Return the record of the first sweep of the tiny plan."""
+    return json.loads((tmp_path / "reports" / "tiny" / "sweep-01.json").read_text())
 
 
 def samples_under_way(tmp_path: Path, rows: int = 3, seconds: float = 20.0) -> Path:

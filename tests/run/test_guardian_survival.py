@@ -1,0 +1,115 @@
+"""A guardian that is killed, and a harness that is killed with it: no process is left, and the run goes on."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from harness.base.guardian import RUNS_VARIABLE, Guardian, owned_processes
+from tests.support.paths import ROOT
+from tests.support.processes import processes_of, wait_for
+from tests.support.tiny import SWEEP, is_whole, samples_under_way, sweep_json
+
+
+def guardian_of(pid: int) -> psutil.Process:
+    """The guardian of a harness that runs."""
+    own = psutil.Process(pid).children()
+    return next(child for child in own if any("guardian.py" in word for word in child.cmdline()))
+
+
+@pytest.mark.real
+def test_a_guardian_that_dies_is_replaced_and_the_run_continues(start_run, tmp_path):
+    process = start_run("--duration", "5")  # with a system
+    samples_under_way(tmp_path)
+    guardian_of(process.pid).kill()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert err.splitlines() == ["the guardian process ended (exit code -9); starting another one"]
+    assert "Goals met" in out
+    assert is_whole(tmp_path)
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+def test_a_replaced_guardian_knows_everything_registered_before(start_run, home, tmp_path):
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = start_run("--duration", "60", TMPDIR=str(temporary), SHOP_PASSWORD="hunter2hunter2")
+    directory = samples_under_way(tmp_path).parent
+    first = guardian_of(process.pid)
+    first.kill()
+    wait_for(lambda: not first.is_running(), 10)  # the harness has seen it
+    assert guardian_of(process.pid).pid != first.pid
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 40)
+    wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
+
+
+@pytest.mark.real
+def test_a_sweep_whose_guardian_dies_measures_all_its_levels(command, environment, tmp_path):
+    process = subprocess.Popen(
+        command("sweep", *SWEEP), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    samples_under_way(tmp_path)
+    guardian_of(process.pid).kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert [run["run"] for run in sweep_json(tmp_path)["runs"]] == ["run-01_1", "run-01_2"]
+    assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
+    assert processes_of(tmp_path) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.real
+def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, tmp_path):
+    process = start_run("--duration", "60")
+    samples_under_way(tmp_path)
+    both = guardian_of(process.pid), psutil.Process(process.pid)
+    started = [child for child in both[1].children() if child.pid != both[0].pid]
+    assert len(started) == 2  # JMeter and the system
+    for one in both:
+        one.kill()
+    psutil.wait_procs(started, timeout=10)
+    assert [child for child in started if child.is_running()] == []
+    process.communicate(timeout=10)
+
+
+LEAVE = """
+import os, subprocess, sys
+from harness.base.guardian import Guardian
+guardian = Guardian()
+environment = {**os.environ, **guardian.environment}
+subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True, env=environment)
+print(guardian.owner_id, guardian._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd, monkeypatch):
+    pipe = subprocess.PIPE
+    dead, alive = (
+        subprocess.Popen([sys.executable, "-c", LEAVE], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)
+    )
+    try:
+        owner, guardian_pid = dead.stdout.readline().split()
+        others_owner = alive.stdout.readline().split()[0]
+        (left,), (others,) = (wait_for(lambda of=of: owned_processes(of)) for of in (owner, others_owner))
+        psutil.Process(int(guardian_pid)).kill()
+        dead.kill()  # and nobody looks at it: it stays a zombie, as below a container's first process
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setenv(RUNS_VARIABLE, "another folder of runs")
+            with Guardian():
+                assert left.status() != psutil.STATUS_ZOMBIE
+        with Guardian():
+            wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
+            assert others.status() != psutil.STATUS_ZOMBIE
+        assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
+    finally:
+        for process in (dead, alive):
+            process.kill()
+            process.communicate()
