@@ -60,4 +60,6 @@ def _read(path: Path) -> bytes:
             raise UsageError(f"{path}: too large for a report", "the limit is 1 MB")
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name a report, reports/ab/NAME/ab-01.md") from None
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror})", "name a report, reports/ab/NAME/ab-01.md"
+        ) from None

@@ -190,10 +190,14 @@ def test_a_long_report_is_cut_and_links_to_all_of_it(comment: Comment, report: P
 
 
 def test_a_report_mentions_nobody_and_gives_no_commands(comment: Comment, report: Path, forge: Forge) -> None:
-    text = "@octocat a@b.example <!-- -->@octocat\n/merge\n<!-- -->/close\n![chart](https://track.example/x.svg)\n[run](run-01_1.md)<!-- hidden -->\n"
+    text = "@octocat a@b.example <!-- -->@octocat\n/merge\n<!-- -->/close\n"
+    text += "![chart](https://track.example/x.svg)\n[run](run-01_1.md)<!-- hidden -->\n"
     write_result(report, "OK", "OK", text)
     assert comment(report).returncode == 0
-    assert forge.comments[0]["body"] == f"{MARKER}@\u2060octocat a@b.example @\u2060octocat\n\u2060/merge\n\u2060/close\nrun\n"
+    assert (
+        forge.comments[0]["body"]
+        == f"{MARKER}@\u2060octocat a@b.example @\u2060octocat\n\u2060/merge\n\u2060/close\nrun\n"
+    )
 
 
 def test_the_token_is_in_no_comment_and_no_status(comment: Comment, report: Path, forge: Forge) -> None:
@@ -260,7 +264,9 @@ def test_a_server_that_fails_after_it_stored_the_comment_has_one_comment(
 
 
 def test_a_short_rate_limit_is_waited_for(comment: Comment, report: Path, forge: Forge) -> None:
-    forge.answers = [Answer("GET", 403, '{"message": "You have exceeded a secondary rate limit"}', {"Retry-After": "1"})]
+    forge.answers = [
+        Answer("GET", 403, '{"message": "You have exceeded a secondary rate limit"}', {"Retry-After": "1"})
+    ]
     began = time.monotonic()
     done = comment(report)
     assert done.returncode == 0, done.stderr
@@ -274,7 +280,10 @@ def test_a_long_rate_limit_is_one_line_that_says_when_it_ends(comment: Comment, 
     forge.answers = [Answer("GET", 403, "{}", {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(reset_s)})]
     line = failure(comment(report), 3)
     end = time.strftime("%H:%M:%S", time.gmtime(reset_s))
-    assert f"the rate limit of GITHUB_TOKEN is reached; repeat the command after {end} UTC; the report is complete: " in line
+    assert (
+        f"the rate limit of GITHUB_TOKEN is reached; repeat the command after {end} UTC; the report is complete: "
+        in line
+    )
 
 
 def test_a_redirect_gets_no_token(comment: Comment, report: Path, forge: Forge) -> None:

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from harness.base.errors import UsageError
-from harness.jtl.sample import Dropped
+from harness.jtl.sample import Dropped, Sample
 from harness.jtl.xml import parse_xml
 from tests.support.paths import ROOT
 from tests.support.xml_jtls import END, HEAD, assertion, element, indented, labels, read

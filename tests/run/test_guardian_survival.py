@@ -1,6 +1,5 @@
 """A guardian that is killed, and a harness that is killed with it: no process is left, and the run goes on."""
 
-import os
 import subprocess
 import sys
 

@@ -76,7 +76,9 @@ class _Server(BaseHTTPRequestHandler):
         if planned and not planned.stores:
             self._send(planned.code, planned.body, planned.headers)
             return
-        code, found, headers = self._found(method, data) if self._is_known() else (401, {"message": "Bad credentials"}, {})
+        code, found, headers = (
+            self._found(method, data) if self._is_known() else (401, {"message": "Bad credentials"}, {})
+        )
         if planned:
             code, found, headers = planned.code, json.loads(planned.body), planned.headers
         self._send(code, json.dumps(found), headers)
