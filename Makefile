@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run sweep capacity nightly system generator generator-keys report merge compare summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run sweep capacity nightly system generator generator-keys report merge compare pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -19,7 +19,7 @@ levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REM
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES S3 REMOTES KEYS SURE
+takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) $(goal) FROM MOST
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
@@ -29,6 +29,7 @@ takes.generator-keys := KEYS
 takes.report := RUN PLAN REPORTS
 takes.merge := RUNS INTO REPORTS
 takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE REPORTS
+takes.pin := RUN AS REMOVE PLAN REPORTS
 takes.summary := REPORTS
 takes.history := PLAN LABEL METRIC USERS LAST REPORTS
 takes.metrics := RUN PLAN ENV REPORTS
@@ -105,9 +106,14 @@ about.DRY_RUN := DRY_RUN=1                    check the suite and print the orde
 about.RUN := RUN="run-07_1 run-07_2"      runs; PLAN/NAME when several plans have a run of that name (default: all)
 about.report.RUN := RUN=killbill-stripe/run-01_1  the run whose report is written again (required)
 about.metrics.RUN := RUN=killbill-stripe/run-01_1  the runs or the sweep (required)
+about.pin.RUN := RUN=run-07_1                 the run to pin (default: list the pins)
+about.AS := AS=baseline                  name of the pin (default: baseline)
+about.REMOVE := REMOVE=baseline              remove this pin
 about.RUNS := RUNS="gen1/run-01_1 gen2/run-01_1"  the runs to merge (required)
 about.INTO := INTO=reports/…/run-02_1      folder of the merged run (default: the next free name)
 about.BASE := BASE=run-07_1                runs of the baseline: one or several, patterns such as run-07_*, or a sweep
+about.run.BASE := BASE=run-07_1                compare with this run, pin or report (default: the previous run and the pins)
+about.COMPARE := COMPARE=0                    compare the run with nothing
 about.THRESHOLD := THRESHOLD="p95=20%"          the smallest relevant change (default: the plan's)
 about.LABEL := LABEL="Capture Payment"      label (default: TOTAL)
 about.compare.LABEL := LABEL="Payment$$"             only labels that match this pattern (default: all)
@@ -124,6 +130,7 @@ about.accept.USERS := USERS=10                     only for this number of users
 about.history.USERS := USERS=50                     only runs with this number of users
 about.report.PLAN := PLAN=killbill-stripe         plan of a run that is given without one
 about.compare.PLAN := $(about.report.PLAN)
+about.pin.PLAN := PLAN=killbill-stripe         plan of a run or pin that is given without one
 about.metrics.PLAN := $(about.report.PLAN)
 about.metrics.ENV := ENV=folio                    use [cloudwatch] of this profile instead of the run's own
 about.pull.PLAN := PLAN=killbill-stripe         only runs of this plan
@@ -244,6 +251,7 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
+	  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
 	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
 	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,note,$(NOTE)) \
 	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
@@ -296,6 +304,10 @@ compare: ## is NEW slower than BASE? writes REPORTS/<plan>/compare-<BASE>-<NEW>.
 	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
 	  $(if $(strip $(ANYWAY)),--anyway) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
+
+pin: ## compare later runs with RUN: AS=baseline names the pin; lists the pins; REMOVE=baseline removes one
+	@$(python) aggregate.py pin $(if $(strip $(RUN)),$(call path,$(RUN))) $(call option,as,$(call given,AS)) \
+	  $(call option,remove,$(REMOVE)) $(call option,plan,$(call given,PLAN)) $(call option,reports,$(REPORTS))
 
 summary: ## write REPORTS/SUMMARY.md: all runs of all plans, newest first
 	@$(python) aggregate.py summary $(call path,$(REPORTS))

@@ -98,6 +98,12 @@ def percent_text(ratio: float | None, decimals: int = 2) -> str:
     return "" if ratio is None else f"{ratio * 100:.{decimals}f}"
 
 
+def signed_percent(ratio: float | None) -> str:
+    """Return a change as the number before a % sign, with its sign: 0.1087 -> +10.87; no change is 0.00."""
+    text = "" if ratio is None else f"{ratio * 100:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text
+
+
 def ms_text(value_ms: float | None, decimals: int = 0) -> str:
     """Return milliseconds, without decimals by default; half a millisecond rounds to the even neighbour."""
     return "" if value_ms is None else f"{value_ms:.{decimals}f}"

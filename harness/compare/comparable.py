@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -11,6 +12,7 @@ from harness.compare.planning import RUNS_LEAST
 from harness.compare.result import MARKDOWN, RunResult
 from harness.metrics.ranks import least_p_value
 from harness.plan.goal import Goal
+from harness.plan.load import LoadRecord
 from harness.report.goals import MOSTLY_ERRORS_RATIO
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import RunWarning, Severity, WarningCode
@@ -18,6 +20,8 @@ from harness.run.record import FINISHED, RunRecord
 
 # A message lists at most this many runs; most comparisons have fewer.
 _NAMED = 10
+# Of more runs with other numbers in a warning only the first is quoted.
+_TEXTS_MOST = 2
 
 
 def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
@@ -38,14 +42,9 @@ def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]
     """Return the differences between the runs that make their metrics incomparable, as text."""
     found = []
     records = [result.run for result in (*base, *new) if result.run]
-    sides = [[_must_be_alike(result.run) for result in side if result.run] for side in (base, new)]
+    sides = [[_must_be_alike(run.plan, run.load) for result in side if (run := result.run)] for side in (base, new)]
     if all(sides):
-        for name in dict.fromkeys(name for side in sides for load in side for name in load):
-            before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in sides)
-            if before != after or len(before) > 1:
-                found.append(
-                    f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender"
-                )
+        found += _unlike(*sides)
     found += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
     found += [
         f"{result.name} was interrupted"
@@ -58,11 +57,25 @@ def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]
     return found
 
 
-def _must_be_alike(run: RunRecord) -> dict[str, str]:
+def unlike_request(base: RunRecord, plan: str, load: LoadRecord) -> list[str]:
+    """Return the differences between a run and a requested one that make their metrics incomparable, as text."""
+    return _unlike([_must_be_alike(base.plan, base.load)], [_must_be_alike(plan, load)])
+
+
+def _unlike(base: Sequence[Mapping[str, str]], new: Sequence[Mapping[str, str]]) -> list[str]:
+    found = []
+    for name in dict.fromkeys(name for load in (*base, *new) for name in load):
+        before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in (base, new))
+        if before != after or len(before) > 1:
+            found.append(f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender")
+    return found
+
+
+def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
     """Return plan and load settings by name, as text."""
-    load = {name: value for name, value in asdict(replace(run.load, loads=None)).items() if value is not None}
-    texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in load.items()}
-    return {"plan": run.plan, **texts, **{f"load {one.group}": one.text() for one in run.load.loads or ()}}
+    plain = {name: value for name, value in asdict(replace(load, loads=None)).items() if value is not None}
+    texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in plain.items()}
+    return {"plan": plan, **texts, **{f"load {one.group}": one.text() for one in load.loads or ()}}
 
 
 def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list[str]:
@@ -105,25 +118,30 @@ def warnings_of(results: Sequence[RunResult]) -> list[str]:
     """Return the warnings of the runs, one line for all runs that have the same one.
 
     The plan's own warnings are first, for example that a stand-in replaces a system. Then come those that make a run
-    DOUBTFUL. Notes are left out: they apply to nearly all runs.
+    DOUBTFUL. A run may have a warning several times, such as one of each machine. Notes are left out: they apply to
+    nearly all runs.
     """
     of_plan = dict.fromkeys(one.text for run in results for one in run.warnings if one.code == WarningCode.PLAN)
-    lines: dict[RunWarning, dict[str, list[str]]] = {}
+    lines: dict[tuple[RunWarning, int], dict[str, list[str]]] = {}
     for result in results:
-        for warning in result.warnings:
+        seen = Counter[RunWarning]()
+        for warning in dict.fromkeys(result.warnings):
             if warning.severity is not Severity.NOTE and warning.code != WarningCode.PLAN:
-                lines.setdefault(replace(warning, text=""), {}).setdefault(warning.text, []).append(result.name)
-    doubtful_first = sorted(lines.items(), key=lambda line: line[0].severity is not Severity.DOUBTFUL)
-    found = [*of_plan, *(_line(texts) for _, texts in doubtful_first)]
+                kind = replace(warning, text="")
+                lines.setdefault((kind, seen[kind]), {}).setdefault(warning.text, []).append(result.name)
+                seen[kind] += 1
+    doubtful_first = sorted(lines.items(), key=lambda line: line[0][0].severity is not Severity.DOUBTFUL)
+    found = [*of_plan, *(line for _, texts in doubtful_first for line in _lines(texts))]
     return found + [f"{result.name}: {remark}" for result in results for remark in result.remarks]
 
 
-def _line(texts: Mapping[str, Sequence[str]]) -> str:
-    """Return one warning of several runs; the text of the first run is used when their numbers differ."""
+def _lines(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return one warning of several runs: each text if there are two, else that of the first run."""
+    if len(texts) <= _TEXTS_MOST:
+        return [f"{_listed(names)}: {text}" for text, names in texts.items()]
     (text, names), *others = texts.items()
-    more = list(dict.fromkeys(name for _, other in others for name in other if name not in names))
-    same = f" {_listed(more)}: the same, with other numbers." if more else ""
-    return f"{_listed(names)}: {text}{same}"
+    more = [name for _, other in others for name in other]
+    return [f"{_listed(names)}: {text} {_listed(more)}: the same, with other numbers."]
 
 
 def _listed(names: Iterable[str]) -> str:

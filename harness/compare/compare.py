@@ -279,8 +279,6 @@ def _sentences(
 
 def _change_text(metric: MetricComparison) -> str:
     """Return a metric's change: p90 +12.34 %, errors in percentage points; only the metric when unknown."""
-    if metric.metric.is_share and metric.base is not None and metric.new is not None:
-        return f"{metric.metric.short_title} {(metric.new - metric.base) * 100:+.2f} points"
-    if metric.delta_ratio is None:
+    if metric.change_ratio is None:
         return metric.metric.short_title
-    return f"{metric.metric.short_title} {metric.delta_ratio * 100:+.2f} %"
+    return f"{metric.metric.short_title} {metric.change_ratio * 100:+.2f} {metric.metric.change_unit}"

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.metrics.metric import Metric
+from harness.report import compared
 
-REGRESSED, OK, CANNOT_TELL, INVALID = "REGRESSED", "OK", "CANNOT TELL", "INVALID"
+REGRESSED, OK, CANNOT_TELL, INVALID = compared.REGRESSED, compared.OK, compared.CANNOT_TELL, "INVALID"
 # What counts as one observation.
 RUNS, BATCHES, NOTHING = "runs", "batches", ""
 # The reason of an OK whose whole interval is better than the threshold.
@@ -43,6 +44,13 @@ class MetricComparison:
     further_runs: int | None = None
     least_ratio: float | None = None
     decides: bool = True
+
+    @property
+    def change_ratio(self) -> float | None:
+        """The change in the unit of its threshold: (new - base) / base, of a share new - base; None when unknown."""
+        if not self.metric.is_share:
+            return self.delta_ratio
+        return None if self.base is None or self.new is None else self.new - self.base
 
 
 @dataclass(frozen=True)

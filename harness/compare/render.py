@@ -74,7 +74,7 @@ def headline(comparison: Comparison) -> str:
 
 def _average_change(total: LabelComparison | None) -> str:
     average = total.of(AVERAGE) if total else None
-    return signed_percent(average.delta_ratio) if average else ""
+    return units.signed_percent(average.delta_ratio) if average else ""
 
 
 def terminal_text(comparison: Comparison, width: int) -> str:
@@ -97,11 +97,9 @@ def terminal_text(comparison: Comparison, width: int) -> str:
 
 
 def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
-    delta = signed_percent(metric.delta_ratio)
-    if metric.metric.is_share and metric.base is not None and metric.new is not None:
-        delta = f"{signed_percent(metric.new - metric.base)} points"
-    elif delta:
-        delta += " %"
+    delta = units.signed_percent(metric.change_ratio)
+    if delta:
+        delta += f" {metric.metric.change_unit}"
     verdict = CANNOT_TELL if metric.verdict == CANNOT_TELL else _verdict_text(metric).replace("*", "")
     figures = (metric.metric.text(value) for value in (metric.base, metric.new))
     return (name, *figures, delta, verdict)
@@ -215,7 +213,7 @@ def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
         metric.metric.title,
         metric.metric.text(metric.base),
         metric.metric.text(metric.new),
-        signed_percent(metric.delta_ratio),
+        units.signed_percent(metric.delta_ratio),
         _interval_text(metric),
         _p_text(metric.p_value) if _is_judged(metric) else "",
         _p_text(metric.adjusted_p_value),
@@ -225,19 +223,13 @@ def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
     ]
 
 
-def signed_percent(ratio: float | None) -> str:
-    """Return a change as the number before a % sign, with its sign: 0.1087 -> +10.87; no change is 0.00."""
-    text = "" if ratio is None else f"{ratio * 100:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
-
-
 def _interval_text(metric: MetricComparison) -> str:
     if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
         return ""
+    low, high = units.signed_percent(metric.low_ratio), units.signed_percent(metric.high_ratio)
     if metric.metric.is_share:
-        return f"{signed_percent(metric.low_ratio)} to {signed_percent(metric.high_ratio)} points"
-    high = signed_percent(metric.high_ratio) if metric.high_ratio <= _MOST_RATIO else f">{_MOST_RATIO * 100:+.0f}"
-    return f"{signed_percent(metric.low_ratio)} to {high}"
+        return f"{low} to {high} points"
+    return f"{low} to {high if metric.high_ratio <= _MOST_RATIO else f'>{_MOST_RATIO * 100:+.0f}'}"
 
 
 def _is_judged(metric: MetricComparison) -> bool:
@@ -250,7 +242,7 @@ def _p_text(value: float | None) -> str:
 
 
 def _threshold_text(metric: MetricComparison) -> str:
-    return f"{units.percent_text(metric.threshold_ratio)}{' points' if metric.metric.is_share else ' %'}"
+    return f"{units.percent_text(metric.threshold_ratio)} {metric.metric.change_unit}"
 
 
 def _verdict_text(metric: MetricComparison) -> str:
@@ -267,10 +259,8 @@ def _reason(metric: MetricComparison) -> str:
         return ""
     parts = [metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"]
     if metric.least_ratio is not None and _is_judged(metric):
-        what = "points" if metric.metric.is_share else "%"
-        parts.append(
-            f"a change of {units.percent_text(metric.least_ratio)} {what} would be detected in four of five cases"
-        )
+        change = f"{units.percent_text(metric.least_ratio)} {metric.metric.change_unit}"
+        parts.append(f"a change of {change} would be detected in four of five cases")
     if metric.further_runs:
         parts.append(f"{units.plural(metric.further_runs, 'more run')} a side would be needed")
     return "; ".join(parts) + "."
@@ -310,7 +300,7 @@ def _change_cell(metric: MetricComparison | None) -> str:
         return ""
     figures = _arrow(metric.metric.text(metric.base), metric.metric.text(metric.new))
     word = _WORSE if metric.verdict == REGRESSED else UNKNOWN if metric.verdict == CANNOT_TELL else ""
-    change = " ".join(part for part in (signed_percent(metric.delta_ratio), word or _better(metric)) if part)
+    change = " ".join(part for part in (units.signed_percent(metric.delta_ratio), word or _better(metric)) if part)
     if metric.verdict == REGRESSED:
         change = f"**{change}**"
     return f"{figures} ({change})" if change else figures

@@ -44,7 +44,7 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
 
 def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
     """Return the names, with `plan/` in front of bare run names that are not existing paths."""
-    return [f"{plan}/{name}" if plan and "/" not in name and not _is_there(Path(name)) else name for name in names]
+    return [f"{plan}/{name}" if plan and "/" not in name and not is_there(Path(name)) else name for name in names]
 
 
 def read_result(path: Path) -> RunResult:
@@ -103,7 +103,7 @@ def refuse_stored(name: str) -> None:
 def _found(name: str, reports_dir: Path) -> list[Path]:
     refuse_stored(name)
     path = Path(name)
-    if _is_there(path):
+    if is_there(path):
         return [_run_or_file(path)]
     # make and reports print paths relative to the reports folder or to its parent.
     bases = [reports_dir, reports_dir.parent]
@@ -111,13 +111,14 @@ def _found(name: str, reports_dir: Path) -> list[Path]:
         matches = _matches(Path(), name) or next((found for base in bases if (found := _matches(base, name))), [])
         return matches or _of_one_plan(_matches(reports_dir, f"*/{name}"), name, reports_dir)
     for base in bases:
-        if _is_there(base / name):
+        if is_there(base / name):
             return [_run_or_file(base / name)]
     plans = sorted(path for path in reports_dir.glob("*") if path.is_dir())
-    return _of_one_plan([_run_or_file(plan / name) for plan in plans if _is_there(plan / name)], name, reports_dir)
+    return _of_one_plan([_run_or_file(plan / name) for plan in plans if is_there(plan / name)], name, reports_dir)
 
 
-def _is_there(path: Path) -> bool:
+def is_there(path: Path) -> bool:
+    """Return whether a path is a file, a folder, or a run of which only the JSON or the report exists."""
     is_beside = any(path.with_name(path.name + suffix).is_file() for suffix in _SUFFIXES if path.name)
     return is_beside or split_choice(path)[0].exists()
 

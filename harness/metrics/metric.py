@@ -77,6 +77,11 @@ class Metric:
         return self.unit == "%"
 
     @property
+    def change_unit(self) -> str:
+        """The unit of its changes: % of the baseline's value, of a share percentage points."""
+        return "points" if self.is_share else "%"
+
+    @property
     def short_title(self) -> str:
         """Its title without the unit: 90 %, average, req/s, errors."""
         return self.title.removesuffix(f" {self.unit}")

@@ -150,6 +150,7 @@ class NightlyRunner:
                 *load.arguments,
                 f"--series={self._record.series}",
                 f"--result={result}",
+                "--compare=0",  # the gate compares it with all earlier nightly runs
                 *(f"--{name}={path}" for name, path in folders),
             ],
             cwd=Path.cwd(),

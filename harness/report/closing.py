@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from harness.base import units
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
+from harness.report.compared import CANNOT_TELL, OK, REGRESSED
 from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, left_out_text
 from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line
@@ -17,6 +18,7 @@ from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdic
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
 _STATE_STYLES = {VALID: "bold green", DOUBTFUL: "bold yellow", INVALID: "bold red", INTERRUPTED: "bold red"}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
+_COMPARED_STYLES = {OK: "bold green", CANNOT_TELL: "bold yellow", REGRESSED: "bold red"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def closing(
     return Closing(
         above=(BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else [])),
         tables=tables,
-        below=(*_remarks(summary), *_warnings(summary), BLANK, *last),
+        below=(*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last),
     )
 
 
@@ -108,6 +110,17 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
     if len(warnings) > _WARNINGS_MOST:
         more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
         yield Line(((f"{more}: see the report.", _QUIET),))
+
+
+def _comparisons(summary: RunSummary) -> Iterator[Line]:
+    """Yield a line for each run with which the run was compared: the verdict and its reasons."""
+    for one in summary.compared:
+        what = f"compared with {one.name} ({one.role}): "
+        if one.problem:
+            yield Line((("not ", _WARNING), (one_line(f"{what}{one.problem}"), "")), 2)
+        else:
+            rest = one_line(one.headline).removeprefix(one.verdict)
+            yield Line(((what, ""), (one.verdict, _COMPARED_STYLES.get(one.verdict, "bold")), (rest, "")), 2)
 
 
 def _tables(parts: Sequence[Rows], width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:

@@ -15,6 +15,8 @@ from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import FILE_NAME, gallery
+from harness.report.compared import FORMAT_VERSION as COMPARED_VERSION
+from harness.report.compared import ComparedRun, from_json, to_json
 from harness.report.failures import failures_page, stored_failures
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.loads import LoadTally
@@ -59,7 +61,13 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
         silences=silences_of(inputs, tally, run.once_labels),
     )
     summary = summarise(tally, dropped, run.id, run, observed, options)
-    return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)))
+    return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=_compared(directory))
+
+
+def _compared(directory: RunDirectory) -> tuple[ComparedRun, ...]:
+    """Return what the run was compared with when it ended; empty without anything."""
+    path = directory.compared
+    return from_json(read_json(path, COMPARED_VERSION), str(path)) if path.is_file() else ()
 
 
 def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
@@ -154,3 +162,13 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     write_pictures(directory.path, charts.pictures, FILE_NAME)
     note = summary.run.note if summary.run else ""
     write_page(directory.report, lambda notes: report(summary, charts, notes, directory.name), note)
+
+
+def add_comparisons(directory: RunDirectory, summary: RunSummary, compared: tuple[ComparedRun, ...]) -> RunSummary:
+    """Store what a run was compared with at its end, write its report again and return its summary."""
+    if not compared:
+        return summary
+    write_whole(directory.compared, json_text(to_json(compared)))
+    summary = replace(summary, compared=compared)
+    write_summary(directory, summary)
+    return summary

@@ -17,6 +17,8 @@ from harness.plan.load import CLOSED
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
+from harness.report.compared_section import parts as compared_parts
+from harness.report.compared_section import problem_lines
 from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
@@ -294,6 +296,8 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         generator_table=generator_table(summary.generators) if summary.generators else "",
         generators_mark=footnotes.mark(Part.GENERATORS),
         other_tables=_other_tables(summary),
+        compared=compared_parts(summary.compared, summary.source),
+        not_compared=problem_lines(summary.compared),
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary, folder) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),

@@ -16,6 +16,7 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
+from harness.report.compared import ComparedRun
 from harness.report.loads import LoadFigures
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
@@ -86,7 +87,7 @@ class RunSummary:
     nothing. Codes, errors, the timeline and `gaps` cover the whole run, Little's law and `thirds` the window.
     `generators` is empty if one load generator made all samples. `corrected` are the response times of the window if
     the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is all of
-    them together.
+    them together. `compared` is what the run was compared with when it ended.
     """
 
     format_version: int
@@ -112,6 +113,7 @@ class RunSummary:
     corrected: CorrectedTimes | None = None
     loads: tuple[LoadFigures, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
+    compared: tuple[ComparedRun, ...] = ()
 
     def group(self, name: str) -> Group | None:
         """The group of that name; None when it has no samples."""

@@ -10,13 +10,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
 from harness.base.toolchain import ROOT
+from harness.compare.result import RunResult
 from harness.history.previous import previous_run
+from harness.history.references import NO_REFERENCES, References, compared_with, references_before
 from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -25,7 +28,7 @@ from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
-from harness.report.files import write_report
+from harness.report.files import add_comparisons, write_report
 from harness.report.screen import show_closing
 from harness.report.setup import load_text
 from harness.run.arguments import (
@@ -64,6 +67,7 @@ examples:
   scripts/run --plan killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
   scripts/run --plan killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
+  scripts/run --plan killbill-stripe --users 50 --base run-07_1      (its report compares it with run-07_1)
 
 Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or ERRORS=100%,
 lifts that.
@@ -95,6 +99,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)"
     option("--series", help=series)
     add_remotes(parser)
+    base = "what the report compares the run with: a run, a pin or a report (the previous run and all pins)"
+    option("--base", metavar="RUN", help=base)
+    option("--compare", choices=("0", "1"), help="0: compare the run with nothing")
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
     add_sure(parser)
     add_folders(parser)
@@ -114,7 +121,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         most=options.max,
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, *goal_names(), "stop", "target", "remotes", "env")
+    names = ("plan", *length, *goal_names(), "stop", "target", "remotes", "base", "env")
     load = resolve_load(parse_load(arguments), request.plan.load)
     check_users(load, request.remotes)
     return request.run_spec(
@@ -145,6 +152,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     request = replace(request, plan=replace(request.plan, goal=goal, stop=stop))
     spec = resolve(options, request)
     check_request(request, spec.load)
+    references = _references(options, spec)
     if not isinstance(spec.load, OpenLoad):
         allow_open_files(spec.load.users or 0)
     with Interrupts() as interrupts, ExitStack() as stack:
@@ -165,16 +173,29 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             stack.close()
             summary = write_report(directory)
             catalogue = update_summary(options.reports, context.log)
-        identity = f"{directory.plan}/{directory.name}"
+            identity = f"{directory.plan}/{directory.name}"
+            previous = previous_run(catalogue.entries, identity)
+            chosen = references.after(previous, options.reports)
+            compared = compared_with(chosen, RunResult.of(summary), spec.plan.thresholds, options.reports)
+            summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
             metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
-        base = previous_run(catalogue.entries, identity)
-        to_compare = compare_command(base.id, identity, options.reports) if base else ""
+        base = next((one.name for one in compared if one.link), previous.id if previous else "")
+        to_compare = compare_command(base, identity, options.reports) if base else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
         code = summary.verdict.exit_code_if(sure=options.sure)
         kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
         return kept.exit_code
+
+
+def _references(options: argparse.Namespace, spec: RunSpec) -> References:
+    """Return what the run will be compared with; UsageError for a BASE that cannot be compared with it."""
+    if options.compare == "0":
+        if options.base:
+            raise UsageError("--base and --compare 0 exclude each other", "give one")
+        return NO_REFERENCES
+    return references_before(options.base, options.reports, spec.plan.name, load_record(spec.load, spec.plan.load))
 
 
 def compare_command(base: str, new: str, reports: Path) -> str:

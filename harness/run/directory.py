@@ -113,6 +113,11 @@ class RunDirectory:
         return self.path / "failures.html"
 
     @property
+    def compared(self) -> Path:
+        """What the run was compared with when it ended."""
+        return self.path / "compared.json"
+
+    @property
     def summary_json(self) -> Path:
         """The summary JSON, next to the directory."""
         return self.path.with_name(self.path.name + ".json")

@@ -23,6 +23,8 @@ _EVIDENCE = ("telemetry.csv", "heap.csv")
 # Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
 # request.
 _CLOUDWATCH = "cloudwatch.csv"
+# What the run was compared with when it ended: the report contains it.
+_COMPARED = "compared.json"
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -118,7 +120,7 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
 
     The others are not needed: JMeter's log, the effective plan, data files, logs that the report does not use.
     """
-    others = {RUN_FILE, _CLOUDWATCH, *(LOG_FOLDER + name for name in exception_logs)}
+    others = {RUN_FILE, _CLOUDWATCH, _COMPARED, *(LOG_FOLDER + name for name in exception_logs)}
     wanted = (name for name in there if is_evidence(name) or name in others or _is_chart(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 

@@ -69,3 +69,10 @@ def test_since_is_a_date(text):
     assert units.parse_date("2026-11-01", "--since") == "2026-11-01"
     with pytest.raises(UsageError, match=f"--since {text}: not a date"):
         units.parse_date(text, "--since")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(0.1087, "+10.87"), (-0.0059, "-0.59"), (0.00001, "0.00"), (-0.00001, "0.00"), (None, "")]
+)
+def test_changes_have_a_sign_and_two_decimals(ratio, text):
+    assert units.signed_percent(ratio) == text

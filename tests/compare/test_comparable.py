@@ -223,3 +223,19 @@ def test_a_transaction_that_only_one_side_has_does_not_change_the_mix_of_total()
     assert not any("TOTAL contains different requests" in text for text in compare([base], [apart], LIMITS).caveats)
     mixed = run_result("C", label_result(), visit, total=total(sample_count=10_000))
     assert any("TOTAL contains different requests" in text for text in compare([base], [mixed], LIMITS).caveats)
+
+
+def test_two_warnings_of_one_kind_in_one_run_are_both_listed():
+    busy = tuple(RunWarning(WarningCode.HOST_CPU, f"The cores of {name} were busy.") for name in ("gen1", "gen2"))
+    base, new = run_result("A", total=total(), warnings=busy), run_result("B", total=total(), warnings=busy[:1])
+    listed = [text for text in compare([base], [new], LIMITS).caveats if "cores" in text]
+    assert listed == ["A, B: The cores of gen1 were busy.", "A: The cores of gen2 were busy."]
+
+
+def test_of_two_runs_with_other_numbers_in_a_warning_both_are_quoted():
+    base, new = (
+        run_result(name, total=total(), warnings=(RunWarning(WarningCode.FAST_WARM_UP, f"Faster by {factor}."),))
+        for name, factor in (("A", 2), ("B", 3))
+    )
+    listed = [text for text in compare([base], [new], LIMITS).caveats if "Faster" in text]
+    assert listed == ["A: Faster by 2.", "B: Faster by 3."]

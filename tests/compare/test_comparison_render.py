@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from harness.compare.comparison import (
     BATCHES,
     CANNOT_TELL,
@@ -15,7 +13,7 @@ from harness.compare.comparison import (
     LabelComparison,
     MetricComparison,
 )
-from harness.compare.render import Compared, Side, headline, report, signed_percent, terminal_text, to_json
+from harness.compare.render import Compared, Side, headline, report, terminal_text, to_json
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import metric_of
 from harness.plan.thresholds import Thresholds
@@ -202,13 +200,6 @@ def test_a_narrow_terminal_cuts_label_names_and_never_numbers():
     unsure = replace(compared().comparison, verdict=CANNOT_TELL, reasons=("TOTAL: median",), further_runs=4)
     assert headline(unsure) == "CANNOT TELL: TOTAL: median; 4 more runs a side would be needed."
     assert headline(replace(compared().comparison, reasons=("a.", "b\nc"))) == "REGRESSED: a; b c."
-
-
-@pytest.mark.parametrize(
-    ("ratio", "text"), [(0.1087, "+10.87"), (-0.0059, "-0.59"), (0.00001, "0.00"), (-0.00001, "0.00"), (None, "")]
-)
-def test_changes_have_a_sign_and_two_decimals(ratio, text):
-    assert signed_percent(ratio) == text
 
 
 def test_the_json_has_the_same_values_in_full_precision():

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from harness.plan.goal import Goal
 from harness.report.closing import closing, shortened
+from harness.report.compared import ComparedRun
 from harness.report.screen import show_closing
 from harness.report.verdict import Verdict
 from tests.support.factories import closed_load, failed, record, sample, two_users
@@ -63,6 +64,20 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
         "",
         "report:  reports/tiny/run-01_1.md",
         "compare: make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1",
+    ]
+
+
+def test_the_verdict_on_each_reference_is_one_line_above_the_report(printed):
+    compared = (
+        ComparedRun("tiny/run-01_0", "previous run", verdict="OK", headline="OK, better: TOTAL: average -9.00 %."),
+        ComparedRun("tiny/run-07_1", "pinned as baseline", problem="it no longer exists"),
+    )
+    lines = printed(replace(summary_of(two_users(), record()), compared=compared)).splitlines()
+    assert lines[-4:] == [
+        "",
+        "compared with tiny/run-01_0 (previous run): OK, better: TOTAL: average -9.00 %.",
+        "not compared with tiny/run-07_1 (pinned as baseline): it no longer exists",
+        "report:  reports/tiny/run-01_1.md",
     ]
 
 

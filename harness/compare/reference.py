@@ -1,0 +1,67 @@
+"""Compare a run with a reference, for the section "Compared with" of its report."""
+
+from __future__ import annotations
+
+from harness.base.errors import UsageError
+from harness.compare.compare import compare
+from harness.compare.comparison import IMPROVED, INVALID, Comparison, LabelComparison, MetricComparison
+from harness.compare.render import headline
+from harness.compare.result import RunResult
+from harness.compare.setup_diff import setup_differences
+from harness.metrics.metric import Metric, compared_metrics
+from harness.plan.thresholds import Thresholds
+from harness.report.compared import BETTER, ComparedLabel, ComparedRun, SettingChange
+
+
+def compared_run(base: RunResult, new: RunResult, thresholds: Thresholds, role: str, link: str) -> ComparedRun:
+    """Return the comparison of a run with the reference `base`.
+
+    It has only a `problem` when the two are not comparable, or one of them is INVALID.
+    """
+    try:
+        found = compare([base], [new], thresholds)
+    except UsageError as error:
+        return ComparedRun(base.name, role, problem=error.what)
+    if found.verdict == INVALID:
+        return ComparedRun(base.name, role, problem="; ".join(found.reasons))
+    metrics = [metric for metric in compared_metrics() if _is_known(found, metric)]
+    return ComparedRun(
+        name=base.name,
+        role=role,
+        link=link,
+        verdict=found.verdict,
+        headline=headline(found),
+        settings=tuple(SettingChange(one.name, one.base, one.new) for one in setup_differences([base], [new])),
+        metrics=tuple(metric.id for metric in metrics),
+        threshold_ratios=tuple(map(thresholds.of, metrics)),
+        total=_stored(found.total, metrics) if found.total else None,
+        labels=tuple(_stored(label, metrics) for label in found.labels),
+        only_base=found.only_base,
+        only_new=found.only_new,
+        warnings=found.caveats,
+    )
+
+
+def _is_known(found: Comparison, metric: Metric) -> bool:
+    """Return whether a label has a value of the metric on either side."""
+    labels = (found.total, *found.labels)
+    values = [value for label in labels if label and (value := label.of(metric))]
+    return any(value.base is not None or value.new is not None for value in values)
+
+
+def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
+    values = [value for metric in metrics if (value := label.of(metric))]
+    return ComparedLabel(
+        label=label.label,
+        is_transaction=label.is_transaction,
+        base_sample_count=label.base_sample_count,
+        new_sample_count=label.new_sample_count,
+        base=tuple(value.base for value in values),
+        new=tuple(value.new for value in values),
+        change_ratio=tuple(value.change_ratio for value in values),
+        verdicts=tuple(map(_verdict, values)),
+    )
+
+
+def _verdict(value: MetricComparison) -> str:
+    return BETTER if value.reason == IMPROVED else value.verdict

@@ -1,0 +1,123 @@
+"""The references of a run: the runs that the section "Compared with" of its report compares it with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.compare.comparable import unlike_request
+from harness.compare.reference import compared_run
+from harness.compare.result import RunResult
+from harness.compare.sides import is_in
+from harness.compare.sources import find_paths, in_plan, is_there, read_result
+from harness.history.catalogue import Entry
+from harness.history.pin_files import read_pins
+from harness.plan.load import LoadRecord
+from harness.plan.thresholds import Thresholds
+from harness.report.compared import ComparedRun
+from harness.run.directory import RUN_NAME, SWEEP_NAME
+
+_PREVIOUS, _GIVEN = "previous run", "BASE"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A run to compare with: `role` says why, `path` is the run's folder, or a file."""
+
+    role: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class References:
+    """What is known before a run starts: pins or the one of BASE, and whether the previous run is a reference, too."""
+
+    known: tuple[Reference, ...] = ()
+    with_previous: bool = True
+
+    def after(self, previous: Entry | None, reports: Path) -> tuple[Reference, ...]:
+        """Return all references of the finished run, the previous run first; a run with two roles is there once."""
+        roles: dict[Path, list[str]] = {}
+        if previous and self.with_previous:
+            roles[reports / previous.plan / previous.name] = [_PREVIOUS]
+        for one in self.known:
+            roles.setdefault(one.path, []).append(one.role)
+        return tuple(Reference(", ".join(why), path) for path, why in roles.items())
+
+
+NO_REFERENCES = References(with_previous=False)
+
+
+def references_before(base: str | None, reports: Path, plan: str, load: LoadRecord) -> References:
+    """Return the references of a run of a plan: all pins and the previous run, or only `base`.
+
+    `base` is a pin of the plan, a run, or a report. Raise UsageError when it cannot be compared with such a run, and
+    for a wrong file of pins.
+    """
+    pins = read_pins(reports / plan)
+    if base is None:
+        return References(tuple(_pinned(name, reports / plan, pins) for name in sorted(pins)))
+    reference = _pinned(base, reports / plan, pins) if base in pins else _given(base, reports, plan, pins)
+    _check(base, reference.path, plan, load)
+    return References((reference,), with_previous=False)
+
+
+def _pinned(name: str, folder: Path, pins: Mapping[str, str]) -> Reference:
+    return Reference(f"pinned as {name}", folder / pins[name])
+
+
+def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Reference:
+    try:
+        paths = find_paths(in_plan([base], plan), reports)
+    except UsageError as error:
+        near = f"{did_you_mean(base, pins)}pins: {', '.join(sorted(pins))}; " if pins else ""
+        raise UsageError(f"--base {base}: neither a pin of {plan} nor a run or a report", near + error.todo) from None
+    if len(paths) > 1 or SWEEP_NAME.fullmatch(paths[0].name):
+        what = f"{len(paths)} runs" if len(paths) > 1 else "a sweep"
+        raise UsageError(f"--base {base}: {what}", "name one run: a report is compared with single runs")
+    return Reference(_GIVEN, paths[0])
+
+
+def _check(base: str, path: Path, plan: str, load: LoadRecord) -> None:
+    """Raise UsageError unless BASE can be read, and has the plan and the load of the run that is to start."""
+    if not is_there(path):
+        raise UsageError(f"--base {base}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin")
+    run = read_result(path).run
+    unlike = unlike_request(run, plan, load) if run else []
+    if unlike:
+        todo = "name a run of the same load, or leave it out and use make compare with ANYWAY=1 afterwards"
+        raise UsageError(f"--base {base}: not comparable with this run: {'; '.join(unlike)}", todo)
+
+
+def compared_with(
+    references: Sequence[Reference], new: RunResult, thresholds: Thresholds, reports: Path
+) -> tuple[ComparedRun, ...]:
+    """Return the comparison of a finished run with each reference.
+
+    A reference that was deleted or cannot be compared gives the reason and no error: the run is finished.
+    """
+    return tuple(_compared(one, new, thresholds, reports) for one in references)
+
+
+def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
+    path, role = reference.path, reference.role
+    failed = ComparedRun("/".join(path.resolve().parts[-2:]), role)
+    if not is_there(path):
+        return replace(failed, problem="it no longer exists")
+    try:
+        return compared_run(read_result(path), new, thresholds, role, _link(path, new, reports))
+    except UsageError as error:
+        return replace(failed, problem=error.what.replace(f"{reports}/", "").replace(str(path), failed.name))
+    except Exception as error:  # noqa: BLE001 - problems with files of other runs must not fail the run
+        return replace(failed, problem=f"its files cannot be read ({type(error).__name__})")
+
+
+def _link(path: Path, new: RunResult, reports: Path) -> str:
+    """Return the path of a reference's report from that of the run; empty unless it is a run in the reports folder."""
+    if not RUN_NAME.fullmatch(path.name) or not is_in(path, reports):
+        return ""
+    plan, report = path.resolve().parent.name, f"{path.name}.md"
+    return report if plan == new.name.partition("/")[0] else f"../{plan}/{report}"

@@ -1,0 +1,85 @@
+"""What a run was compared with when it ended: a fact of the run, stored with it and printed in its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.base.records import read
+
+FORMAT_VERSION = 1
+# The verdicts of comparisons; an OK that improved is BETTER.
+REGRESSED, OK, CANNOT_TELL = "REGRESSED", "OK", "CANNOT TELL"
+BETTER = f"{OK}, better"
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """A setting that differs between the reference (`base`) and the run (`new`)."""
+
+    name: str
+    base: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ComparedLabel:
+    """A label, or TOTAL, of the reference (`base`) and of the run (`new`): a value per metric of the ComparedRun.
+
+    Values are ms, 1/s or a ratio (0-1), None when unknown. `change_ratio` is (new - base) / base, of errors new - base.
+    `verdicts` are REGRESSED, OK, "OK, better" or CANNOT TELL.
+    """
+
+    label: str
+    is_transaction: bool
+    base_sample_count: int | None
+    new_sample_count: int | None
+    base: tuple[float | None, ...]
+    new: tuple[float | None, ...]
+    change_ratio: tuple[float | None, ...]
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """The comparison of a run with one reference, as `aggregate.py compare` judged it at the end of the run.
+
+    `role` says why the reference was chosen: "previous run", "pinned as baseline". `link` is the path of its report
+    from that of the run; empty unless it is a run in the reports folder. With a `problem` there is no comparison, and
+    only `name` and `role` are set. `metrics` are ids; `threshold_ratios` are the smallest changes of each that matter.
+    `only_base` and `only_new` are labels of one side; `warnings` are those of the comparison and of both runs.
+    """
+
+    name: str
+    role: str
+    link: str = ""
+    problem: str = ""
+    verdict: str = ""
+    headline: str = ""
+    settings: tuple[SettingChange, ...] = ()
+    metrics: tuple[str, ...] = ()
+    threshold_ratios: tuple[float, ...] = ()
+    total: ComparedLabel | None = None
+    labels: tuple[ComparedLabel, ...] = ()
+    only_base: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The content of compared.json."""
+
+    format_version: int
+    compared: tuple[ComparedRun, ...]
+
+
+def to_json(compared: tuple[ComparedRun, ...]) -> dict[str, Any]:
+    """Return the content of compared.json as plain data."""
+    return asdict(_Stored(FORMAT_VERSION, compared))
+
+
+def from_json(data: Mapping[str, Any], where: str) -> tuple[ComparedRun, ...]:
+    """Return the comparisons that `to_json` wrote; UsageError for anything else."""
+    return read(_Stored, data, where, "what a run was compared with").compared

@@ -1,0 +1,118 @@
+"""Renders what a run was compared with: the section of its report, and a line for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from harness.base import units
+from harness.metrics.metric import Metric, metric_of
+from harness.report.compared import REGRESSED, ComparedLabel, ComparedRun
+from harness.report.tables import cell, table
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of the section about one reference, as Markdown; empty texts are left out."""
+
+    title: str
+    headline: str
+    setting_table: str
+    total_table: str
+    label_tables: tuple[str, ...]
+    one_sided: tuple[str, ...]
+    warnings: tuple[str, ...]
+    command: str
+
+
+def problem_lines(compared: Sequence[ComparedRun]) -> list[str]:
+    """Return a line for each reference with which the run could not be compared."""
+    return [f"{cell(one.name)} ({cell(one.role)}): not compared: {cell(one.problem)}" for one in compared if one.problem]
+
+
+def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
+    """Return the parts of the section; `name` is that of the run."""
+    return [_part(one, name) for one in compared if not one.problem]
+
+
+def _part(one: ComparedRun, name: str) -> Part:
+    base, new = _short_names(one.name, name)
+    requests = [label for label in one.labels if not label.is_transaction]
+    transactions = [label for label in one.labels if label.is_transaction]
+    tables = ((requests, "label (samples)"), (transactions, "transaction (samples)"))
+    sided = ((base, one.only_base), (new, one.only_new))
+    link = f"[{cell(base)}]({quote(one.link)})" if one.link else cell(base)
+    return Part(
+        title=f"{link}, {cell(one.role)}",
+        headline=cell(one.headline),
+        setting_table=_setting_table(one, base, new),
+        total_table=_total_table(one, base, new) if one.total else "",
+        label_tables=tuple(_label_table(one, labels, head) for labels, head in tables if labels),
+        one_sided=tuple(f"Only {cell(run)} has {', '.join(map(cell, labels))}." for run, labels in sided if labels),
+        warnings=tuple(map(cell, one.warnings)),
+        command=f"./aggregate.py compare {one.name} {name}" if one.link else "",
+    )
+
+
+def _short_names(base: str, new: str) -> tuple[str, str]:
+    """Return the names of two runs, without their plan when it is the same."""
+    base_plan, _, base_run = base.rpartition("/")
+    new_plan, _, new_run = new.rpartition("/")
+    return (base_run, new_run) if base_plan == new_plan else (base, new)
+
+
+def _setting_table(one: ComparedRun, base: str, new: str) -> str:
+    rows = [[cell(text) for text in (setting.name, setting.base, setting.new)] for setting in one.settings]
+    return table(("setting", cell(base), cell(new)), rows, text_columns=3) if rows else ""
+
+
+def _total_table(one: ComparedRun, base: str, new: str) -> str:
+    """Return a row for each metric of TOTAL."""
+    assert one.total is not None
+    rows = []
+    for index, metric in enumerate(map(metric_of, one.metrics)):
+        values = (one.total.base[index], one.total.new[index])
+        row = [metric.title, *map(metric.text, values), _change_text(metric, one.total.change_ratio[index])]
+        threshold = f"{units.percent_text(one.threshold_ratios[index])} {metric.change_unit}"
+        rows.append([*row, threshold, _emphasised(one.total.verdicts[index], one.total.verdicts[index])])
+    return table(("TOTAL", cell(base), cell(new), "change", "threshold", "verdict"), rows)
+
+
+def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:
+    """Return a row per label; `head` is unlike that of other tables, so that it is not read as the metrics of a run."""
+    metrics = [metric_of(text) for text in one.metrics]
+    rows = [
+        [
+            f"{cell(label.label)} ({_arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))})",
+            *(_cell(metric, label, index) for index, metric in enumerate(metrics)),
+        ]
+        for label in labels
+    ]
+    return table((head, *(metric.title for metric in metrics)), rows)
+
+
+def _cell(metric: Metric, label: ComparedLabel, index: int) -> str:
+    """Return both values, the change and the verdict: 100 → 110, +10.00 %: **REGRESSED**."""
+    base, new, verdict = label.base[index], label.new[index], label.verdicts[index]
+    if base is None and new is None:
+        return ""
+    change = _change_text(metric, label.change_ratio[index])
+    texts = [_arrow(metric.text(base), metric.text(new)), *([change] if change else [])]
+    return _emphasised(f"{', '.join(texts)}: {verdict}", verdict)
+
+
+def _emphasised(text: str, verdict: str) -> str:
+    return f"**{text}**" if verdict == REGRESSED else text
+
+
+def _arrow(base: str, new: str) -> str:
+    return f"{base} → {new}"
+
+
+def _count_text(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _change_text(metric: Metric, ratio: float | None) -> str:
+    return "" if ratio is None else f"{units.signed_percent(ratio)} {metric.change_unit}"

@@ -1,0 +1,86 @@
+"""The comparison of a run with a reference, as the report of the run stores it."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
+from harness.compare.reference import compared_run
+from harness.report.compared import BETTER, ComparedRun, SettingChange
+from harness.report.verdict import INTERRUPTED, INVALID, Verdict
+from harness.report.warnings import RunWarning, WarningCode
+from tests.support.comparisons import LIMITS, total
+from tests.support.factories import closed_load, record
+from tests.support.results import batched, label_result, run_result
+
+
+def steady(least_ms):
+    """Return TOTAL of 20 batches of 300 samples with an average of `least_ms` + 49.5 + 0.95 ms."""
+    return batched([[least_ms + batch % 3 + place * 37 % 100 for place in range(300)] for batch in range(20)])
+
+
+def compared(base, new, **changes):
+    before = run_result("run-01_1", total=base, run=record(name="run-01_1"))
+    after = run_result("run-01_2", total=new, run=record(name="run-01_2", **changes))
+    return compared_run(before, after, LIMITS, "previous run", "run-01_1.md")
+
+
+@pytest.mark.parametrize(("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, OK, BETTER)])
+def test_the_verdicts_and_changes_are_those_of_compare(least_ms, verdict, word):
+    found = compared(steady(200), steady(least_ms))
+    assert (found.name, found.role, found.link) == ("run-01_1", "previous run", "run-01_1.md")
+    assert (found.verdict, found.problem) == (verdict, "")
+    assert found.headline.startswith(verdict)
+    index = found.metrics.index("average")
+    assert found.threshold_ratios[index] == 0.05
+    assert (found.total.base[index], found.total.new[index]) == pytest.approx((250.45, least_ms + 50.45))
+    assert found.total.change_ratio[index] == pytest.approx((least_ms - 200) / 250.45)
+    assert found.total.verdicts[index] == word
+
+
+def test_the_change_of_errors_is_a_difference_also_from_zero():
+    found = compared(total(error_ratio=0.0), total(error_ratio=0.004))
+    assert found.total.change_ratio[found.metrics.index("errors")] == pytest.approx(0.004)
+
+
+def test_a_metric_that_neither_run_has_is_no_column_and_one_that_a_side_lacks_is_none():
+    found = compared(total(), replace(total(), percentiles_ms={}, rate_per_s=None))
+    assert found.metrics == ("average", "50", "75", "90", "95", "99", "throughput", "errors")
+    index = found.metrics.index("throughput")
+    assert (found.total.new[index], found.total.change_ratio[index]) == (None, None)
+    assert found.total.verdicts[index] == CANNOT_TELL
+    assert "90" not in compared(*[replace(total(), percentiles_ms={})] * 2).metrics
+
+
+def test_settings_labels_and_warnings_of_both_runs_are_stored():
+    busy, slow = RunWarning(WarningCode.HOST_CPU, "Busy."), RunWarning(WarningCode.FAST_WARM_UP, "Slower.")
+    plan = RunWarning(WarningCode.PLAN, "A stand-in.")
+    sides = (
+        run_result(name, *map(label_result, labels), total=total(), warnings=found, run=record(name=name, **changes))
+        for name, labels, found, changes in (
+            ("A", ("Pay", "Old"), (plan, busy), {}),
+            ("B", ("Pay", "New"), (slow,), {"system_settings": {"heap_mb": 256}}),
+        )
+    )
+    found = compared_run(*sides, LIMITS, "BASE", "")
+    assert found.settings == (SettingChange("tiny: heap_mb", "512", "256"),)
+    assert [label.label for label in found.labels] == ["Pay"]
+    assert (found.only_base, found.only_new) == (("Old",), ("New",))
+    assert found.warnings[-3:] == ("A stand-in.", "B: Slower.", "A: Busy.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {"run": record(load=closed_load(users=9))},
+            "these runs are not comparable: users is 9 in the baseline, 2 in the contender",
+        ),
+        ({"verdict": Verdict(INVALID, ("JMeter ended with code 1",), (), ())}, "A is INVALID: JMeter ended with code 1"),
+        ({"verdict": Verdict(INTERRUPTED, ("stopped",), (), ())}, "these runs are not comparable: A was interrupted"),
+    ],
+)
+def test_a_run_that_cannot_be_compared_is_a_problem_without_figures(changes, problem):
+    base = run_result("A", total=total(), **changes)
+    found = compared_run(base, run_result("B", total=total()), LIMITS, "pinned as baseline", "A.md")
+    assert found == ComparedRun("A", "pinned as baseline", problem=problem)
