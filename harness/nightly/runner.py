@@ -150,7 +150,7 @@ class NightlyRunner:
                 *load.arguments,
                 f"--series={self._record.series}",
                 f"--result={result}",
-                "--compare=0",  # the gate compares it with all earlier nightly runs
+                "--compare=0",  # the gate compares it with all earlier nightly runs, not with one
                 *(f"--{name}={path}" for name, path in folders),
             ],
             cwd=Path.cwd(),
