@@ -11,7 +11,7 @@ from harness.run.directory import write_whole
 
 
 def read_pins(folder: Path) -> dict[str, str]:
-    """Return the run of each pin of a plan, whose runs are in `folder`; empty without pins. UsageError: a wrong file."""
+    """Return the run of each pin of a plan, whose runs are in `folder`; empty without pins."""
     path = folder / FILE_NAME
     if not path.exists():
         return {}

@@ -28,7 +28,9 @@ class Part:
 
 def problem_lines(compared: Sequence[ComparedRun]) -> list[str]:
     """Return a line for each reference with which the run could not be compared."""
-    return [f"{cell(one.name)} ({cell(one.role)}): not compared: {cell(one.problem)}" for one in compared if one.problem]
+    return [
+        f"{cell(one.name)} ({cell(one.role)}): not compared: {cell(one.problem)}" for one in compared if one.problem
+    ]
 
 
 def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
@@ -84,7 +86,7 @@ def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -
     metrics = [metric_of(text) for text in one.metrics]
     rows = [
         [
-            f"{cell(label.label)} ({_arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))})",
+            f"{cell(label.label)} ({_arrow(*map(_count_text, (label.base_sample_count, label.new_sample_count)))})",
             *(_cell(metric, label, index) for index, metric in enumerate(metrics)),
         ]
         for label in labels

@@ -25,7 +25,9 @@ def compared(base, new, **changes):
     return compared_run(before, after, LIMITS, "previous run", "run-01_1.md")
 
 
-@pytest.mark.parametrize(("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, OK, BETTER)])
+@pytest.mark.parametrize(
+    ("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, OK, BETTER)]
+)
 def test_the_verdicts_and_changes_are_those_of_compare(least_ms, verdict, word):
     found = compared(steady(200), steady(least_ms))
     assert (found.name, found.role, found.link) == ("run-01_1", "previous run", "run-01_1.md")
@@ -76,7 +78,10 @@ def test_settings_labels_and_warnings_of_both_runs_are_stored():
             {"run": record(load=closed_load(users=9))},
             "these runs are not comparable: users is 9 in the baseline, 2 in the contender",
         ),
-        ({"verdict": Verdict(INVALID, ("JMeter ended with code 1",), (), ())}, "A is INVALID: JMeter ended with code 1"),
+        (
+            {"verdict": Verdict(INVALID, ("JMeter ended with code 1",), (), ())},
+            "A is INVALID: JMeter ended with code 1",
+        ),
         ({"verdict": Verdict(INTERRUPTED, ("stopped",), (), ())}, "these runs are not comparable: A was interrupted"),
     ],
 )

@@ -70,7 +70,10 @@ def test_a_doubtful_run_is_pinned_with_a_warning_and_an_invalid_one_is_refused(r
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run-01_9"], "run-01_9: neither a file nor a run in reports/; did you mean run-01_1? there are: tiny/run-01_1"),
+        (
+            ["run-01_9"],
+            "run-01_9: neither a file nor a run in reports/; did you mean run-01_1? there are: tiny/run-01_1",
+        ),
         (["run-01_1", "--as", "run-07_1"], "--as run-07_1: not a name of a pin; use letters, digits, - and _"),
         (["run-01_1", "--as", "a.b"], "--as a.b: not a name of a pin; use letters"),
         (["run-01_1", "--as", ""], "--as : not a name of a pin; use letters"),
@@ -81,7 +84,8 @@ def test_a_doubtful_run_is_pinned_with_a_warning_and_an_invalid_one_is_refused(r
         (["reports/tiny"], "reports/tiny: not a run in reports/; name one such as run-07_1"),
     ],
 )
-def test_wrong_use_is_one_line(reports, arguments, line):
+@pytest.mark.usefixtures("reports")
+def test_wrong_use_is_one_line(arguments, line):
     text = refused(*arguments)
     assert text.startswith(line)
     assert "\n" not in text

@@ -98,11 +98,17 @@ def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
     ("base", "line"),
     [
         ("baselin", "--base baselin: neither a pin of tiny nor a run or a report; did you mean baseline? pins: base"),
-        ("run-09_1", "--base run-09_1: neither a pin of tiny nor a run or a report; pins: baseline, gone; did you mean"),
+        (
+            "run-09_1",
+            "--base run-09_1: neither a pin of tiny nor a run or a report; pins: baseline, gone; did you mean",
+        ),
         ("run-01_*", "--base run-01_*: 3 runs; name one run: a report is compared with single runs"),
         ("sweep-01", "--base sweep-01: a sweep; name one run"),
         ("gone", "--base gone: tiny/run-09_9 does not exist; pin another run: make pin"),
-        ("other/run-01_1", "--base other/run-01_1: not comparable with this run: plan is other in the baseline, tiny in"),
+        (
+            "other/run-01_1",
+            "--base other/run-01_1: not comparable with this run: plan is other in the baseline, tiny in",
+        ),
         ("run-02_1", "--base run-02_1: not comparable with this run: users is 9 in the baseline, 2 in the contender;"),
     ],
 )

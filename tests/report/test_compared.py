@@ -94,7 +94,10 @@ def test_without_a_reference_there_is_no_section():
 
 def test_references_that_cannot_be_compared_are_one_line_each():
     text = rendered(GONE)
-    assert "\n## Compared with\n\n- tiny/run-07_1 (pinned as baseline): not compared: it no longer exists\n\n## Res" in text
+    assert (
+        "\n## Compared with\n\n- tiny/run-07_1 (pinned as baseline): not compared: it no longer exists\n\n## Res"
+        in text
+    )
     assert "###" not in text[text.index("## Compared with") : text.index("## Response codes")]
 
 
