@@ -305,7 +305,7 @@ compare: ## is NEW slower than BASE? writes REPORTS/<plan>/compare-<BASE>-<NEW>.
 	  $(if $(strip $(ANYWAY)),--anyway) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
-pin: ## compare later runs with RUN: AS=baseline names the pin; lists the pins; REMOVE=baseline removes one
+pin: ## compare every later run with RUN (AS=baseline), list the pins, or REMOVE one
 	@$(python) aggregate.py pin $(if $(strip $(RUN)),$(call path,$(RUN))) $(call option,as,$(call given,AS)) \
 	  $(call option,remove,$(REMOVE)) $(call option,plan,$(call given,PLAN)) $(call option,reports,$(REPORTS))
 
