@@ -15,13 +15,13 @@ python := scripts/python
 # The variables of each target. Any other variable is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
-levels := $(length) LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
+levels := $(length) $(goal) STOP LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
 takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
-takes.capacity := $(levels) $(goal) FROM MOST
+takes.capacity := $(levels) FROM MOST
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
@@ -99,7 +99,7 @@ about.RESUME := RESUME=07                    resume sweep-07; repeating the comm
 about.nightly.RESUME := RESUME=1                     resume the last nightly run
 about.NEW := NEW=1                        start a new sweep, although one with these settings is unfinished
 about.compare.NEW := NEW=run-07_2                 runs of the contender, as in BASE
-about.FROM := FROM=1                       users of the first run
+about.FROM := FROM=1                       users of the first run (default: 1, or 1 for each of several loads)
 about.MOST := MOST=400                     the largest number of users to try
 about.SUITE := SUITE=env/nightly.toml       the loads to run (default: env/nightly.toml)
 about.DRY_RUN := DRY_RUN=1                    check the suite and print the order of the runs; start nothing
@@ -261,7 +261,9 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \
   $(call option,duration,$(or $(LEVEL_DURATION),$(DURATION))) $(call option,loops,$(LOOPS)) \
   $(call option,requests,$(or $(LEVEL_REQUESTS),$(REQUESTS))) $(call option,target,$(TARGET)) \
-  $(call option,port,$(PORT)) $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
+  $(call option,port,$(PORT)) $(call option,goal,$(GOAL)) $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
+  $(call option,errors,$(ERRORS)) $(call option,stop,$(STOP)) \
+  $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
   $(sure) $(call option,reports,$(REPORTS))
 
@@ -275,8 +277,7 @@ sweep: ## run a plan at several numbers of users, such as USERS=1,5,10,25, and w
 
 capacity: ## find the largest number of users within the goal
 	@$(call refused,REMOTES,a search for the capacity has no REMOTES: make sweep has,$(call refused,S3,$(no_push),$(python) \
-	  scripts/capacity $(call option,goal,$(GOAL)) $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
-	  $(call option,errors,$(ERRORS)) $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
+	  scripts/capacity $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))

@@ -8,26 +8,25 @@ from typing import NoReturn
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.plan.group_load import (
-    GroupLoad,
-    SeveralLoads,
+from harness.plan.group_load import REQUEST, TRANSACTION, GroupLoad, SeveralLoads
+from harness.plan.load_scaling import (
+    SHARE_OF_RAMP,
+    check_graceful,
     in_whole_seconds,
+    until_steady,
     with_duration,
+    with_loops,
     with_ramp,
     with_rate,
     with_users,
 )
 
 CLOSED, OPEN, MIXED = "closed", "open", "mixed"
-# What a user's pause belongs to: every request, or every Transaction Controller.
-REQUEST, TRANSACTION = "request", "transaction"
 # The limits apply to both plans and the command line.
 USERS_MAX = 100_000
 LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
 DURATION_MAX_S = 7 * 86_400.0
 RATE_MAX_PER_S = 100_000.0
-# When only DURATION is given, the ramp takes at most this part (a quarter) of it.
-SHARE_OF_RAMP = 4
 AUTO = "auto"
 AUTO_MOST_S = 600.0
 # The least budget of a load that ends when it is steady: a ramp, a one-minute window, and a second check 10 s later.
@@ -171,11 +170,11 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
     duration grows to twice the ramp. A RAMP that was given and does not fit is refused. Several loads are scaled.
     """
-    if default.loads:
-        return _several_loads(request, default.loads)
     if request.loops and _duration_text(request):
         _refuse_both(f"LOOPS={request.loops}", f"DURATION={_duration_text(request)}", "give one")
     duration_s = _auto_most_s(request, default)
+    if default.loads:
+        return _several_loads(request, default.loads, duration_s)
     is_auto = duration_s is not None
     if not is_auto:
         duration_s = request.duration_s
@@ -199,23 +198,23 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
 
 
-def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...]) -> SeveralLoads:
-    """Return a plan's loads, scaled to the users, rate and length that were asked for."""
-    for name, value in (("LOOPS", request.loops), ("REQUESTS", request.requests), ("MAX", request.most_s)):
-        if value:
-            what = f"{name}={units.number_text(value)}: the plan has several loads, which end by time alone"
-            raise UsageError(what, f"give DURATION, or leave {name} out")
-    if request.is_auto:
-        raise UsageError("DURATION=auto: the plan has several loads", "give a time, such as DURATION=5m")
+def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...], auto_most_s: float | None) -> SeveralLoads:
+    """Return a plan's loads, scaled to the users, rate and length that were asked for; `auto_most_s` limits auto."""
+    if request.requests:
+        check_graceful(loads, f"REQUESTS={request.requests}")
     if request.users is not None:
         loads = with_users(loads, request.users)
     if request.rate_per_s is not None:
         loads = with_rate(loads, request.rate_per_s)
     if request.duration_s is not None:
         loads = with_duration(loads, request.duration_s)
+    if auto_most_s is not None:
+        loads = until_steady(loads, auto_most_s)
+    if request.loops:
+        loads = with_loops(loads, request.loops)
     if request.ramp_s is not None:
         loads = with_ramp(loads, request.ramp_s)
-    return SeveralLoads(in_whole_seconds(loads))
+    return SeveralLoads(in_whole_seconds(loads), request.requests, auto_most_s is not None)
 
 
 def _refuse_both(one: str, other: str, todo: str) -> NoReturn:
@@ -303,5 +302,15 @@ def load_record(load: Load, plan: PlanLoad) -> LoadRecord:
 
 def _several_record(load: SeveralLoads) -> LoadRecord:
     model = CLOSED if not load.has_open else OPEN if load.users is None else MIXED
-    users, rate_per_s, ramp_s, duration_s = load.users, load.rate_per_s, load.ramp_s, load.duration_s
-    return LoadRecord(model, users, rate_per_s, ramp_s, duration_s, None, load.think_time_s, loads=load.driven)
+    return LoadRecord(
+        model,
+        load.users,
+        load.rate_per_s,
+        load.ramp_s,
+        load.duration_s,
+        load.loops,
+        load.think_time_s,
+        load.requests,
+        load.is_auto or None,
+        loads=load.driven,
+    )

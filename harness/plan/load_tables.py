@@ -10,7 +10,7 @@ from harness.base.config import check_keys, did_you_mean, within
 from harness.base.errors import UsageError
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal, read_goal
-from harness.plan.group_load import GroupLoad, Stage
+from harness.plan.group_load import REQUEST, TRANSACTION, GroupLoad, Stage
 from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
 
 _NUMBER = (int, float)
@@ -22,6 +22,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "duration_s": _NUMBER,
     "stages": list,
     "think_time_s": _NUMBER,
+    "think_time_per": str,
     "goal": (dict, str),
 }
 _TIME = (int, float, str)
@@ -90,18 +91,27 @@ def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
     if sum(key in table for key in _SIZES) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
     within(table.get("think_time_s", 0), 0, DURATION_MAX_S, where, "think_time_s")
-    think_time_s = float(table.get("think_time_s", 0))
+    think_time_s, per = float(table.get("think_time_s", 0)), think_time_per(table, where)
+    per = per if think_time_s else None
     if "stages" in table:
         if wrong := [key for key in ("ramp_s", "duration_s") if key in table]:
             raise UsageError(f"{where}: has stages and {' and '.join(wrong)}", f"leave it out: {_EXAMPLE}")
-        return GroupLoad(table["group"], _stages(table["stages"], where), think_time_s)
+        return GroupLoad(table["group"], _stages(table["stages"], where), think_time_s, per)
     duration_s, ramp_s = float(table.get("duration_s", longest_s)), float(table.get("ramp_s", 0))
     within(duration_s, 1, DURATION_MAX_S, where, "duration_s")
     within(ramp_s, 0, DURATION_MAX_S, where, "ramp_s")
     if ramp_s >= duration_s:
         what = f"{where}: ramp_s = {ramp_s:.12g} is not shorter than the load ({duration_s:.12g} s)"
         raise UsageError(what, "the ramp is part of the duration: give a longer duration_s or a shorter ramp_s")
-    return GroupLoad(table["group"], (_stage(table, ramp_s, duration_s - ramp_s, where),), think_time_s)
+    return GroupLoad(table["group"], (_stage(table, ramp_s, duration_s - ramp_s, where),), think_time_s, per)
+
+
+def think_time_per(table: Mapping[str, Any], where: str) -> str | None:
+    """Return what a pause of [load] or [[load]] belongs to: `transaction`, or None for a request."""
+    per = table.get("think_time_per", REQUEST)
+    if per not in (REQUEST, TRANSACTION):
+        raise UsageError(f'{where}: think_time_per = "{per}"', f'give "{REQUEST}" or "{TRANSACTION}"')
+    return TRANSACTION if per == TRANSACTION else None
 
 
 def _stage(table: Mapping[str, Any], over_s: float, for_s: float, where: str) -> Stage:

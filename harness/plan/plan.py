@@ -15,21 +15,19 @@ from harness.base.secrecy import is_secret_name, secret_values
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
-from harness.plan.group_load import SeveralLoads, Stage, total_users
+from harness.plan.group_load import REQUEST, SeveralLoads, Stage, total_users
 from harness.plan.jmx import fixed_secrets, read_properties
 from harness.plan.load import (
     AUTO_LEAST_S,
     DURATION_MAX_S,
     LOOPS_MAX,
-    REQUEST,
     REQUESTS_MAX,
-    TRANSACTION,
     USERS_MAX,
     Load,
     OpenLoad,
     PlanLoad,
 )
-from harness.plan.load_tables import parse_load_goals, parse_loads
+from harness.plan.load_tables import parse_load_goals, parse_loads, think_time_per
 from harness.plan.stop import StopRule, read_stop
 from harness.plan.thread_groups import load_groups, schedule, with_loads, with_open_model
 from harness.plan.thresholds import Thresholds
@@ -233,9 +231,6 @@ def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanL
     within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
     for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
         within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
-    think_time_per = table.get("think_time_per", REQUEST)
-    if think_time_per not in (REQUEST, TRANSACTION):
-        raise UsageError(f'{where}: think_time_per = "{think_time_per}"', f'give "{REQUEST}" or "{TRANSACTION}"')
     return PlanLoad(
         users=table["users"],
         ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
@@ -245,7 +240,7 @@ def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanL
         requests=table.get("requests"),
         ramp_single_user_s=table.get("ramp_single_user_s"),
         auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
-        think_time_per=think_time_per,
+        think_time_per=think_time_per(table, where) or REQUEST,
     )
 
 

@@ -12,7 +12,6 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name, secret_values
 from harness.base.spellings import MASK
-from harness.plan.group_load import SeveralLoads
 from harness.plan.jmx import read_properties
 from harness.plan.load import Load, OpenLoad
 from harness.plan.plan import SET_BY_THE_RUN, Plan
@@ -44,12 +43,11 @@ def load_properties(load: Load) -> dict[str, str]:
     """Return the -J properties of the load; a duration of 0 means that only the loops end the run."""
     if isinstance(load, OpenLoad):
         return {}  # the schedule stands in effective.jmx
-    loops = None if isinstance(load, SeveralLoads) else load.loops
     return {
         "users": str(load.users or 0),
         "ramp_s": units.number_text(load.ramp_s),
         "duration_s": "0" if load.duration_s is None else units.number_text(load.duration_s),
-        "loops": "-1" if loops is None else str(loops),
+        "loops": "-1" if load.loops is None else str(load.loops),
     }
 
 

@@ -90,7 +90,8 @@ def with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> bytes:
             _drive_staged(group, load.stages)
         else:
             _drive_closed(group, load)
-        _set_think_time(children, load.think_time_s, variables)
+        if children is not None:
+            _set_think_time(children, load, variables)
     return _written(tree)
 
 
@@ -169,11 +170,12 @@ def _groups(
 
 def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
     _renew(group, "ThreadGroup", "ThreadGroupGui")
-    add_loop(group, LOOPS_ENDLESS)
+    add_loop(group, LOOPS_ENDLESS if load.loops is None else str(load.loops))
     add_string(group, "ThreadGroup.num_threads", str(load.users))
     add_string(group, "ThreadGroup.ramp_time", str(round(load.ramp_s)))
-    _bool(group, "ThreadGroup.scheduler", True)
-    add_string(group, "ThreadGroup.duration", str(round(load.duration_s)))
+    _bool(group, "ThreadGroup.scheduler", load.loops is None)
+    if load.loops is None:
+        add_string(group, "ThreadGroup.duration", str(round(load.duration_s)))
 
 
 def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
@@ -228,11 +230,12 @@ def _think_time_variables(tree: ElementTree.ElementTree[ElementTree.Element]) ->
     return tuple(name for name, value in values if _THINK_TIME.fullmatch(value.strip()))
 
 
-def _set_think_time(children: ElementTree.Element | None, think_time_s: float, variables: Sequence[str]) -> None:
-    """Write the think time where elements of a group read it, else as a Constant Timer."""
-    if children is None:
-        return
-    milliseconds, has_found = str(round(think_time_s * units.MS_PER_S)), False
+def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: Sequence[str]) -> None:
+    """Write the think time where elements of a group read it, else as a Constant Timer, which pauses per request.
+
+    UsageError for a pause per transaction that nothing reads: only the plan knows where its users pause.
+    """
+    milliseconds, has_found = str(round(load.think_time_s * units.MS_PER_S)), False
     for element in children.iter():
         text = element.text or ""
         if "think_time_ms" in text or any(f"${{{name}}}" in text for name in variables):
@@ -240,8 +243,11 @@ def _set_think_time(children: ElementTree.Element | None, think_time_s: float, v
             for name in variables:
                 element.text = element.text.replace(f"${{{name}}}", milliseconds)
             has_found |= element.text != text
-    if has_found or not think_time_s:
+    if has_found or not load.think_time_s:
         return
+    if load.think_time_per:
+        what = f"the load {load.group} has a think time per {load.think_time_per}, which its thread group does not read"
+        raise UsageError(what, "read ${__P(think_time_ms,0)} where its users pause, such as in a Flow Control Action")
     timer = ElementTree.Element(
         "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
     )

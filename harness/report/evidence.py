@@ -18,7 +18,7 @@ from harness.metrics.metric import metric_of
 from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import Window
 from harness.plan.load import OPEN
-from harness.report.loads import LoadFigures
+from harness.report.loads import LoadFigures, pause_s
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
@@ -302,11 +302,11 @@ def broken_law(evidence: Evidence) -> Iterator[Values]:
     # Users of an open load come and go within a second: the samples do not show how many were active.
     if run is None or evidence.is_open or evidence.clock_step or evidence.holes:
         return
-    think_time_s = {one.group: one.think_time_s for one in run.load.loads or ()}
+    loads = {one.group: one for one in run.load.loads or ()}
     checks = [("", evidence.law, evidence.load, evidence.pause_s)]
-    if run.load.loads:
+    if loads:
         checks = [
-            (f" of {one.name}", one.littles_law, one.group.total, think_time_s.get(one.name, 0.0))
+            (f" of {one.name}", one.littles_law, one.group.total, pause_s(loads[one.name], one.group))
             for one in evidence.loads
             if one.group
         ]

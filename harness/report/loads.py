@@ -65,7 +65,7 @@ def load_figures(
                 whole=None if tally.counted is None else whole,
                 users_most=max(users, default=None),
                 error_ratio=whole.total.error_ratio if whole else None,
-                littles_law=None if tally.load.is_open else _law(tally, span_ms),
+                littles_law=None if tally.load.is_open else _law(tally, span_ms, pause_s(tally.load, group)),
             )
         )
     return tuple(found)
@@ -76,7 +76,7 @@ def _load_group(tally: SampleTally, percentiles: Sequence[str], with_transaction
     return next((group for group in groups if group.name == LOAD), None)
 
 
-def _law(tally: LoadTally, span_ms: tuple[int, int] | None) -> LittlesLaw | None:
+def _law(tally: LoadTally, span_ms: tuple[int, int] | None, think_s: float) -> LittlesLaw | None:
     """Return the check for the part of the window in which the load ran."""
     own_ms, series = tally.whole.span_ms(), tally.whole.second_series
     if own_ms is None or span_ms is None or series.span_s is None:
@@ -86,15 +86,26 @@ def _law(tally: LoadTally, span_ms: tuple[int, int] | None) -> LittlesLaw | None
         return None
     last_ms = to_ms if to_ms == own_ms[1] else to_ms - 1
     seconds = series.by_second(from_ms // units.MS_PER_S, last_ms // units.MS_PER_S)
-    return littles_law(seconds, to_ms - from_ms, tally.load.think_time_s)
+    return littles_law(seconds, to_ms - from_ms, think_s)
 
 
-def mean_think_time_s(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> float:
-    """Return the mean think time of the samples in the window, which have those of their loads."""
-    think_time_s = {load.group: load.think_time_s for load in loads}
-    counts = [(one.group.total.sample_count, think_time_s.get(one.name, 0.0)) for one in figures if one.group]
-    sample_count = sum(count for count, _ in counts)
-    return sum(count * think_s for count, think_s in counts) / sample_count if sample_count else 0.0
+def pause_s(load: GroupLoad, group: Group | None) -> float:
+    """Return the mean pause of a load before a request, s; `group` are its labels."""
+    return pause_per_transaction_s(load.think_time_s, group) if load.think_time_per else load.think_time_s
+
+
+def pause_per_transaction_s(think_time_s: float, group: Group | None) -> float:
+    """Return the mean pause before a request, s, of users who think once per transaction: its share of each request."""
+    transaction_count = sum(label.sample_count for label in group.labels if label.is_transaction) if group else 0
+    return think_time_s * transaction_count / group.total.sample_count if group else 0.0
+
+
+def mean_pause_s(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> float:
+    """Return the mean pause before a sample of the window, s: each has that of its load."""
+    by_group = {load.group: load for load in loads}
+    pauses = [(one.group.total.sample_count, pause_s(by_group[one.name], one.group)) for one in figures if one.group]
+    sample_count = sum(count for count, _ in pauses)
+    return sum(count * think_s for count, think_s in pauses) / sample_count if sample_count else 0.0
 
 
 def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.base import units
+from harness.plan.group_load import length_text
 from harness.plan.load import CLOSED, OPEN, LoadRecord
 from harness.run.record import AutoEndRecord, GeneratorRecord, HostRecord, RunRecord
 
@@ -56,20 +57,21 @@ def load_text(load: LoadRecord) -> str:
     number = units.number_text
     if load.loads:
         return _several_text(load)
-    duration = (
-        f"{number(load.duration_s)} s in all" if load.duration_s else f"{units.plural(load.loops or 0, 'loop')} each"
-    )
-    if load.is_auto:
-        duration = f"auto: until steady and ± 5 %, {number(load.duration_s or 0)} s at most"
     if load.model == OPEN:
         ramp = f"ramp {number(load.ramp_s)} s, " if load.ramp_s else ""
-        return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{duration}"
+        return f"open model, {number(load.rate_per_s or 0)} new users/s, {ramp}{_length_text(load)}"
     users = units.plural(load.users or 0, "user")
-    if load.requests:
-        duration += f" or about {load.requests} samples, whichever is first"
     per = f" per {load.think_time_per}" if load.think_time_per else ""
     think = f", think time {number(load.think_time_s)} s{per}" if load.think_time_s else ""
-    return f"closed model, {users}, ramp {number(load.ramp_s)} s, {duration}{think}"
+    return f"closed model, {users}, ramp {number(load.ramp_s)} s, {_length_text(load)}{think}"
+
+
+def _length_text(load: LoadRecord) -> str:
+    """Return when a load ends."""
+    text = length_text(load.duration_s, load.loops)
+    if load.is_auto:
+        text = f"auto: until steady and ± 5 %, {units.number_text(load.duration_s or 0)} s at most"
+    return f"{text} or about {load.requests} samples, whichever is first" if load.requests else text
 
 
 def _several_text(load: LoadRecord) -> str:
@@ -78,7 +80,7 @@ def _several_text(load: LoadRecord) -> str:
     parts += [f"{load.model} model"] if load.model in (CLOSED, OPEN) else ["closed and open model"]
     parts += [units.plural(load.users, "user")] if load.users else []
     parts += [f"{units.number_text(load.rate_per_s)} new users/s"] if load.rate_per_s else []
-    return ", ".join([*parts, f"{units.number_text(load.duration_s or 0)} s in all"])
+    return ", ".join([*parts, _length_text(load)])
 
 
 def _generator_text(run: RunRecord) -> str:

@@ -16,11 +16,11 @@ from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SecondSeries, Timeline
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
-from harness.plan.group_load import SeveralLoads
-from harness.plan.load import CLOSED, MIXED, TRANSACTION
+from harness.plan.group_load import TRANSACTION, SeveralLoads
+from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
 from harness.report.goals import RunGroups
-from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_think_time_s
+from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
 from harness.report.warnings import find_warnings
@@ -77,7 +77,9 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     several = SeveralLoads(load.loads or ())
     if several.is_staged and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
-    duration_s = min((one.duration_s for one in several.loads), default=load.duration_s)
+    duration_s = load.duration_s
+    if duration_s is not None and several.loads:
+        duration_s = min(one.duration_s for one in several.loads)
     return find_window(spec, seconds, load.users, load.model == CLOSED, load.ramp_s, duration_s)
 
 
@@ -321,11 +323,10 @@ def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | Non
 def _pause_s(run: RunRecord | None, load: Group | None, loads: Sequence[LoadFigures]) -> float:
     """Return the mean pause before a request, s: with a pause per transaction its share of each request."""
     if run and run.load.loads:
-        return mean_think_time_s(loads, run.load.loads)
+        return mean_pause_s(loads, run.load.loads)
     if run is None or run.load.think_time_per != TRANSACTION:
         return run.load.think_time_s if run else 0.0
-    transaction_count = sum(label.sample_count for label in load.labels if label.is_transaction) if load else 0
-    return run.load.think_time_s * transaction_count / load.total.sample_count if load else 0.0
+    return pause_per_transaction_s(run.load.think_time_s, load)
 
 
 def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:

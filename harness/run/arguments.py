@@ -58,6 +58,12 @@ def add_goal(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{metric.name}", help=text)
 
 
+def add_stop(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the conditions that end a run early."""
+    text = "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]"
+    parser.add_argument("--stop", help=text)
+
+
 def goal_arguments(options: argparse.Namespace) -> Mapping[str, str | None]:
     """Return the texts of the goal's options, by name."""
     return {name: getattr(options, name) for name in goal_names()}

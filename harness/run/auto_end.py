@@ -24,6 +24,7 @@ from harness.metrics.shift import CONFIDENCE
 from harness.metrics.tally import group_of
 from harness.metrics.timeline import SecondSeries, Source
 from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
+from harness.plan.group_load import SeveralLoads
 from harness.plan.load import ClosedLoad
 from harness.run.record import AutoEndRecord
 
@@ -38,7 +39,7 @@ _SILENT_MOST_S = 5.0
 class AutoEnd:
     """Collects the samples of a load and decides whether they are sufficient."""
 
-    def __init__(self, load: ClosedLoad, once_labels: Iterable[str] = ()) -> None:
+    def __init__(self, load: ClosedLoad | SeveralLoads, once_labels: Iterable[str] = ()) -> None:
         self._load = load
         self._once = frozenset(once_labels)
         self._requests, self._transactions = SecondSeries(), SecondSeries()

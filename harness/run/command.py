@@ -37,6 +37,7 @@ from harness.run.arguments import (
     add_length,
     add_properties,
     add_remotes,
+    add_stop,
     add_sure,
     add_traffic,
     goal_arguments,
@@ -95,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_properties(parser)
     option("--max", help="with --duration auto: the longest duration (10m)")
     add_goal(parser)
-    option("--stop", help="end the run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]")
+    add_stop(parser)
     series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)"
     option("--series", help=series)
     add_remotes(parser)

@@ -2,7 +2,8 @@
 
 Errors and times are judged per second: a condition is met when every second with samples was beyond its limit for so
 long. Throughput is the mean of that time. It is watched while all users should be active: after the ramp-up, and until
-the duration ends or, in a load without duration, a user ends.
+the duration ends or, in a load without duration, a user ends. Of several loads it is watched while each has its
+greatest users or rate.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, metric_of
 from harness.metrics.tally import group_of
 from harness.plan.goal import metric_text
-from harness.plan.load import ClosedLoad, Load
+from harness.plan.group_load import SeveralLoads
+from harness.plan.load import Load, OpenLoad
 from harness.plan.stop import StopRule
 
 
@@ -96,13 +98,8 @@ class EarlyStop:
 
     def _watch_throughput(self, now_s: float, from_s: float, count: float, users: int) -> None:
         """Count the second if all users should be active in it; otherwise start again."""
-        load = self._load
-        is_full = self._first_s is not None and from_s >= self._first_s + load.ramp_s
-        if self._first_s is not None and load.duration_s is not None:
-            is_full = is_full and now_s <= self._first_s + load.duration_s
-        elif isinstance(load, ClosedLoad):
-            is_full = is_full and users >= load.users
-        if not is_full:
+        first_s = self._first_s
+        if first_s is None or not self._is_full(from_s - first_s, now_s - first_s, users):
             self._full_since_s = None
             self._counts.clear()
             return
@@ -111,6 +108,17 @@ class EarlyStop:
         self._counts.append((now_s, count))
         while self._counts[0][0] <= now_s - self._longest_s:
             self._counts.popleft()
+
+    def _is_full(self, from_s: float, to_s: float, users: int) -> bool:
+        """Return whether all users should be active from one instant to another, s after the first sample."""
+        load = self._load
+        if isinstance(load, SeveralLoads) and load.loops is None:
+            return load.is_full(from_s, to_s)
+        if from_s < load.ramp_s:
+            return False
+        if load.duration_s is not None:
+            return to_s <= load.duration_s
+        return isinstance(load, OpenLoad) or users >= (load.users or 0)
 
     def _throughput_reason(self, rule: StopRule, now_s: float) -> str:
         if self._full_since_s is None or now_s - self._full_since_s < rule.for_s:

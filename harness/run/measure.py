@@ -11,7 +11,7 @@ from harness.base.errors import InvalidRunError
 from harness.base.guardian import Guardian
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
-from harness.plan.load import ClosedLoad
+from harness.plan.load import OpenLoad
 from harness.plan.spec import RunSpec
 from harness.run.connections import connection_reasons
 from harness.run.context import RunContext, warn_of
@@ -76,7 +76,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
 def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: AutoEnd | None) -> Outcome:
     """Run JMeter until it ends, record telemetry and show progress; return the outcome."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
-    request_count = spec.load.requests if isinstance(spec.load, ClosedLoad) else None
+    request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
     early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
     end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end, early_stop)
     with ExitStack() as stack:
@@ -108,7 +108,7 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:
     """Return the end condition of a load of the length `auto`; None for other loads."""
-    if not (isinstance(spec.load, ClosedLoad) and spec.load.is_auto):
+    if isinstance(spec.load, OpenLoad) or not spec.load.is_auto:
         return None
     from harness.run.auto_end import AutoEnd  # imported here: other runs do not need SciPy
 

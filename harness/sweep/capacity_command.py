@@ -12,7 +12,7 @@ from harness.history.summary_files import update_summary
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX
-from harness.run.arguments import add_goal, goal_arguments
+from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.driver import (
     SETTINGS,
@@ -30,7 +30,7 @@ from harness.sweep.record import CAPACITY, Step, SweepRecord
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
-_FIRST, _MOST = "1", "400"
+_MOST = "400"
 _WARM_UP_USERS = 10
 _SETTINGS = (*goal_names(), "from", "most", *SETTINGS)
 _EPILOG = """\
@@ -55,9 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/capacity`."""
     parser.description = "Find the largest number of users within a goal and write reports/<plan>/sweep-<series>."
     parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
-    add_goal(parser)
     option = parser.add_argument
-    option("--from", help=f"users of the first run ({_FIRST})")
+    option("--from", help="users of the first run (the fewest that the plan allows: 1, or 1 for each of several loads)")
     option("--most", help=f"the largest number of users to try ({_MOST})")
     add_sweep_options(parser)
     parser.set_defaults(remotes=None, keys=None)  # a search may try fewer users than there are load generators
@@ -70,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         goal = resolve_goal(goal_arguments(options), request.plan.goal)
         if goal == Goal():
             raise UsageError(f"PLAN={options.plan} has no goal for the search", "give P90=1000 or AVERAGE=500")
-        first = units.parse_whole_number(getattr(options, "from") or _FIRST, "FROM", 1, USERS_MAX)
+        first = units.parse_whole_number(getattr(options, "from") or str(_least(request)), "FROM", 1, USERS_MAX)
         most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
         if first > most:
             raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
@@ -91,6 +90,11 @@ def _most_users(record: SweepRecord) -> MostUsers:
     return MostUsers(most, min(max(first, _WARM_UP_USERS), most))
 
 
+def _least(request: Request) -> int:
+    """Return the fewest users that a level may have: each of several loads needs one."""
+    return max(1, sum(bool(load.users) for load in request.plan.load.loads))
+
+
 def _bounds(record: SweepRecord) -> tuple[int, int]:
     if record.first_users is None or record.most_users is None:
         raise UsageError(f"{record.id} is not a capacity search", "resume it with make sweep")
@@ -102,11 +106,12 @@ class _Search:
 
     def __init__(self, record: SweepRecord, request: Request) -> None:
         self._first, self._most = _bounds(record)
+        self._least = _least(request)
         self._goal = request.plan.goal
 
     def next_step(self, progress: Progress) -> Step | None:
         """Return the step that narrows or confirms the bracket."""
-        users = next_users(_probes(progress), self._first, self._most, self._unsure(progress))
+        users = next_users(_probes(progress), self._first, self._most, self._unsure(progress), self._least)
         return None if users is None else Step(users, 1 + sum(run.users == users for run in progress.record.runs))
 
     def _unsure(self, progress: Progress) -> dict[int, str]:
@@ -122,7 +127,7 @@ class _Search:
     def heading(self, progress: Progress, step: Step) -> str:
         """Return the users of the step, and the bracket so far."""
         record = progress.record
-        found = capacity(_probes(progress), self._first, self._most, self._unsure(progress))
+        found = capacity(_probes(progress), self._first, self._most, self._unsure(progress), self._least)
         low = f"{found.users} within" if found.users else ""
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
@@ -137,7 +142,7 @@ class _Search:
         """Return the table of the steps, and the answer."""
         probes = _probes(progress)
         unsure = self._unsure(progress)
-        found = capacity(probes, self._first, self._most, unsure)
+        found = capacity(probes, self._first, self._most, unsure, self._least)
         text = capacity_text(found, self._goal, unsure.get(found.missed_users or 0, ""))
         return f"{steps_table(probes, progress.results, unsure)}\n\n{progress.record.id}: {text}"
 

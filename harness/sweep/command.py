@@ -9,8 +9,9 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
+from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX, OpenLoad
-from harness.run.arguments import add_remotes
+from harness.run.arguments import add_remotes, goal_arguments
 from harness.run.request import Request
 from harness.sweep.driver import (
     SETTINGS,
@@ -31,16 +32,19 @@ _REPEAT_MAX = 100
 # JMeter's start, its last samples and the report; with FRESH also the start of the system.
 _FIRST_GUESS_S = 8.0
 _START_S = 20.0
-_SETTINGS = ("users", "repeat", *SETTINGS)
+_SETTINGS = ("users", "repeat", *goal_names(), *SETTINGS)
 _EPILOG = """\
 examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
   scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
   scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
   scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
+  scripts/sweep --plan killbill-stripe --users 5,50,500 --goal 'p95<1500, errors<1%' --stop 'errors>50% for 10s'
 
 With --repeat 3 the levels run in rounds: 1,5,10, 1,5,10, 1,5,10. A system that gets slower over time then affects all
 levels alike, and the effect is not mistaken for an effect of the users.
+
+With --stop a level that meets a condition ends early, and the next one starts.
 
 exit codes: 0 success, also when a level misses the goal; 2 wrong use, nothing was measured; 3 a level is INVALID (with
 --sure also DOUBTFUL), or the system did not start; 130 interrupted.
@@ -80,6 +84,9 @@ def run(options: argparse.Namespace) -> int:
         record = new_record(options, request, SWEEP, command)
         repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
         record = replace(record, users=parse_levels(options.users), repeat=repeat)
+        texts = goal_arguments(options)
+        if any(texts.values()):
+            record = replace(record, goal=resolve_goal(texts, request.plan.goal).with_default_errors())
         for users in record.users:
             level_load(request, record, users)
         return record

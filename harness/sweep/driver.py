@@ -32,13 +32,17 @@ from harness.base.paths import shown
 from harness.base.secrecy import masked
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
+from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.run.arguments import (
     DEFAULT_PROFILE,
     add_folders,
+    add_goal,
     add_length,
+    add_stop,
     add_sure,
     add_traffic,
     make_command,
@@ -58,7 +62,7 @@ from harness.sweep.terminal import run_line
 # After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3
 # The settings of every kind of sweep.
-SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "warmup", "target", "remotes")
+SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
@@ -92,6 +96,8 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every sweep, except its levels."""
     add_traffic(parser)
     add_length(parser)
+    add_goal(parser)
+    add_stop(parser)
     option = parser.add_argument
     option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
     option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
@@ -135,7 +141,15 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         git_commit=git.facts(toolchain.ROOT).commit,
         requests=length.requests,
         remotes=options.remotes,
+        given=_given(options),
     )
+
+
+def _given(options: argparse.Namespace) -> dict[str, str]:
+    """Return the texts of the goal's options and of STOP that were given; UsageError for an invalid STOP."""
+    if options.stop:
+        parse_stop(options.stop)
+    return {name: text for name in (*goal_names(), "stop") if (text := getattr(options, name))}
 
 
 def _warm_up_s(text: str) -> float:
@@ -188,8 +202,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         else:
             request = resolve_request(names_of(options), options.home, options.build)
             record = kind.record_of(request)
-        if record.goal:
-            request = replace(request, plan=replace(request.plan, goal=record.goal))
+        request = _with_conditions(request, record)
         most_users = kind.most_users_of(record)
         for users in (most_users.levels, most_users.warm_up):
             check_request(request, level_load(request, record, users))
@@ -325,6 +338,14 @@ class _Sweep:
     def _write(self, record: SweepRecord) -> None:
         self._files.write(record)
         self._progress = replace(self._progress, record=record)
+
+
+def _with_conditions(request: Request, record: SweepRecord) -> Request:
+    """Return the request with the goal and the stop conditions of a sweep, where it has its own."""
+    plan = replace(request.plan, goal=record.goal) if record.goal else request.plan
+    if record.stop:
+        plan = replace(plan, stop=parse_stop(record.stop))
+    return replace(request, plan=plan)
 
 
 def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> SweepFiles | None:

@@ -167,6 +167,6 @@ def _run_command(sweep: SweepRecord, users: int) -> str:
     """Return the command that measures only this level."""
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
-    values = {"plan": sweep.plan, "users": str(users), **texts, "target": sweep.target}
+    values = {"plan": sweep.plan, "users": str(users), **texts, **sweep.given, "target": sweep.target}
     values |= {"remotes": sweep.remotes, "env": sweep.profile}
     return make_command("run", values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.base.records import read
@@ -49,7 +49,8 @@ class SweepRecord:
     starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
     is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
     that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
-    why a sweep stopped early. `remotes` are the load generators as given.
+    why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option: goals
+    and stop conditions.
     """
 
     format_version: int
@@ -78,6 +79,7 @@ class SweepRecord:
     stop_reason: str = ""
     requests: int | None = None
     remotes: str | None = None
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
@@ -106,6 +108,11 @@ class SweepRecord:
         return self.name.removeprefix("sweep-")
 
     @property
+    def stop(self) -> str | None:
+        """The stop conditions as given; None for the plan's."""
+        return self.given.get("stop")
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         """All steps of a sweep in the order of measuring.
 
@@ -126,7 +133,7 @@ class SweepRecord:
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
-            self.first_users, self.most_users,
+            self.first_users, self.most_users, self.stop,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

@@ -44,15 +44,19 @@ class Capacity:
     is_unsure: bool = False
 
 
-def next_users(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = ()) -> int | None:
-    """Return the number of users to measure next, from 1 to `most`; None at the end of the search.
+def next_users(
+    probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = (), least: int = 1
+) -> int | None:
+    """Return the number of users to measure next, from `least` to `most`; None at the end of the search.
 
     `unsure` are the undecided levels.
     """
-    return _next(_Levels(probes, unsure), first, most) if len(probes) < MOST_RUNS else None
+    return _next(_Levels(probes, unsure), first, most, least) if len(probes) < MOST_RUNS else None
 
 
-def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = ()) -> Capacity:
+def capacity(
+    probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = (), least: int = 1
+) -> Capacity:
     """Return the result so far."""
     levels = _Levels(probes, unsure)
     low, high = levels.bracket()
@@ -63,7 +67,7 @@ def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[
         run_count=levels.run_count(low),
         missed_runs_within=levels.within_count(high),
         missed_run_count=levels.run_count(high),
-        is_settled=_next(levels, first, most) is None,
+        is_settled=_next(levels, first, most, least) is None,
         is_unsure=high in levels.unsure,
     )
 
@@ -105,7 +109,7 @@ class _Levels:
         return 2 * self.within_count(users) - self.run_count(users)
 
 
-def _next(levels: _Levels, first: int, most: int) -> int | None:
+def _next(levels: _Levels, first: int, most: int, least: int) -> int | None:
     undecided = levels.undecided()
     if undecided is not None:
         return undecided
@@ -113,8 +117,10 @@ def _next(levels: _Levels, first: int, most: int) -> int | None:
     if high is None:
         if low < most:
             return min(max(first, 2 * low), most)
-    elif high - low > max(1, low * PRECISION_RATIO):
-        return (low + high) // 2
+    else:
+        below = low or least - 1  # fewer users than `least` count as within the goal
+        if high - below > max(1, below * PRECISION_RATIO):
+            return (below + high) // 2
     for users in (low, high):
         if users and levels.run_count(users) < CONFIRMING_RUNS:
             return users

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.plan.goal import Goal
-from harness.plan.group_load import GroupLoad, SeveralLoads, Stage, shares
+from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import MIXED, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
+from harness.plan.load_scaling import in_whole_seconds, shares
 from harness.plan.plan import load_plan
 from harness.run.remote.load import check_users, parse_remotes
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, several_jmx
@@ -122,9 +123,11 @@ def test_no_user_is_lost_and_no_load_is_without_one(weights: list[int], more: in
     ("arguments", "message"),
     [
         ({"users": "1"}, "USERS=1 is less than the 2 loads with users, so one would have none; give more users"),
-        ({"loops": "3"}, "LOOPS=3: the plan has several loads, which end by time alone; give DURATION"),
-        ({"requests": "9"}, "REQUESTS=9: the plan has several loads"),
-        ({"duration": "auto"}, "DURATION=auto: the plan has several loads; give a time"),
+        ({"loops": "3"}, "LOOPS=3: the load Night batch has stages, which end by time; give DURATION, or leave LOOPS out"),
+        ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the open load Buy gracefully; give a time, such as"),
+        ({"duration": "auto"}, "DURATION=auto: JMeter cannot end the open load Buy gracefully; give a time, such as"),
+        ({"duration": "auto", "loops": "3"}, "LOOPS=3 and DURATION=auto exclude each other; give one"),
+        ({"most": "5m"}, "MAX=300: needs DURATION=auto"),
     ],
 )
 def test_what_several_loads_cannot_do_is_refused(plans: Path, arguments: dict[str, str], message: str) -> None:
@@ -133,9 +136,115 @@ def test_what_several_loads_cannot_do_is_refused(plans: Path, arguments: dict[st
     assert str(error.value).startswith(message)
 
 
+OPEN = '[[load]]\ngroup = "Buy"\nrate_per_s = 1\n[[load]]\ngroup = "Browse"\nusers = 1\nduration_s = 9\n'
+STAGED = '[[load]]\ngroup = "Browse"\nstages = [{users = 1, for = 9}, {users = 2, for = 9}]\n'
+LEFT_OUT = '[[load]]\ngroup = "%s"\nusers = 0\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        (
+            OPEN + LEFT_OUT % "Night batch",
+            {"loops": "2"},
+            "LOOPS=2: users of the open load Buy arrive until its time is over; give DURATION",
+        ),
+        (
+            STAGED + LEFT_OUT % "Buy" + LEFT_OUT % "Night batch",
+            {"duration": "auto"},
+            "DURATION=auto: the load Browse has stages, so the run has no steady state; give a time",
+        ),
+    ],
+)
+def test_loads_that_only_time_ends_are_named(
+    plans: Path, text: str, arguments: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        loads_of(plans, text, **arguments)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+TWO = """
+[[load]]
+group = "Browse"
+users = 20
+ramp_s = 10
+duration_s = 300
+
+[[load]]
+group = "Night batch"
+users = 5
+ramp_s = 200
+duration_s = 250
+
+[[load]]
+group = "Buy"
+rate_per_s = 0
+"""
+
+
+def several_of(plans: Path, **arguments: str) -> SeveralLoads:
+    """Return two closed loads without stages, scaled by the arguments; a third one does not run."""
+    (plans / "tiny.toml").write_text(HEAD + TWO)
+    found = resolve_load(parse_load(LoadArguments(**arguments)), load_plan(plans, "tiny").load)
+    assert isinstance(found, SeveralLoads)
+    return found
+
+
+def test_loops_end_each_load_instead_of_its_time(plans: Path) -> None:
+    found = several_of(plans, loops="3", users="10", ramp="400")
+    assert found.driven == (
+        GroupLoad("Browse", (Stage(8, None, 400, 0),), loops=3),
+        GroupLoad("Night batch", (Stage(2, None, 400, 0),), loops=3),
+    )
+    record = load_record(found, PlanLoad(25, 0.0, 300.0, 0.0))
+    assert (record.model, record.users, record.duration_s, record.loops, record.ramp_s) == ("closed", 10, None, 3, 400)
+    assert found.driven[0].text() == "8 users, ramp 400 s, 3 loops each"
+
+
+def test_auto_gives_all_loads_the_same_length_and_cuts_ramps_to_a_quarter_of_it(plans: Path) -> None:
+    found = several_of(plans, duration="auto", most="200")
+    assert [load.stages for load in found.driven] == [(Stage(20, None, 10, 190),), (Stage(5, None, 50, 150),)]
+    record = load_record(found, PlanLoad(25, 0.0, 300.0, 0.0))
+    assert (record.is_auto, record.duration_s) == (True, 200)
+    assert several_of(plans, duration="auto").duration_s == 600
+    with pytest.raises(UsageError, match="MAX=20: too short for DURATION=auto"):
+        several_of(plans, duration="auto", most="20")
+
+
+def test_a_number_of_requests_ends_closed_loads(plans: Path) -> None:
+    found = several_of(plans, requests="5000")
+    assert (found.requests, found.duration_s, found.is_auto) == (5000, 300, False)
+    assert load_record(found, PlanLoad(25, 0.0, 300.0, 0.0)).requests == 5000
+
+
+def test_a_closed_load_lasts_a_second_however_short_the_run_is() -> None:
+    loads = (GroupLoad("a", (Stage(1, None, 0, 0.3),)), GroupLoad("b", (Stage(1, None, 2, 28),)))
+    assert [load.duration_s for load in in_whole_seconds(loads)] == [1, 30]
+
+
+def test_all_loads_are_full_only_while_each_has_its_greatest_users() -> None:
+    spike = GroupLoad("a", (Stage(2, None, 0, 20), Stage(9, None, 5, 10), Stage(9, None, 0, 5), Stage(2, None, 0, 20)))
+    plain = GroupLoad("b", (Stage(3, None, 28, 32),))
+    loads = SeveralLoads((spike, plain))
+    full = [second for second in range(60) if loads.is_full(second, second + 1)]
+    assert full == list(range(28, 40))  # the spike is at 9 users from 25 to 40 s
+    assert not loads.is_full(39.5, 40.5)
+
+
+def test_a_think_time_per_transaction_is_that_of_its_load(plans: Path) -> None:
+    text = TWO.replace("users = 5", 'users = 5\nthink_time_s = 6\nthink_time_per = "transaction"')
+    loads = loads_of(plans, text)
+    assert [load.think_time_per for load in loads.values()] == [None, "transaction", None]
+    assert loads["Night batch"].text().endswith("think time 6 s per transaction")
+    with pytest.raises(UsageError, match=r'\[\[load\]\] Night batch: think_time_per = "page"; give "request" or'):
+        loads_of(plans, text.replace('"transaction"', '"page"'))
+
+
 def test_load_generators_are_refused(plans: Path) -> None:
     loads = SeveralLoads(tuple(loads_of(plans).values()))
-    with pytest.raises(UsageError, match="REMOTES: a plan with several loads cannot be divided"):
+    with pytest.raises(UsageError, match="REMOTES: the users of several loads are in the test plan, which all load generators share"):
         check_users(loads, parse_remotes("a,b"))
     check_users(loads, ())
 

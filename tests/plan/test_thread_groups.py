@@ -11,6 +11,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
 from harness.plan.thread_groups import AFTER_SETUP, Row, schedule, ultimate_rows, with_loads
 from tests.support.several import BROWSE, BUY, SPIKE, group, several_jmx
@@ -48,6 +49,23 @@ def test_a_closed_load_sets_users_ramp_and_duration_whatever_the_file_says(tmp_p
     assert text(root, "LoopController.loops") == "-1"
     assert text(root, "ThreadGroup.on_sample_error") == "startnextloop"
     assert root.find(".//kg.apc.jmeter.samplers.DummySampler") is not None
+
+
+def test_loops_replace_the_time_of_a_load(tmp_path: Path) -> None:
+    root = written(tmp_path, [BROWSE], GroupLoad("Browse", closed((20, 10, 0)), loops=3))
+    assert (text(root, "LoopController.loops"), text(root, "LoopController.continue_forever")) == ("3", "false")
+    assert text(root, "ThreadGroup.scheduler") == "false"  # JMeter refuses a scheduler without a duration
+    assert root.find(".//*[@name='ThreadGroup.duration']") is None
+
+
+def test_a_think_time_per_transaction_needs_an_element_that_reads_it(tmp_path: Path) -> None:
+    load = GroupLoad("Browse", closed((1, 0, 9)), 6.0, "transaction")
+    with pytest.raises(UsageError, match="the load Browse has a think time per transaction, which its thread group doe"):
+        written(tmp_path, [BROWSE], load)
+    pause = '<TestAction testname="Pause"><stringProp name="ActionProcessor.duration">'
+    pause += "${__P(think_time_ms,0)}</stringProp></TestAction><hashTree/>"
+    root = written(tmp_path, [group("Browse", pause)], load)
+    assert text(root, "ActionProcessor.duration") == "6000"
 
 
 def test_stages_become_an_ultimate_thread_group(tmp_path: Path) -> None:

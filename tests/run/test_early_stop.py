@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.stop import parse_stop
 from harness.run.early_stop import EarlyStop
@@ -87,6 +88,22 @@ def test_throughput_of_a_load_of_loops_is_watched_while_all_users_are_active():
     ends = [GOOD] * 5 + [[sample()]] * 9
     assert stops_at("throughput<5/s for 2s", ends, LOOPS, users=[2] * 14)[0] == 6
     assert stops_at("throughput<5/s for 2s", ends, LOOPS, users=[2] * 5 + [1] * 9) == (None, "")
+
+
+def test_throughput_of_several_loads_is_watched_while_each_has_its_greatest_users():
+    plain = GroupLoad("Browse", (Stage(5, None, 3, 57),))
+    spike = GroupLoad("Buy", (Stage(1, None, 0, 10), Stage(9, None, 0, 20), Stage(1, None, 0, 30)))
+    loads = SeveralLoads((plain, spike))
+    few = [[sample()]]
+    assert stops_at("throughput<5/s for 4s", few * 9 + [GOOD] * 21 + few * 30, loads) == (None, "")
+    # The spike begins in the eleventh second; four of them end with the call 13, which is the fourteenth.
+    assert stops_at("throughput<5/s for 4s", few * 60, loads)[0] == 13
+    shorter = SeveralLoads((plain, GroupLoad("Buy", (Stage(1, None, 0, 10),))))
+    assert stops_at("throughput<5/s for 4s", [GOOD] * 10 + few * 30, shorter) == (None, "")
+    loops = SeveralLoads((GroupLoad("Browse", (Stage(2, None, 0, 0),), loops=5),))
+    ends = [GOOD] * 5 + few * 9
+    assert stops_at("throughput<5/s for 2s", ends, loops, users=[2] * 14)[0] == 6
+    assert stops_at("throughput<5/s for 2s", ends, loops, users=[2] * 5 + [1] * 9) == (None, "")
 
 
 def test_of_many_rows_a_part_is_read_and_scaled_up():

@@ -121,4 +121,6 @@ def test_run_json_says_what_each_load_was(ran):
         "group": "Browse",
         "stages": [{"users": 3, "rate_per_s": None, "over_s": 0.0, "for_s": 5.0}],
         "think_time_s": 0.06,
+        "think_time_per": None,
+        "loops": None,
     }

@@ -53,6 +53,14 @@ def test_a_system_that_fails_with_one_user_has_no_capacity():
     assert capacity(probes, 1, 400) == Capacity(None, 1, 0, 0, 0, 2, True)
 
 
+def test_no_level_has_fewer_users_than_several_loads_need():
+    probes = []
+    while (users := next_users(probes, 10, 400, least=3)) is not None:
+        probes.append(Probe(users, False))
+    assert [probe.users for probe in probes] == [10, 6, 4, 3, 3]
+    assert capacity(probes, 10, 400, least=3) == Capacity(None, 3, 0, 0, 0, 2, True)
+
+
 def test_before_the_first_run_nothing_is_known():
     assert capacity([], 1, 400) == Capacity(None, None, 0, 0, 0, 0, False)
 
@@ -142,7 +150,7 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     verdict = Verdict(VALID, (), (), ("p90 318 ms, goal 300 ms",))
     result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
     record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
-    search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300))))
+    search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=()))))
     progress = Progress(record, (result,))
     assert search.next_step(progress) == Step(1, 2)
     closing = search.closing(progress)

@@ -14,6 +14,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import processes_of, wait_for
+from tests.support.several import group, several_jmx
 from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_script
 
 LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
@@ -105,6 +106,63 @@ def test_kill_9_leaves_no_process_and_the_sweep_resumes_without_repeating_runs(s
     assert sweep_json(tmp_path)["broken_off"] == [{"users": 2, "repeat": 1, "run": "run-01_2"}]
     killed = (tmp_path / "reports" / "tiny" / "run-01_2.md").read_text()
     assert "INVALID: the harness did not see the end of this run" in killed
+
+
+@pytest.mark.real
+def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(finished, tmp_path):
+    given = ("--goal", "p95<700, errors<20%", "--stop", "errors>50% for 1s")
+    code, out = finished("sweep", "--users", "1,2", "--duration", "60", "--warmup", "0", *given, mode="all-failed")
+    assert code == 0, out
+    reports = tmp_path / "reports"
+    for name, users in (("run-01_1", 1), ("run-01_2", 2)):
+        run = run_json(reports, name)
+        assert run["stopped_early"].startswith("errors above 50 % for 1 s")
+        assert (run["goal"]["p95_ms"], run["goal"]["p90_ms"], run["goal"]["error_ratio"]) == (700, None, 0.2)
+        assert run["command"] == (
+            f"make run PLAN=tiny USERS={users} DURATION=60 GOAL='p95<700, errors<20%' STOP='errors>50% for 1s'"
+        )
+    report = (reports / "tiny" / "sweep-01.md").read_text()
+    assert "GOAL='p95<700, errors<20%' STOP='errors>50% for 1s'" in report
+    assert "errors up to 20 %" in report
+    code, out = finished("sweep", "--resume", "01", "--stop", "none")
+    assert code == 2
+    assert "RESUME=01 uses the settings of that sweep; leave out STOP" in out
+    assert nothing_is_left(tmp_path)
+
+
+TWO_LOADS = """format_version = 1
+title = "Two loads"
+shape = "tiny.jmx"
+system = "tiny"
+[[load]]
+group = "Browse"
+users = 2
+duration_s = 4
+[[load]]
+group = "Buy"
+users = 1
+goal = "p90<500"
+"""
+
+
+@pytest.mark.real
+def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, home, tmp_path):
+    (home / "plans" / "tiny.jmx").write_text(several_jmx(group("Browse", ""), group("Buy", "")))
+    (home / "plans" / "tiny.toml").write_text(TWO_LOADS)
+    code, out = finished("sweep", "--users", "3,9", "--duration", "2", "--warmup", "1")
+    assert code == 0, out
+    reports = tmp_path / "reports"
+    for name, users in (("run-01_1", [2, 1]), ("run-01_2", [6, 3])):
+        load = run_json(reports, name)["load"]
+        assert [one["stages"][0]["users"] for one in load["loads"]] == users
+        assert load["users"] == sum(users)
+        summary = json.loads((reports / "tiny" / f"{name}.json").read_text())
+        assert [one["users_most"] for one in summary["loads"]] == users
+        assert [goal["load"] for goal in summary["verdict"]["goals"]] == ["", "Buy"]
+    code, out = finished("sweep", "--users", "1,3", "--new")
+    assert code == 2
+    assert "USERS=1 is less than the 2 loads with users, so one would have none" in out
+    assert nothing_is_left(tmp_path)
 
 
 @pytest.mark.real

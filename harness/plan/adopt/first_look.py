@@ -13,6 +13,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.files import write_adopted
+from harness.plan.adopt.groups import GroupSize
 
 _DURATION_S = 60
 
@@ -36,9 +37,13 @@ def first_look(jmx: Path, build: Path) -> tuple[Path, str]:
     if adoption.found.scripts:
         count = units.plural(len(adoption.found.scripts), "script")
         raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {keep}")
-    least = (replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None) for size in adoption.found.sizes)
-    found = replace(adoption.found, sizes=tuple(least))
+    found = replace(adoption.found, sizes=tuple(map(_least, adoption.found.sizes)))
     write_adopted(folder, name, replace(adoption, found=found), jmx.name)
     changes = units.plural(len(adoption.draft.changes), "change")
     log(f"{jmx.name}: a copy with {changes} is run; {keep} makes it a plan")
     return folder, name
+
+
+def _least(size: GroupSize) -> GroupSize:
+    """Return a thread group of one user and a minute."""
+    return replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None, stages=(), rate_per_s=None)

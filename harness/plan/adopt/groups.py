@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
+from harness.plan.group_load import Stage
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node
 from harness.plan.modules import leads_below, path_of
 
@@ -21,7 +23,11 @@ _DEFAULT_DURATION_S = 60
 
 @dataclass(frozen=True)
 class GroupSize:
-    """What a thread group does on its own: users, ramp-up in s, duration in s or loops (the other is None)."""
+    """What a thread group does on its own: users, ramp-up in s, duration in s or loops (the other is None).
+
+    A group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput Shaping
+    Timer sets how many of its users run.
+    """
 
     name: str
     kind: str
@@ -31,6 +37,9 @@ class GroupSize:
     loops: int | None
     path: str
     line: int | None
+    stages: tuple[Stage, ...] = ()
+    rate_per_s: float | None = None
+    is_fed_back: bool = False
 
 
 def load_groups(nodes: Sequence[Node]) -> list[Node]:
@@ -41,29 +50,33 @@ def load_groups(nodes: Sequence[Node]) -> list[Node]:
 def size_of(mapping: Variables, group: Node) -> GroupSize:
     """Return the size of a thread group, with 1 for each number that only the run knows."""
     loops = mapping.number(group.value(_LOOPS), -1)
-    ramp_s, hold_s = (_scaled(mapping, group, name) for name in ("RampUp", "Hold"))
+    ramp_s, hold_s = (seconds(mapping, group, name) for name in ("RampUp", "Hold"))
+    stages, fed_back = stages_of(mapping, group), feedback_users(mapping, group)
     is_timed = (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
     is_endless = loops < 0 or group.value(_FOREVER) == "true"
     duration_s = None
-    if hold_s:
+    if stages:
+        duration_s = round(sum(stage.over_s + stage.for_s for stage in stages))
+    elif hold_s:
         duration_s = ramp_s + hold_s
     elif is_timed or is_endless or not group.value(_LOOPS):
         duration_s = max(1, mapping.number(group.value(_DURATION), _DEFAULT_DURATION_S) or _DEFAULT_DURATION_S)
+    users = fed_back or mapping.number(group.value(_USERS) or group.value("TargetLevel"), 1)
+    if stages:
+        users = max(stage.users or 0 for stage in stages)
     return GroupSize(
         name=group.name,
         kind=group.kind,
-        users=max(1, mapping.number(group.value(_USERS) or group.value("TargetLevel"), 1)),
+        users=max(1, users),
         ramp_s=max(0, ramp_s or mapping.number(group.value(_RAMP), 1)),
         duration_s=duration_s,
         loops=max(1, loops) if duration_s is None else None,
         path=group.path,
         line=group.line,
+        stages=stages,
+        rate_per_s=rate_per_s(mapping, group),
+        is_fed_back=fed_back is not None,
     )
-
-
-def _scaled(mapping: Variables, group: Node, name: str) -> int:
-    """Return a time of a Concurrency Thread Group in s; 0 for other groups."""
-    return max(0, mapping.number(group.value(name), 0)) * (60 if group.value("Unit") == "M" else 1)
 
 
 def is_serialized(plan: Node) -> bool:

@@ -9,7 +9,9 @@ from harness.base import units
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.found import Found
 from harness.plan.adopt.groups import GroupSize, needs_tables
-from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, USERS_MAX
+from harness.plan.adopt.schedules import ARRIVALS, CONCURRENCY
+from harness.plan.group_load import Stage
+from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
 
 # These plugins are part of the harness's JMeter.
 _INCLUDED = (
@@ -33,7 +35,7 @@ def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ())
     head = [
         f"# Written by `make init` from {_plain(source)}. plans/README.md explains every key.",
         "format_version = 1",
-        f"title = {json.dumps(_plain(found.title) or name)}",
+        f"title = {json.dumps(_plain(found.title) or name, ensure_ascii=False)}",
         f"shape = {json.dumps(f'{name}.jmx')}",
         *secrets_lines(secrets),
         "",
@@ -91,7 +93,10 @@ def is_included(plugin: str) -> bool:
 def size_text(size: GroupSize) -> str:
     """Return the size of a thread group as text: `8 users, ramp-up 80 s, 180 s`."""
     length = units.plural(size.loops, "loop") if size.loops else f"{size.duration_s} s"
-    return f"{units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
+    if size.stages:
+        return f"{units.plural(size.users, 'user')} at most, {units.plural(len(size.stages), 'stage')}, {length}"
+    rate = None if size.rate_per_s is None else f"{units.number_text(round(size.rate_per_s, 6))} new users/s"
+    return f"{rate or units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
 
 
 def _contents(found: Found) -> Iterator[str]:
@@ -131,14 +136,37 @@ def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
         duration_s = _duration_s([size]) if size.duration_s else _duration_s(sizes)
         yield ""
         yield "[[load]]"
-        yield f"group = {json.dumps(size.name)}"
-        yield f"users = {min(USERS_MAX, size.users)}"
-        yield f"ramp_s = {min(size.ramp_s, duration_s // 2)}"
-        yield f"duration_s = {duration_s}"
-        if size.kind != "ThreadGroup":
-            yield f"# replaces the schedule of its {size.kind.rpartition('.')[2]}; stages = […] can rebuild it"
-        elif size.loops:
-            yield f"# in the JMX it ends after {units.plural(size.loops, 'loop')}; here it repeats them until its end"
+        yield f"group = {json.dumps(size.name, ensure_ascii=False)}"
+        if size.stages:
+            yield f"stages = [{', '.join(map(_stage_text, size.stages))}]"
+        else:
+            if size.rate_per_s is None:
+                yield f"users = {min(USERS_MAX, size.users)}"
+            else:
+                yield f"rate_per_s = {units.number_text(min(RATE_MAX_PER_S, round(size.rate_per_s, 6)))}"
+            yield f"ramp_s = {min(size.ramp_s, duration_s // 2)}"
+            yield f"duration_s = {duration_s}"
+        yield from _remarks(size)
+
+
+def _stage_text(stage: Stage) -> str:
+    """Return a stage as an inline table: {users = 10, over = 30, for = 60}."""
+    times = [("over", stage.over_s), ("for", stage.for_s)]
+    parts = [f"{name} = {units.number_text(time_s)}" for name, time_s in times if time_s]
+    return f"{{{', '.join([f'users = {min(USERS_MAX, stage.users or 0)}', *parts])}}}"
+
+
+def _remarks(size: GroupSize) -> Iterator[str]:
+    """Yield what the table of a load does to its thread group."""
+    kind = size.kind.rpartition(".")[2]
+    if size.is_fed_back:
+        yield "# a Throughput Shaping Timer set how many of these users run; here all run, and the timer paces them"
+    elif size.stages or kind in (CONCURRENCY, ARRIVALS):
+        yield f"# the schedule of its {kind}, which a run replaces by this one"
+    elif kind != "ThreadGroup":
+        yield f"# replaces the schedule of its {kind}; stages = […] can rebuild it"
+    elif size.loops:
+        yield f"# in the JMX it ends after {units.plural(size.loops, 'loop')}; here it repeats them until its end"
 
 
 def _duration_s(sizes: Sequence[GroupSize]) -> int:

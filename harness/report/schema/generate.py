@@ -19,7 +19,7 @@ from harness.base.records import plain_types
 from harness.cloudwatch.sources import SOURCES
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
-from harness.plan.load import TRANSACTION
+from harness.plan.group_load import TRANSACTION
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
@@ -35,6 +35,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "RunRecord.format_version": {"const": RUN_VERSION},
     "LoadRecord.is_auto": {"enum": [True, None]},
     "LoadRecord.think_time_per": {"enum": [TRANSACTION, None]},
+    "GroupLoad.think_time_per": {"enum": [TRANSACTION, None]},
     "Resource.kind": {"enum": _KINDS},
     "CloudMetric.kind": {"enum": _KINDS},
     "RunWarning.code": {"enum": [str(code) for code in WarningCode]},

@@ -108,7 +108,7 @@ def users_each(users: int, count: int) -> tuple[int, ...]:
 def check_users(load: Load, remotes: Sequence[Remote]) -> None:
     """Raise UsageError if one of the generators would have no users, or if there are several loads to divide."""
     if remotes and isinstance(load, SeveralLoads):
-        what = "REMOTES: a plan with several loads cannot be divided among load generators yet"
+        what = "REMOTES: the users of several loads are in the test plan, which all load generators share"
         raise UsageError(what, "leave REMOTES out, or give a plan with one [load]")
     if remotes and isinstance(load, ClosedLoad):
         users_each(load.users, len(remotes))

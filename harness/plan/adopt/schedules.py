@@ -1,0 +1,118 @@
+"""Reads the schedules of thread groups of jmeter-plugins: as the stages or the rate of a load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from harness.plan.adopt.variables import Variables
+from harness.plan.group_load import Stage
+from harness.plan.jmx import Node, function_parameters
+from harness.plan.thread_groups import Row
+
+ULTIMATE, CONCURRENCY, ARRIVALS = "UltimateThreadGroup", "ConcurrencyThreadGroup", "ArrivalsThreadGroup"
+_ROWS = "collectionProp[@name='ultimatethreadgroupdata']"
+_FEEDBACK = re.compile(r"\$\{__tstFeedback\(")
+# The parameters of __tstFeedback: the timer's name, the first users, the most users, the spare ones.
+_MOST_USERS = 2
+_S_PER_MINUTE = 60
+# JMeter's thread groups know whole seconds only.
+_JUMP_S = 1
+
+
+def simple_kind(group: Node) -> str:
+    """Return the class of a thread group without packages."""
+    return group.kind.rpartition(".")[2]
+
+
+def seconds(mapping: Variables, group: Node, name: str) -> int:
+    """Return a time of a thread group with a time unit, s; 0 for other groups."""
+    return max(0, mapping.number(group.value(name), 0)) * _unit_s(group)
+
+
+def rate_per_s(mapping: Variables, group: Node) -> float | None:
+    """Return the new users per second of an Arrivals Thread Group; None for other groups."""
+    if simple_kind(group) != ARRIVALS:
+        return None
+    return max(1, mapping.number(group.value("TargetLevel"), 1)) / _unit_s(group)
+
+
+def _unit_s(group: Node) -> int:
+    return _S_PER_MINUTE if group.value("Unit") == "M" else 1
+
+
+def feedback_users(mapping: Variables, group: Node) -> int | None:
+    """Return the most users of a group whose number a Throughput Shaping Timer sets; None for other groups."""
+    text = group.value("TargetLevel")
+    found = _FEEDBACK.search(text)
+    parameters = function_parameters(text, found.end())[0] if found else []
+    return mapping.number(parameters[_MOST_USERS], 1) if len(parameters) > _MOST_USERS else None
+
+
+def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
+    """Return the stages of an Ultimate Thread Group, or of a Concurrency Thread Group with steps; else none."""
+    if simple_kind(group) == ULTIMATE:
+        return ultimate_stages(_rows(mapping, group))
+    steps = mapping.number(group.value("Steps"), 0) if simple_kind(group) == CONCURRENCY else 0
+    ramp_s = seconds(mapping, group, "RampUp")
+    if not 1 < steps <= ramp_s:
+        return ()
+    target = feedback_users(mapping, group) or max(1, mapping.number(group.value("TargetLevel"), 1))
+    times = [round(ramp_s * number / steps) for number in range(steps + 1)]
+    levels = [max(1, round(target * number / steps)) for number in range(1, steps + 1)]
+    stages = [Stage(level, None, 0.0, float(end - begin)) for level, (begin, end) in zip(levels, pairwise(times), strict=True)]
+    last = stages[-1]
+    return (*stages[:-1], Stage(last.users, None, 0.0, last.for_s + seconds(mapping, group, "Hold")))
+
+
+def _rows(mapping: Variables, group: Node) -> list[Row]:
+    table = group.element.find(_ROWS)
+    found = []
+    for line in table if table is not None else ():
+        numbers = [max(0, mapping.number(cell.text or "", 0)) for cell in line]
+        if len(numbers) == len(Row._fields) and numbers[0]:
+            found.append(Row(*numbers))
+    return found
+
+
+def ultimate_stages(rows: Sequence[Row]) -> tuple[Stage, ...]:
+    """Return the stages that have as many users as the rows of an Ultimate Thread Group, at each whole second."""
+    times = sorted({0, *(time_s for row in rows for time_s in _times(row))})
+    stages: list[Stage] = []
+    level = 0
+    for begin_s, end_s in pairwise(times):
+        first, last = (round(sum(_users(row, begin_s, end_s, at_s) for row in rows)) for at_s in (begin_s, end_s))
+        for stage in _interval(level, first, last, end_s - begin_s):
+            if stages and stage.over_s == 0 and stage.users == stages[-1].users:
+                stages[-1] = Stage(stage.users, None, stages[-1].over_s, stages[-1].for_s + stage.for_s)
+            else:
+                stages.append(stage)
+        level = last
+    return tuple(stages)
+
+
+def _times(row: Row) -> tuple[int, ...]:
+    full_s = row.delay_s + row.ramp_s
+    return row.delay_s, full_s, full_s + row.hold_s, full_s + row.hold_s + row.end_s
+
+
+def _users(row: Row, begin_s: int, end_s: int, at_s: int) -> float:
+    """Return the users of a row at the begin or the end of an interval without a change of slope in it."""
+    start_s, full_s, fall_s, stop_s = _times(row)
+    if end_s <= start_s or begin_s >= stop_s:
+        return 0.0
+    if end_s <= full_s:
+        return row.users * (at_s - start_s) / row.ramp_s
+    return float(row.users) if end_s <= fall_s else row.users * (stop_s - at_s) / row.end_s
+
+
+def _interval(before: int, first: int, last: int, length_s: int) -> Iterator[Stage]:
+    """Yield the stages of an interval that begins with `first` users, after `before`, and ends with `last`."""
+    if first == last:
+        yield Stage(last, None, 0.0, float(length_s))
+        return
+    if before != first and length_s > _JUMP_S:
+        yield Stage(first, None, 0.0, float(_JUMP_S))
+        length_s -= _JUMP_S
+    yield Stage(last, None, float(length_s), 0.0)

@@ -1,0 +1,107 @@
+"""The schedules of thread groups of jmeter-plugins, read as the loads of a plan."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.plan.adopt.adopt import adopt
+from harness.plan.adopt.schedules import ultimate_stages
+from harness.plan.adopt.toml_text import plan_toml
+from harness.plan.group_load import Stage
+from harness.plan.thread_groups import Row, ultimate_rows
+from tests.support.several import group, sampler, several_jmx
+
+_CASUTG = "com.blazemeter.jmeter.threads"
+
+
+def props(**values: str) -> str:
+    return "".join(f'<stringProp name="{name}">{value}</stringProp>' for name, value in values.items())
+
+
+def loads_of(tmp_path: Path, kind: str, **values: str) -> tuple[list[dict[str, object]], str]:
+    """Return the [[load]] tables that init writes for a group of this kind, and the whole text."""
+    jmx = tmp_path / "foreign.jmx"
+    jmx.write_text(several_jmx(group("Größe \U0001f600", sampler("Page", 1), kind, props(**values))))
+    text = plan_toml(adopt(jmx, "shop", tmp_path).found, "shop", "foreign.jmx")
+    return tomllib.loads(text)["load"], text
+
+
+def test_a_concurrency_thread_group_keeps_its_target_ramp_and_hold(tmp_path: Path) -> None:
+    kind = f"{_CASUTG}.concurrency.ConcurrencyThreadGroup"
+    loads, text = loads_of(tmp_path, kind, TargetLevel="30", RampUp="2", Hold="5", Unit="M", Steps="")
+    assert loads == [{"group": "Größe \U0001f600", "users": 30, "ramp_s": 120, "duration_s": 420}]
+    assert "# the schedule of its ConcurrencyThreadGroup, which a run replaces by this one\n" in text
+
+
+def test_the_steps_of_a_concurrency_thread_group_are_stages(tmp_path: Path) -> None:
+    kind = f"{_CASUTG}.concurrency.ConcurrencyThreadGroup"
+    loads, _ = loads_of(tmp_path, kind, TargetLevel="10", RampUp="60", Hold="30", Unit="S", Steps="3")
+    stages = [{"users": 3, "for": 20}, {"users": 7, "for": 20}, {"users": 10, "for": 50}]
+    assert loads == [{"group": "Größe \U0001f600", "stages": stages}]
+
+
+def test_a_group_that_a_throughput_shaping_timer_feeds_has_its_most_users(tmp_path: Path) -> None:
+    kind = f"{_CASUTG}.concurrency.ConcurrencyThreadGroup"
+    target = "${__tstFeedback(Shaper,1,40,5)}"
+    loads, text = loads_of(tmp_path, kind, TargetLevel=target, RampUp="", Hold="60", Unit="S")
+    assert [load["users"] for load in loads] == [40]
+    assert "# a Throughput Shaping Timer set how many of these users run; here all run" in text
+
+
+def test_an_arrivals_thread_group_is_an_open_load(tmp_path: Path) -> None:
+    kind = f"{_CASUTG}.arrivals.ArrivalsThreadGroup"
+    loads, text = loads_of(tmp_path, kind, TargetLevel="90", RampUp="1", Hold="4", Unit="M")
+    assert loads == [{"group": "Größe \U0001f600", "rate_per_s": 1.5, "ramp_s": 60, "duration_s": 300}]
+    assert "1.5 new users/s, ramp-up 60 s, 300 s\n" in text
+
+
+def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:
+    loads, text = loads_of(tmp_path, "kg.apc.jmeter.threads.SteppingThreadGroup")
+    assert [load["users"] for load in loads] == [1]
+    assert "# replaces the schedule of its SteppingThreadGroup; stages = […] can rebuild it\n" in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "stages"),
+    [
+        # Two users from 5 s on, with a ramp, a hold and a fall.
+        ([Row(2, 5, 10, 20, 4)], [(0, 0, 5), (2, 10, 20), (0, 4, 0)]),
+        # A spike beside others.
+        ([Row(1, 0, 0, 50, 0), Row(9, 20, 0, 10, 0)], [(1, 0, 20), (10, 0, 10), (1, 0, 20)]),
+        # One group ends at once when another begins to grow: JMeter's groups know whole seconds.
+        ([Row(6, 0, 0, 10, 0), Row(4, 10, 8, 10, 0)], [(6, 0, 10), (0, 0, 1), (4, 7, 10)]),
+        ([], []),
+    ],
+)
+def test_the_rows_of_an_ultimate_thread_group_become_stages(
+    rows: list[Row], stages: list[tuple[int, float, float]]
+) -> None:
+    assert ultimate_stages(rows) == tuple(Stage(users, None, over_s, for_s) for users, over_s, for_s in stages)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=6))
+def test_the_rows_that_a_run_writes_are_read_back_with_as_many_users(stages: list[tuple[int, int, int]]) -> None:
+    found = ultimate_stages(ultimate_rows([Stage(users, None, over_s, for_s) for users, over_s, for_s in stages]))
+    now_s = 0.0
+    for users, over_s, for_s in stages:
+        now_s += over_s + for_s
+        assert users_at(found, now_s - 0.5) == users
+
+
+def users_at(stages: Sequence[Stage], at_s: float) -> float:
+    """Return the users at an instant, s after the start."""
+    before, begin_s = 0, 0.0
+    for stage in stages:
+        users, full_s = stage.users or 0, begin_s + stage.over_s
+        if at_s < full_s:
+            return before + (users - before) * (at_s - begin_s) / stage.over_s
+        if at_s < full_s + stage.for_s:
+            return users
+        before, begin_s = users, full_s + stage.for_s
+    return 0
