@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.lint import lint
+from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import load_plan
+from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
 from harness.sweep.published import parse_csv
 from tests.support.paths import ROOT
@@ -47,8 +50,19 @@ def test_the_published_values_are_three_sweeps_over_the_levels() -> None:
 
 def test_every_balancer_has_a_plan_of_the_same_jmx() -> None:
     names = {path.stem for path in (ROOT / "plans").glob("lb-*.toml")}
-    assert names == {*BALANCED, "lb-direct", "lb-gwlb"}
-    assert {load_plan(ROOT / "plans", name).jmx_path.name for name in names} == {"lb.jmx"}
+    assert names == {*BALANCED, "lb-direct", "lb-gwlb", "lb-mixed"}
+    same = names - {"lb-mixed"}
+    assert {load_plan(ROOT / "plans", name).jmx_path.name for name in same} == {"lb.jmx"}
+
+
+def test_the_plan_with_several_loads_fits_a_run_of_its_system() -> None:
+    request = resolve_request(Names("lb-mixed", "local"), ROOT, ROOT / "build")
+    load = resolve_load(parse_load(LoadArguments()), request.plan.load)
+    check_request(request, load)
+    assert lint(request.plan.jmx_path, has_loads=True) == ()
+    record = load_record(load, request.plan.load)
+    assert (record.model, record.users, record.rate_per_s, record.duration_s) == ("mixed", 60, 40.0, 60.0)
+    assert set(request.plan.load_goals) == {"Browsers", "Feed readers"}
 
 
 def test_the_versions_that_a_report_names_are_those_of_the_pom() -> None:
