@@ -20,7 +20,7 @@ from typing import IO
 
 from harness.jtl.csv import NOT_UTF_8, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
-from harness.jtl.sample import Dropped
+from harness.jtl.sample import Dropped, thread_group_of
 from harness.metrics.batches import BatchCounts
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
@@ -105,7 +105,7 @@ def count_file(
         *map(str, (file.path, file.size_bytes, threads, from_ms, to_ms, part_bytes)),
         str(scope.with_timeline).lower(),
         str(scope.batch_count or 1),
-        scope.thread_group.encode().hex(),  # in any locale
+        ",".join(f"x{group.encode().hex()}" for group in scope.thread_groups),  # in any locale
     ]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -137,10 +137,11 @@ def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], N
         elif kind == b"O":
             plain.take(frames.large(), frames.large(), frames.name())
         elif kind == b"F":
+            tally = plain.tally_of(frames.small())
             for _ in range(frames.small()):
                 label, code, text = frames.text(), frames.text(), frames.text()
                 cause, example = cause_of(text, "")
-                plain.tally.add_kind((label, code, cause), frames.large(), frames.large(), frames.large(), example)
+                tally.add_kind((label, code, cause), frames.large(), frames.large(), frames.large(), example)
         elif kind == b"S":
             plain.read(frames.large(), frames.large())
             return False
@@ -149,12 +150,15 @@ def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], N
 
 
 class _PlainReader:
-    """Reads the chunks and rows that the program leaves to the plain reader; `first` is each label's first offset."""
+    """Reads the chunks and rows that the program leaves to the plain reader.
+
+    `first` is each label's first offset, by the thread group that is counted apart; of all rows its key is None.
+    """
 
     def __init__(self, path: Path, size: int, name: str, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
         self.dropped = Dropped()
-        self.first: dict[LabelKey, int] = {}
+        self.first: dict[str | None, dict[LabelKey, int]] = {group: {} for group in (None, *scope.thread_groups)}
         self.row_count = 0
         self.back_ms = 0
         self._path = path
@@ -164,6 +168,10 @@ class _PlainReader:
         self._delimiter = ""
         self._offset = 0
         self._line_count = 0
+
+    def tally_of(self, group: int) -> SampleTally:
+        """Return the tally of the thread group with this number, that of all rows for -1."""
+        return self.tally if group < 0 else list(self.tally.by_thread_group.values())[group]
 
     def order(self) -> str:
         """Return the command for the program: where to resume, and the format of the rows."""
@@ -208,7 +216,9 @@ class _PlainReader:
             self.row_count += 1
             key = self.tally.add(sample)
             if key:
-                self.first.setdefault(key, offset)
+                self.first[None].setdefault(key, offset)
+                if self.tally.by_thread_group:
+                    self.first.get(thread_group_of(sample.thread_name), {}).setdefault(key, offset)
 
 
 class _Lines:
@@ -270,7 +280,17 @@ class _Frames:
 
 def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
     """Return the combined tally of the program and the plain reader, labels in file order."""
-    tally, first = plain.tally, plain.first
+    tally = plain.tally
+    back_ms = _fill(tally, frames, plain.first[None])
+    order = tally.order(tally.file)
+    order.back_ms = max(order.back_ms, back_ms, plain.back_ms)
+    for group, own in tally.by_thread_group.items():
+        _fill(own, frames, plain.first[group])
+    return tally
+
+
+def _fill(tally: SampleTally, frames: _Frames, first: dict[LabelKey, int]) -> int:
+    """Add the program's counts, labels in file order; return how far row ends go back at most, ms."""
     first_ms, back_ms = frames.large(), frames.large()
     labels, codes = frames.texts(), frames.texts()
     sources = [Source(tally.file, generator) for generator in frames.texts()]
@@ -288,8 +308,6 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
         if tally.batch_count:
             tally.batch(entry, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
         tally.note_start(first_ms)
-    order = tally.order(tally.file)
-    order.back_ms = max(order.back_ms, back_ms, plain.back_ms)
     for number, histogram in _histograms(*frames.table(1)):
         entry, source, batch = entries[number]
         tally.counts(entry, source).histogram.merge(histogram.counts)
@@ -306,7 +324,7 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
                 second_series.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
         second_series.merge(SecondSeries(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
     tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
-    return tally
+    return back_ms
 
 
 def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:

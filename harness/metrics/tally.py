@@ -112,8 +112,8 @@ class Order:
 class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
 
-    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. With
-    `thread_group` only the samples of this thread group are counted, and the active users are its own.
+    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of each
+    of the `thread_groups` are also counted apart.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -121,12 +121,13 @@ class Scope:
     window_ms: tuple[int, int] | None = None
     batch_count: int = 0
     with_timeline: bool = True
-    thread_group: str = ""
+    thread_groups: tuple[str, ...] = ()
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
         tally = SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count, self.with_timeline)
-        tally.thread_group = self.thread_group
+        own = Scope(self.once_labels, self.file, self.window_ms, with_timeline=False)
+        tally.by_thread_group = {group: own.tally() for group in self.thread_groups}
         return tally
 
 
@@ -136,8 +137,8 @@ class SampleTally:
     `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
     up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted. With
     `batch_count`, samples are also counted per batch, that is, in this many equal parts of the window. Without
-    `with_timeline` the times per interval are not counted. Where `thread_group` is set, only its samples are counted,
-    and the active users are its own.
+    `with_timeline` the times per interval are not counted. `by_thread_group` has the tallies of single thread groups,
+    whose active users are their own.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class SampleTally:
         batch_count: int = 0,
         with_timeline: bool = True,
     ) -> None:
-        self.thread_group = ""
+        self.by_thread_group: dict[str, SampleTally] = {}
         self.once = frozenset(once_labels)
         self.file = file
         self.window_ms = window_ms
@@ -174,10 +175,8 @@ class SampleTally:
         end_ms = start_ms + elapsed_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
             return None
-        if self.thread_group:
-            if thread_group_of(thread_name) != self.thread_group:
-                return None
-            users = group_users
+        if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
+            own.add(sample._replace(all_threads=group_users))
         is_transaction = message.startswith(TRANSACTION_MESSAGE)
         known = self._entries.get((thread_name, label, is_transaction))
         key, source, counts = known or self._entry(thread_name, label, is_transaction)
@@ -293,6 +292,8 @@ class SampleTally:
             self.order(file).merge(order)
         self.requests.merge(other.requests)
         self.transactions.merge(other.transactions)
+        for group, own in other.by_thread_group.items():
+            self.by_thread_group[group].merge(own)
 
     @property
     def second_series(self) -> SecondSeries:

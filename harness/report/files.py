@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.inputs import Input
-from harness.metrics.files import count_samples, read_tally
+from harness.metrics.files import count_samples
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
@@ -46,18 +45,19 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     run = RunRecord.from_json(data, str(directory.run_json))
     parts = _parts(directory, run)
     inputs = [Input(run.id if name == run.id else f"{run.id} {name}", path) for name, path in parts]
-    tally, dropped = read_tally(inputs, run.once_labels)
+    loads = run.load.loads or ()
+    scope = Scope(run.once_labels, thread_groups=tuple(load.group for load in loads))
+    tally, dropped = count_samples(inputs, scope)
     window = window_of(tally, STEADY_WINDOW, run)
-    counted = counted_tally(inputs, tally, window, run.once_labels)
+    counted = counted_tally(inputs, tally, window, scope)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
-    window_ms = window_span_ms(tally, window) if counted else None
-    loads = _loads(inputs, run, window_ms)
+    tallies = [LoadTally.of(load, tally, counted) for load in loads]
     options = SummaryOptions(
         window,
         counted,
         file_names=[name for name, _ in parts],
-        loads=loads,
+        loads=tallies,
         silences=silences_of(inputs, tally, run.once_labels),
     )
     summary = summarise(tally, dropped, run.id, run, observed, options)
@@ -74,17 +74,6 @@ def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
     """Return the failed requests that the run stored, with their responses."""
     path = directory.failures
     return parse_exchanges(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ()
-
-
-def _loads(inputs: Sequence[Input], run: RunRecord, window_ms: tuple[int, int] | None) -> list[LoadTally]:
-    """Return the samples of each load of a run with several; `window_ms` is None if the window is the whole run."""
-    found = []
-    for load in run.load.loads or ():
-        scope = Scope(run.once_labels, with_timeline=False, thread_group=load.group)
-        whole, _ = count_samples(inputs, scope)
-        counted = count_samples(inputs, replace(scope, window_ms=window_ms))[0] if window_ms else None
-        found.append(LoadTally(load, whole, counted))
-    return found
 
 
 def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:

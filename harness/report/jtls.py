@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import units
@@ -12,10 +12,10 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.figures import PERCENTILES
-from harness.metrics.files import each_sample, read_tally, rereadable
+from harness.metrics.files import count_samples, each_sample, read_tally, rereadable
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window
 from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of, window_span_ms
 from harness.report.summary import RunSummary
@@ -74,7 +74,8 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
     window = window_of(tally, counting.window, counting.run)
-    counted = counted_tally(inputs, tally, window, once_labels, counting.columns, counting.with_batches)
+    scope = Scope(tuple(once_labels))
+    counted = counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches)
     options = SummaryOptions(
         window=window,
         counted=counted,
@@ -91,16 +92,17 @@ def counted_tally(
     inputs: Sequence[Input],
     tally: SampleTally,
     window: Window,
-    once_labels: Sequence[str],
+    scope: Scope,
     columns: Sequence[str] | None = None,
     with_batches: bool = True,
 ) -> SampleTally | None:
-    """Return the tally of the samples within the window, and of its batches; None when it excludes nothing."""
+    """Return the tally of the samples of a scope within the window, and of its batches; None when it excludes nothing."""
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
         return None
     batch_count = batch_count_of(window.length_s) if with_batches else 0
-    return read_tally(inputs, once_labels, span_ms, columns, batch_count, with_timeline=False)[0]
+    scope = replace(scope, window_ms=span_ms, batch_count=batch_count, with_timeline=False)
+    return count_samples(inputs, scope, columns)[0]
 
 
 def silences_of(

@@ -24,6 +24,12 @@ class LoadTally:
     whole: SampleTally
     counted: SampleTally | None
 
+    @classmethod
+    def of(cls, load: GroupLoad, whole: SampleTally, counted: SampleTally | None) -> LoadTally:
+        """Return the samples of a load among those of all loads."""
+        own = counted.by_thread_group[load.group] if counted else None
+        return cls(load, whole.by_thread_group[load.group], own)
+
 
 @dataclass(frozen=True)
 class LoadFigures:

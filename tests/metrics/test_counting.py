@@ -184,6 +184,9 @@ def same(tally, other):
     assert (tally.codes, tally.kinds, tally.first_ms) == (other.codes, other.kinds, other.first_ms)
     assert (tally.requests, tally.transactions) == (other.requests, other.transactions)
     assert tally.batches == other.batches
+    assert list(tally.by_thread_group) == list(other.by_thread_group)
+    for group, own in tally.by_thread_group.items():
+        same(own, other.by_thread_group[group])
 
 
 # A block for the inner loop, the others with `make test`.
@@ -200,8 +203,8 @@ def test_a_randomly_damaged_file_is_counted_as_by_the_plain_reader(seeds, tmp_pa
         path = tmp_path / f"{seed}.jtl"
         path.write_bytes(data)
         window_ms = (1_700_000_050_000, 1_700_000_200_000) if seed % 4 == 0 else None
-        group = ("", "Users", "setUp Thread Group")[seed % 3]
-        scope = Scope(("Search",), 3, window_ms, batch_count=20 if seed % 8 == 0 else 0, thread_group=group)
+        groups = ((), ("Users",), ("setUp Thread Group", "Users", "absent"))[seed % 3]
+        scope = Scope(("Search",), 3, window_ms, batch_count=20 if seed % 8 == 0 else 0, thread_groups=groups)
         try:
             expected, expected_dropped = plain(data, scope)
         except UsageError as error:
@@ -233,6 +236,31 @@ def test_records_across_two_chunks_are_counted_as_by_the_plain_reader(tmp_path, 
     )
     same(tally, expected)
     assert dropped == expected_dropped
+
+
+def test_thread_groups_are_counted_apart_in_one_pass(tmp_path, program):
+    rows = [
+        f"{1_700_000_000_000 + 90 * number},{number % 7},{label},{code},OK,{group} 1-{number % 3},text,{ok},,10,5,{users},9,null,1,0,1\n"
+        for number, (label, code, group, ok, users) in enumerate(
+            [("Page", 200, "Browse", "true", 2), ("Buy", 200, "Buy", "true", 1), ("Page", 500, "Buy", "false", 4)] * 5000
+        )
+    ]
+    data = (COLUMNS + "\n" + "".join(rows)).encode()
+    path = tmp_path / "x.jtl"
+    path.write_bytes(data)
+    scope = Scope(thread_groups=("Buy", "Browse"))
+    tally, _ = count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=90_000)
+    same(tally, plain(data, scope)[0])
+    buy, browse = tally.by_thread_group["Buy"], tally.by_thread_group["Browse"]
+    counts = [
+        {key[1]: sum(one.histogram.count for one in by_source.values()) for key, by_source in own.labels.items()}
+        for own in (buy, browse, tally)
+    ]
+    assert counts == [{"Buy": 5000, "Page": 5000}, {"Page": 5000}, {"Page": 10_000, "Buy": 5000}]
+    assert [max(*by_second.values()) for own in (buy, browse, tally) for by_second in own.requests.users.values()] == [
+        4, 2, 9,
+    ]  # fmt: skip
+    assert list(buy.kinds) == [("Page", "500", "OK")]
 
 
 def test_without_a_timeline_only_times_per_second_are_not_counted(tmp_path, program):

@@ -53,12 +53,10 @@ def browsing(users: int = 2) -> list[Sample]:
 
 def summary_of(samples: Iterable[Sample], *loads: GroupLoad, goals: Mapping[str, Goal] | None = None) -> RunSummary:
     listed = sorted(samples, key=lambda one: one.end_ms)
-    tallies = []
-    for load in loads:
-        tally = Scope(thread_group=load.group).tally()
-        for one in listed:
-            tally.add(one)
-        tallies.append(LoadTally(load, tally, None))
+    whole = Scope(thread_groups=tuple(load.group for load in loads)).tally()
+    for one in listed:
+        whole.add(one)
+    tallies = [LoadTally.of(load, whole, None) for load in loads]
     run = record(load=load_record(SeveralLoads(loads), PLAN), goal=Goal(), load_goals=goals or {})
     return summarise(tally_of(listed), Dropped(), run.id, run, options=SummaryOptions(loads=tallies))
 
@@ -165,7 +163,36 @@ def test_the_thread_group_is_in_the_name_of_the_thread() -> None:
     assert {name: thread_group_of(name) for name in names} == names
 
 
-def test_only_samples_of_the_thread_group_are_counted() -> None:
-    tally = Scope(thread_group="Buy").tally()
-    keys = [tally.add(one) for one in (*browsing()[:1], *user("Buy", 1, 1, 500)[:1])]
-    assert keys == [None, ("load", "Buy", False)]
+def test_the_samples_of_thread_groups_are_counted_apart_with_their_own_users() -> None:
+    whole = Scope(thread_groups=("Buy",)).tally()
+    for one in (*browsing()[:1], *user("Buy", 1, 1, 500)[:1]):
+        whole.add(one)
+    own = whole.by_thread_group["Buy"]
+    assert (list(whole.labels), list(own.labels)) == (
+        [("load", "Browse", False), ("load", "Buy", False)],
+        [("load", "Buy", False)],
+    )
+    users = [[*by_second.values()] for tally in (whole, own) for by_second in tally.requests.users.values()]
+    assert users == [[3, 3], [1]]
+
+
+def test_a_pause_per_transaction_is_divided_among_its_requests() -> None:
+    # Two users: each transaction has two requests of 100 ms and a pause of 800 ms after them.
+    paused = replace(BROWSE, think_time_s=0.8, think_time_per="transaction")
+    samples = [*user("Buy", 1, 1, 500)]
+    for number in (1, 2):
+        for turn in range(60):
+            start_ms, thread = 1_000_000 + turn * 1000, f"Browse 1-{number}"
+            rows = [("Page", 0, 100, ""), ("Item", 100, 100, ""), ("Visit", 0, 200, "Number of samples in transaction : 2")]
+            for label, after_ms, elapsed_ms, message in rows:
+                samples.append(
+                    sample(
+                        label, elapsed_ms=elapsed_ms, start_ms=start_ms + after_ms, thread_name=thread,
+                        all_threads=3, group_threads=2, message=message,
+                    )
+                )  # fmt: skip
+    summary = summary_of(samples, paused, BUY)
+    browse = summary.loads[0]
+    assert browse.littles_law is not None
+    assert 0.98 < browse.littles_law.ratio < 1.02  # 4/s × (0.1 + 0.8 / 2 s) = 2 users
+    assert not [one for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]

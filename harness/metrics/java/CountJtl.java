@@ -23,12 +23,14 @@ import java.util.concurrent.Future;
  *
  * <p>Arguments: the file, its size, the number of threads, the window from and to (ms since 1970), the size of a part in
  * bytes, whether times are also counted per interval (true or false), the number of batches of the window (1: no
- * batches), and the thread group whose samples alone count (its UTF-8 bytes in hexadecimal, empty for all). Standard input has one line at the start and one after each stop: where to resume (offset, lines before it),
- * the least and greatest end (ms) of the earlier rows that others have read, and the format there (delimiter, number of
- * columns, the index of each role or -1, as in Layout). Standard output has frames that begin with a letter: P progress
- * (offset, rows), O an odd row (offset, line, bytes), F failures, S stuck (offset, lines), D done (the counts). Numbers
- * are big-endian. An end without D is a failure; its exit code is 3 for too little memory, 4 when the file could not be
- * read to its size or the reader of the output is gone.
+ * batches), and the thread groups whose samples are also counted apart (each an x and its UTF-8 bytes in hexadecimal,
+ * with commas between them). Standard input has one line at the start and one after each stop: where to resume (offset,
+ * lines before it), the least and greatest end (ms) of the earlier rows that others have read, and the format there
+ * (delimiter, number of columns, the index of each role or -1, as in Layout). Standard output has frames that begin with
+ * a letter: P progress (offset, rows), O an odd row (offset, line, bytes), F failures (the number of a thread group, -1
+ * for all rows), S stuck (offset, lines), D done (the counts). Numbers are big-endian. An end without D is a failure; its
+ * exit code is 3 for too little memory, 4 when the file could not be read to its size or the reader of the output is
+ * gone.
  */
 public final class CountJtl {
   private static final int OUT_OF_MEMORY = 3;
@@ -44,7 +46,7 @@ public final class CountJtl {
   private final long toMs;
   private int partBytes;
   private final int batchCount;
-  private final byte[] threadGroup;
+  private final byte[][] threadGroups;
   private final Whole whole;
   // Not System.out, which hides errors: when the caller is gone, this program ends.
   private final DataOutputStream out =
@@ -60,8 +62,10 @@ public final class CountJtl {
     toMs = Long.parseLong(arguments[4]);
     partBytes = Integer.parseInt(arguments[5]);
     batchCount = Integer.parseInt(arguments[7]);
-    threadGroup = HexFormat.of().parseHex(arguments[8]);
-    whole = new Whole(Boolean.parseBoolean(arguments[6]), batchCount);
+    String[] groups = arguments[8].isEmpty() ? new String[0] : arguments[8].split(",");
+    threadGroups = new byte[groups.length][];
+    Arrays.setAll(threadGroups, number -> HexFormat.of().parseHex(groups[number].substring(1)));
+    whole = new Whole(Boolean.parseBoolean(arguments[6]), batchCount, groups.length);
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -114,7 +118,7 @@ public final class CountJtl {
     lines = Long.parseLong(words[1]);
     int[] places = Arrays.stream(words, 6, words.length).mapToInt(Integer::parseInt).toArray();
     whole.follow(Long.parseLong(words[2]), Long.parseLong(words[3]), 0);
-    Samples samples = new Samples(fromMs, toMs, batchCount, threadGroup);
+    Samples samples = new Samples(fromMs, toMs, batchCount, threadGroups);
     return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, samples);
   }
 
@@ -166,8 +170,13 @@ public final class CountJtl {
       out.write(row.bytes());
     }
     for (Tally tally : part.tallies) {
-      out.writeByte('F');
-      tally.writeFailures(out);
+      writeFailures(tally, -1);
+      for (int group = 0; group < threadGroups.length; group++) {
+        Tally own = tally.groupOrNull(group);
+        if (own != null) {
+          writeFailures(own, group);
+        }
+      }
     }
     whole.merge(part);
     offset = part.end;
@@ -176,6 +185,12 @@ public final class CountJtl {
     out.writeLong(offset);
     out.writeLong(whole.rowCount);
     out.flush();
+  }
+
+  private void writeFailures(Tally tally, int group) throws IOException {
+    out.writeByte('F');
+    out.writeInt(group);
+    tally.writeFailures(out);
   }
 
   /** Returns the end of the line that contains `place`. */

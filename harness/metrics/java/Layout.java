@@ -43,8 +43,8 @@ final class Layout {
   final long fromMs;
   final long toMs;
   final int batchCount;
-  /** The thread group whose samples alone count; empty for all. */
-  final byte[] threadGroup;
+  /** The thread groups whose samples are also counted apart. */
+  final byte[][] threadGroups;
 
   /** `places` has the index of each role, -1 without such a column. */
   Layout(byte delimiter, int width, int[] places, Samples counted) {
@@ -54,7 +54,7 @@ final class Layout {
     fromMs = counted.fromMs();
     toMs = counted.toMs();
     batchCount = counted.batchCount();
-    threadGroup = counted.threadGroup();
+    threadGroups = counted.threadGroups();
     start = places[START];
     elapsed = places[ELAPSED];
     label = places[LABEL];

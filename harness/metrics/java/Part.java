@@ -95,6 +95,7 @@ final class Part {
   // The bytes and a mask of a short head without a load generator: the common case, decided in one step.
   private long unnamedHead;
   private long unnamedMask;
+  private int lastGroup;
   // The furthest index that was examined for this decision.
   private int looked;
   // The numbers of a record by role.
@@ -344,8 +345,9 @@ final class Part {
     row[Layout.RECEIVED] = number(layout.received, 0);
     row[Layout.SENT] = number(layout.sent, 0);
     row[Layout.USERS] = number(layout.users, -1);
-    if (layout.threadGroup.length > 0) {
-      row[Layout.USERS] = number(layout.groupUsers, -1);
+    boolean hasGroups = layout.threadGroups.length > 0;
+    if (hasGroups) {
+      row[Layout.GROUP_USERS] = number(layout.groupUsers, -1);
     }
     row[Layout.LATENCY] = number(layout.latency, 0);
     row[Layout.CONNECT] = number(layout.connect, 0);
@@ -368,13 +370,8 @@ final class Part {
     } else if (!findTally()) {
       return odd(place, next);
     }
-    if (layout.threadGroup.length > 0) {
-      if (layout.thread >= 0 && isEscaped(layout.thread)) {
-        return odd(place, next);
-      }
-      if (!isOfThreadGroup()) {
-        return next;
-      }
+    if (hasGroups && layout.thread >= 0 && isEscaped(layout.thread)) {
+      return odd(place, next);
     }
     final Tally tally = this.tally;
     int label = name(tally.labels, layout.label);
@@ -386,6 +383,11 @@ final class Part {
     }
     int kind = threadGroup() << 1 | (isTransaction() ? 1 : 0);
     tally.add(row, label, code, kind, layout.batch(endMs), cause, base + place, layout.missing);
+    int group = hasGroups ? ownThreadGroup() : -1;
+    if (group >= 0) {
+      row[Layout.USERS] = row[Layout.GROUP_USERS];
+      tally.ofGroup(group).add(row, label, code, kind, 0, cause, base + place, layout.missing);
+    }
     return next;
   }
 
@@ -491,12 +493,21 @@ final class Part {
     return isTearDown ? 2 : 0;
   }
 
-  /** Returns whether the thread's name is that of the group to count: <generator>-<group> 1-12, or <group> 1-12. */
-  private boolean isOfThreadGroup() {
-    if (layout.thread < 0) {
-      return false;
+  /** Returns the number of the thread group that is counted apart and has this thread, -1 without one. */
+  private int ownThreadGroup() {
+    int count = layout.thread < 0 ? 0 : layout.threadGroups.length;
+    for (int tried = 0; tried < count; tried++) {
+      int number = (lastGroup + tried) % count; // the next row often has the same one
+      if (isOfThreadGroup(layout.threadGroups[number])) {
+        lastGroup = number;
+        return number;
+      }
     }
-    byte[] group = layout.threadGroup;
+    return -1;
+  }
+
+  /** Returns whether the thread's name is that of a group: <generator>-<group> 1-12, or <group> 1-12. */
+  private boolean isOfThreadGroup(byte[] group) {
     int end = ends[layout.thread];
     int start = starts[layout.thread] + (tally == unnamed ? 0 : tally.nameLength + 1);
     int behind = start + group.length;
@@ -540,7 +551,7 @@ final class Part {
   private Tally tallyOf(byte[] name) {
     int number = generators.number(name);
     if (number == tallies.size() && number < GENERATORS_MAX) {
-      tallies.add(new Tally(halvings, layout.batchCount, name.length));
+      tallies.add(new Tally(halvings, layout.batchCount, name.length, layout.threadGroups.length));
     }
     return number < tallies.size() ? tallies.get(number) : null;
   }

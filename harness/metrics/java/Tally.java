@@ -26,9 +26,9 @@ final class Tally {
   static final int LATENCY = 4;
   static final int CONNECT = 8;
 
-  final Names labels = new Names();
-  final Names codes = new Names();
-  final Names causes = new Names();
+  final Names labels;
+  final Names codes;
+  final Names causes;
   long rowCount;
   long firstMs = Long.MAX_VALUE;
   /** Of requests of the load: the least and greatest end, and how far one is before that of an earlier row at most. */
@@ -46,6 +46,8 @@ final class Tally {
   final Times[] bucketTimes = {new Times(), new Times()};
   final int[] halvings;
   private final int batchCount;
+  /** The tallies of the thread groups that are counted apart; null for those without rows. */
+  private final Tally[] groups;
 
   // The entry of the last rows: the next row often has the same one.
   private int[] entryByKind = new int[64];
@@ -60,10 +62,38 @@ final class Tally {
   final int nameLength;
 
   /** Buckets of kind k are 2^halvings[k] seconds wide; there are none with null. */
-  Tally(int[] halvings, int batchCount, int nameLength) {
+  Tally(int[] halvings, int batchCount, int nameLength, int groupCount) {
     this.nameLength = nameLength;
     this.halvings = halvings;
     this.batchCount = batchCount;
+    labels = new Names();
+    codes = new Names();
+    causes = new Names();
+    groups = new Tally[groupCount];
+  }
+
+  /** The rows of one thread group: their names are those of all rows, and there are neither buckets nor batches. */
+  private Tally(Tally all) {
+    nameLength = all.nameLength;
+    halvings = null;
+    batchCount = 1;
+    labels = all.labels;
+    codes = all.codes;
+    causes = all.causes;
+    groups = new Tally[0];
+  }
+
+  /** Returns the tally of a thread group, created if necessary. */
+  Tally ofGroup(int number) {
+    if (groups[number] == null) {
+      groups[number] = new Tally(this);
+    }
+    return groups[number];
+  }
+
+  /** Returns the tally of a thread group; null without a row of it. */
+  Tally groupOrNull(int number) {
+    return groups[number];
   }
 
   static final int ENTRY_COLUMNS = 10;

@@ -1,5 +1,6 @@
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 
 /** The counts of all parts so far, except failures: those are written part by part. */
@@ -23,18 +24,31 @@ final class Whole {
   private long backMs;
   private final Names labels = new Names();
   private final Names codes = new Names();
-  private final Names generators = new Names();
+  private final Names generators;
   private final Table entries = Tally.newEntries();
   private final Table times = new Table(Table.Join.SUM);
   private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
   private final Table[] seconds = {Tally.newSeconds(), Tally.newSeconds()};
   private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   private final int[] halvings = {0, 0};
+  /** The counts of the thread groups that are counted apart. */
+  private final Whole[] groups;
 
   /** `hasBuckets`: whether times are also counted per interval; `batchCount`: the number of batches of labels. */
-  Whole(boolean hasBuckets, int batchCount) {
+  Whole(boolean hasBuckets, int batchCount, int groupCount) {
     this.hasBuckets = hasBuckets;
     this.batchCount = batchCount;
+    generators = new Names();
+    groups = new Whole[groupCount];
+    Arrays.setAll(groups, number -> new Whole(generators));
+  }
+
+  /** The counts of one thread group; the load generators have the same numbers as in the counts of all rows. */
+  private Whole(Names generators) {
+    hasBuckets = false;
+    batchCount = 1;
+    this.generators = generators;
+    groups = new Whole[0];
   }
 
   /** Returns the current width of buckets, for parts that begin now. Null without buckets. */
@@ -77,6 +91,12 @@ final class Whole {
       seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
       if (hasBuckets) {
         mergeBuckets(part, kind);
+      }
+    }
+    for (int number = 0; number < groups.length; number++) {
+      Tally own = part.groupOrNull(number);
+      if (own != null) {
+        groups[number].merge(own, generatorBits);
       }
     }
   }
@@ -124,7 +144,7 @@ final class Whole {
     }
   }
 
-  /** Writes everything. */
+  /** Writes everything: the counts of all rows, then those of each thread group that is counted apart. */
   void write(DataOutputStream out) throws IOException {
     out.writeLong(firstMs);
     out.writeLong(backMs);
@@ -138,6 +158,9 @@ final class Whole {
       seconds[kind].write(out);
       out.writeInt(halvings[kind]);
       buckets[kind].write(out);
+    }
+    for (Whole group : groups) {
+      group.write(out);
     }
   }
 }
