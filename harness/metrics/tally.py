@@ -112,8 +112,8 @@ class Order:
 class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
 
-    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of each
-    of the `thread_groups` are also counted apart.
+    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of
+    each of the `thread_groups` are also counted apart.
     """
 
     once_labels: tuple[str, ...] = ()

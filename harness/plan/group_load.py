@@ -195,7 +195,7 @@ class SeveralLoads:
         return round(waited_s / users, 3) if users else 0.0
 
     def is_full(self, from_s: float, to_s: float) -> bool:
-        """Return whether all loads have their greatest users or rates from one instant to another, s after the start."""
+        """Return whether each load has its greatest users or rate from one instant to another, s after the start."""
         return all(load.is_at_peak(from_s, to_s) for load in self.driven)
 
 

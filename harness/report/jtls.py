@@ -96,7 +96,7 @@ def counted_tally(
     columns: Sequence[str] | None = None,
     with_batches: bool = True,
 ) -> SampleTally | None:
-    """Return the tally of the samples of a scope within the window, and of its batches; None when it excludes nothing."""
+    """Return the tally of a scope's samples within the window, and of its batches; None when it excludes nothing."""
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
         return None

@@ -54,9 +54,7 @@ def next_users(
     return _next(_Levels(probes, unsure), first, most, least) if len(probes) < MOST_RUNS else None
 
 
-def capacity(
-    probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = (), least: int = 1
-) -> Capacity:
+def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = (), least: int = 1) -> Capacity:
     """Return the result so far."""
     levels = _Levels(probes, unsure)
     low, high = levels.bracket()

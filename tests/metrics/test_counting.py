@@ -240,9 +240,11 @@ def test_records_across_two_chunks_are_counted_as_by_the_plain_reader(tmp_path, 
 
 def test_thread_groups_are_counted_apart_in_one_pass(tmp_path, program):
     rows = [
-        f"{1_700_000_000_000 + 90 * number},{number % 7},{label},{code},OK,{group} 1-{number % 3},text,{ok},,10,5,{users},9,null,1,0,1\n"
+        f"{1_700_000_000_000 + 90 * number},{number % 7},{label},{code},OK,{group} 1-{number % 3},"
+        f"text,{ok},,10,5,{users},9,null,1,0,1\n"
         for number, (label, code, group, ok, users) in enumerate(
-            [("Page", 200, "Browse", "true", 2), ("Buy", 200, "Buy", "true", 1), ("Page", 500, "Buy", "false", 4)] * 5000
+            [("Page", 200, "Browse", "true", 2), ("Buy", 200, "Buy", "true", 1), ("Page", 500, "Buy", "false", 4)]
+            * 5000
         )
     ]
     data = (COLUMNS + "\n" + "".join(rows)).encode()

@@ -123,7 +123,10 @@ def test_no_user_is_lost_and_no_load_is_without_one(weights: list[int], more: in
     ("arguments", "message"),
     [
         ({"users": "1"}, "USERS=1 is less than the 2 loads with users, so one would have none; give more users"),
-        ({"loops": "3"}, "LOOPS=3: the load Night batch has stages, which end by time; give DURATION, or leave LOOPS out"),
+        (
+            {"loops": "3"},
+            "LOOPS=3: the load Night batch has stages, which end by time; give DURATION, or leave LOOPS out",
+        ),
         ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the open load Buy gracefully; give a time, such as"),
         ({"duration": "auto"}, "DURATION=auto: JMeter cannot end the open load Buy gracefully; give a time, such as"),
         ({"duration": "auto", "loops": "3"}, "LOOPS=3 and DURATION=auto exclude each other; give one"),
@@ -156,9 +159,7 @@ LEFT_OUT = '[[load]]\ngroup = "%s"\nusers = 0\n'
         ),
     ],
 )
-def test_loads_that_only_time_ends_are_named(
-    plans: Path, text: str, arguments: dict[str, str], message: str
-) -> None:
+def test_loads_that_only_time_ends_are_named(plans: Path, text: str, arguments: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         loads_of(plans, text, **arguments)
     assert str(error.value).startswith(message)
@@ -244,7 +245,9 @@ def test_a_think_time_per_transaction_is_that_of_its_load(plans: Path) -> None:
 
 def test_load_generators_are_refused(plans: Path) -> None:
     loads = SeveralLoads(tuple(loads_of(plans).values()))
-    with pytest.raises(UsageError, match="REMOTES: the users of several loads are in the test plan, which all load generators share"):
+    with pytest.raises(
+        UsageError, match="REMOTES: the users of several loads are in the test plan, which all load generators share"
+    ):
         check_users(loads, parse_remotes("a,b"))
     check_users(loads, ())
 

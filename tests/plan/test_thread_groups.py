@@ -60,7 +60,7 @@ def test_loops_replace_the_time_of_a_load(tmp_path: Path) -> None:
 
 def test_a_think_time_per_transaction_needs_an_element_that_reads_it(tmp_path: Path) -> None:
     load = GroupLoad("Browse", closed((1, 0, 9)), 6.0, "transaction")
-    with pytest.raises(UsageError, match="the load Browse has a think time per transaction, which its thread group doe"):
+    with pytest.raises(UsageError, match="the load Browse has a think time per transaction, which its thread gro"):
         written(tmp_path, [BROWSE], load)
     pause = '<TestAction testname="Pause"><stringProp name="ActionProcessor.duration">'
     pause += "${__P(think_time_ms,0)}</stringProp></TestAction><hashTree/>"

@@ -183,7 +183,11 @@ def test_a_pause_per_transaction_is_divided_among_its_requests() -> None:
     for number in (1, 2):
         for turn in range(60):
             start_ms, thread = 1_000_000 + turn * 1000, f"Browse 1-{number}"
-            rows = [("Page", 0, 100, ""), ("Item", 100, 100, ""), ("Visit", 0, 200, "Number of samples in transaction : 2")]
+            rows = [
+                ("Page", 0, 100, ""),
+                ("Item", 100, 100, ""),
+                ("Visit", 0, 200, "Number of samples in transaction : 2"),
+            ]
             for label, after_ms, elapsed_ms, message in rows:
                 samples.append(
                     sample(

@@ -150,7 +150,9 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     verdict = Verdict(VALID, (), (), ("p90 318 ms, goal 300 ms",))
     result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
     record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
-    search = _Search(record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=()))))
+    search = _Search(
+        record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
+    )
     progress = Progress(record, (result,))
     assert search.next_step(progress) == Step(1, 2)
     closing = search.closing(progress)

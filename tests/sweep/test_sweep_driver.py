@@ -122,8 +122,9 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
             f"make run PLAN=tiny USERS={users} DURATION=60 GOAL='p95<700, errors<20%' STOP='errors>50% for 1s'"
         )
     report = (reports / "tiny" / "sweep-01.md").read_text()
-    assert "GOAL='p95<700, errors<20%' STOP='errors>50% for 1s'" in report
-    assert "errors up to 20 %" in report
+    command = "make sweep PLAN=tiny USERS=1,2 GOAL='p95<700, errors<20%' DURATION=60 STOP='errors>50% for 1s' WARMUP=0"
+    assert f"<!-- command: {command} -->\n" in report
+    assert "p95 up to 700 ms, errors up to 20.00 %" in report
     code, out = finished("sweep", "--resume", "01", "--stop", "none")
     assert code == 2
     assert "RESUME=01 uses the settings of that sweep; leave out STOP" in out

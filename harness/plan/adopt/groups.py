@@ -25,8 +25,8 @@ _DEFAULT_DURATION_S = 60
 class GroupSize:
     """What a thread group does on its own: users, ramp-up in s, duration in s or loops (the other is None).
 
-    A group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput Shaping
-    Timer sets how many of its users run.
+    A group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput
+    Shaping Timer sets how many of its users run.
     """
 
     name: str
@@ -61,7 +61,7 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         duration_s = ramp_s + hold_s
     elif is_timed or is_endless or not group.value(_LOOPS):
         duration_s = max(1, mapping.number(group.value(_DURATION), _DEFAULT_DURATION_S) or _DEFAULT_DURATION_S)
-    users = fed_back or mapping.number(group.value(_USERS) or group.value("TargetLevel"), 1)
+    users = fed_back or mapping.number(group.value("TargetLevel") or group.value(_USERS), 1)
     if stages:
         users = max(stage.users or 0 for stage in stages)
     return GroupSize(

@@ -53,7 +53,9 @@ class TargetFix:
         self._defaults.setdefault("scheme", scheme if scheme in _DEFAULT_PORTS else "http")
         ports = Counter(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
         port = ports.most_common(1)[0][0] if ports else ""
-        self._defaults.setdefault("port", port if port.isdigit() else _DEFAULT_PORTS[self._defaults["scheme"]])
+        # A JMX that reads the property scheme may have any default for it.
+        by_scheme = _DEFAULT_PORTS.get(self._defaults["scheme"], _DEFAULT_PORTS["http"])
+        self._defaults.setdefault("port", port if port.isdigit() else by_scheme)
         for node in self._elements:
             yield from self._address(node, main)
         for node in self._samplers:

@@ -61,7 +61,9 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     target = feedback_users(mapping, group) or max(1, mapping.number(group.value("TargetLevel"), 1))
     times = [round(ramp_s * number / steps) for number in range(steps + 1)]
     levels = [max(1, round(target * number / steps)) for number in range(1, steps + 1)]
-    stages = [Stage(level, None, 0.0, float(end - begin)) for level, (begin, end) in zip(levels, pairwise(times), strict=True)]
+    stages = [
+        Stage(level, None, 0.0, float(end - begin)) for level, (begin, end) in zip(levels, pairwise(times), strict=True)
+    ]
     last = stages[-1]
     return (*stages[:-1], Stage(last.users, None, 0.0, last.for_s + seconds(mapping, group, "Hold")))
 
