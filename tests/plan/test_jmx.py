@@ -13,6 +13,7 @@ from harness.plan.data_files import data_files
 from harness.plan.finding import Rule
 from harness.plan.jmx import all_reads, read_properties, reads_in
 from harness.plan.lint import lint
+from harness.plan.plan import load_plan
 from harness.plan.thread_groups import with_open_model
 from tests.support.paths import ROOT
 
@@ -326,6 +327,7 @@ def test_the_open_model_needs_one_load_group(save: Save) -> None:
         with_open_model(jmx, "rate(1/sec) random_arrivals(1 sec)")
 
 
-@pytest.mark.parametrize("jmx", sorted((ROOT / "plans").glob("*.jmx")), ids=lambda path: path.stem)
-def test_every_shipped_plan_passes_the_linter(jmx: Path) -> None:
-    assert lint(jmx) == ()
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
+def test_every_shipped_plan_passes_the_linter(name: str) -> None:
+    shipped = load_plan(ROOT / "plans", name)
+    assert lint(shipped.jmx_path, has_loads=bool(shipped.load.loads)) == ()
