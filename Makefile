@@ -19,7 +19,7 @@ levels := $(length) $(goal) STOP LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESU
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS SURE
+takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
@@ -87,6 +87,7 @@ about.nightly.S3 := S3=s3://bucket/prefix        download earlier nightly runs f
 about.sweep.S3 := S3=…                         refused: upload the runs afterwards with make push
 about.capacity.S3 := $(about.sweep.S3)
 about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
+about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
 about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.sweep.USERS := USERS=1,5,10,25              the levels
@@ -254,7 +255,8 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
 	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
 	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,note,$(NOTE)) \
-	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sure) \
+	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
+	  $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
 # Options of both sweep and capacity.

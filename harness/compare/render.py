@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness.base import units
+from harness.compare.causes import Cause
 from harness.compare.comparison import (
     CANNOT_TELL,
     IMPROVED,
@@ -59,6 +60,7 @@ class Compared:
     settings: tuple[Difference, ...]
     thresholds: Thresholds
     remarks: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 def headline(comparison: Comparison) -> str:
@@ -141,6 +143,7 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
         transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
         regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
+        cause_table=_cause_table(compared.causes),
         only_base=[cell(label) for label in comparison.only_base],
         only_new=[cell(label) for label in comparison.only_new],
         remarks=[cell(remark) for remark in compared.remarks],
@@ -167,6 +170,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
             for side in (*compared.base, *compared.new)
         ],
         "remarks": list(compared.remarks),
+        "causes": [asdict(cause) for cause in compared.causes],
     }
 
 
@@ -181,6 +185,16 @@ def _link(side: Side) -> str:
 def _setting_table(settings: Sequence[Difference]) -> str:
     rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
     return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
+
+
+def _cause_table(causes: Sequence[Cause]) -> str:
+    rows = [
+        [cell(cause.kind), cell(cause.process), cell(cause.name),
+         f"{'at most ' if cause.is_bound else ''}{cause.base:.3g} {cause.unit}", f"{cause.new:.3g} {cause.unit}"]
+        for cause in causes
+    ]  # fmt: skip
+    columns = ("kind", "process", "what", "baseline per request", "contender per request")
+    return table(columns, rows, text_columns=3) if rows else ""
 
 
 @dataclass

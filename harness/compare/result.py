@@ -15,6 +15,8 @@ from harness.report.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
+from harness.system.profile import ProcessProfile
+from harness.system.statements import DatabaseUse
 
 RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
 
@@ -93,6 +95,8 @@ class RunResult:
     remarks: tuple[str, ...] = ()
     whole: LabelResult | None = None
     cloudwatch: CloudMetrics | None = None
+    profiles: tuple[ProcessProfile, ...] = ()
+    databases: tuple[DatabaseUse, ...] = ()
 
     @property
     def is_valid(self) -> bool:
@@ -126,6 +130,8 @@ class RunResult:
             warnings=summary.caveats,
             whole=LabelResult.of(summary.whole.total) if summary.whole else None,
             cloudwatch=summary.observed.cloudwatch,
+            profiles=summary.observed.profiles,
+            databases=summary.observed.databases,
         )
 
 

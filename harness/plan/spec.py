@@ -50,7 +50,8 @@ class Profile:
     """The test environment env/<name>.toml; `facts` are lines for the report's set-up.
 
     `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
-    after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3.
+    after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled` means that every run
+    records a profile of the system's JVMs.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Profile:
     allowed_targets: tuple[str, ...] = ()
     cloudwatch: CloudWatchSpec | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
+    is_profiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class RunSpec:
     """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
+    `is_profiled` asks for a profile of the system's JVMs.
     """
 
     plan: Plan
@@ -84,6 +87,7 @@ class RunSpec:
     command: str
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
+    is_profiled: bool = False
 
 
 def parse_target(text: str) -> Target:
@@ -141,7 +145,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
     sources = dict.fromkeys(table_names(), dict)
-    check_keys(data, {**known, "facts": dict, "allowed_targets": list, **sources, "storage": dict}, where)
+    known |= {"facts": dict, "allowed_targets": list, **sources, "storage": dict, "profile": dict}
+    check_keys(data, known, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
@@ -159,6 +164,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     check_keys(facts, dict.fromkeys(facts, str), f"{where} [facts]")
     storage = data.get("storage", {})
     check_keys(storage, {"s3": str, "endpoint_url": str}, f"{where} [storage]")
+    profiling = data.get("profile", {})
+    check_keys(profiling, {"on": bool}, f"{where} [profile]")
     return Profile(
         name=name,
         title=data.get("title", name),
@@ -172,4 +179,5 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
         cloudwatch=parse_sources(data, where),
         storage=storage,
+        is_profiled=profiling.get("on", False),
     )

@@ -132,7 +132,7 @@ def _signed(seconds: float) -> str:
 
 def _gaps_text(gaps: Sequence[Gap]) -> str:
     named = ", ".join(f"{gap.from_s} s to {gap.to_s} s" for gap in gaps[:_GAPS_NAMED])
-    return f"{named} and {units.plural(len(gaps) - _GAPS_NAMED, 'more')}" if len(gaps) > _GAPS_NAMED else named
+    return f"{named} and {len(gaps) - _GAPS_NAMED} more" if len(gaps) > _GAPS_NAMED else named
 
 
 def clock_step(evidence: Evidence) -> Iterator[Values]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,8 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.inputs import Input
-from harness.metrics.files import count_samples
+from harness.jtl.sample import Dropped
+from harness.metrics.files import count_samples, read_samples
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
@@ -21,6 +24,7 @@ from harness.report.jtls import counted_tally, silences_of
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
+from harness.report.slowest import explained, slowest_samples
 from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import Observed, RunSummary
@@ -30,6 +34,8 @@ from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.system.heap import heap_series, heap_uses, read_heaps
+from harness.system.profile import Events, ProcessProfile, profiles, read_events
+from harness.system.profile_files import databases, flame_graphs, recording_name
 
 STEADY_WINDOW = parse_window("steady")
 
@@ -108,7 +114,38 @@ def _observed(
         with directory.heap.open(encoding="utf-8", errors="replace") as lines:
             heaps = read_heaps(lines)
         found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
-    return found
+    if directory.profile.is_file():
+        with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
+            found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
+    return replace(found, databases=databases(directory.system_logs))
+
+
+def _with_profile(
+    directory: RunDirectory,
+    run: RunRecord,
+    events: Mapping[str, Events],
+    found: Observed,
+    window_ms: tuple[int, int],
+    origin_s: int,
+) -> Observed:
+    """Return the observations with profiles of the window, flame graphs, and the slowest samples."""
+    samples = (sample for _, path in _parts(directory, run) for sample in read_samples(path, Dropped()))
+    slowest = slowest_samples(samples, run.once_labels, window_ms)
+    return replace(
+        found,
+        profiles=_with_flame_graphs(directory, profiles(events, *window_ms), window_ms),
+        slowest=explained(slowest, events, found.usage_series, origin_s),
+    )
+
+
+def _with_flame_graphs(
+    directory: RunDirectory, found: Sequence[ProcessProfile], window_ms: tuple[int, int]
+) -> tuple[ProcessProfile, ...]:
+    def graphs(profile: ProcessProfile) -> tuple[str, ...]:
+        recording = directory.system_logs / recording_name(profile.process)
+        return flame_graphs(directory.path, profile, recording, window_ms)
+
+    return tuple(replace(profile, flame_graphs=graphs(profile)) for profile in found)
 
 
 def observed_cloudwatch(directory: RunDirectory, origin_s: int | None, window: Window) -> CloudMetrics | None:

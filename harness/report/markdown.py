@@ -26,8 +26,10 @@ from harness.report.goals import GoalResult, is_beyond
 from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
 from harness.report.loads import rows_by_load
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.profiles import database_text, profile_text
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
+from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
@@ -308,6 +310,10 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_table(observed.usages, footnotes) if observed.usages else "",
         heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
+        profiles=[profile_text(profile, folder) for profile in observed.profiles],
+        databases=[database_text(used, _request_count(summary)) for used in observed.databases],
+        slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
+        profile_unknown=[(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],
         heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
@@ -323,6 +329,12 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         notes_end=NOTES_END,
         notes=notes,
     )
+
+
+def _request_count(summary: RunSummary) -> int:
+    """Return the number of samples of the load in the whole run."""
+    load = summary.whole or summary.group(LOAD)
+    return load.total.sample_count if load else 0
 
 
 def _cloud_title(summary: RunSummary) -> str:

@@ -26,6 +26,11 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
         *run.system_facts,
+        *(
+            [("profiled", "the JVMs of the system, with flight recordings, which cost some CPU")]
+            if run.is_profiled
+            else []
+        ),
         ("generator", _generator_text(run)),
         *_hosts(run),
         ("harness", _commit_text(run)),

@@ -18,12 +18,15 @@ from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.compared import ComparedRun
 from harness.report.loads import LoadFigures
+from harness.report.slowest import SlowSample
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage, UsageSeries
 from harness.system.exceptions import ExceptionCount
 from harness.system.heap import HeapSeries, HeapUse
+from harness.system.profile import ProcessProfile
+from harness.system.statements import DatabaseUse
 
 FORMAT_VERSION = 3
 
@@ -32,9 +35,9 @@ FORMAT_VERSION = 3
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses cover the window, series the whole run. Exceptions cover the whole life of the system, or the run if the system
-    runs across several runs. `missing_logs` were to be read for exceptions but do not exist. `cloudwatch` is None if
-    nothing was fetched.
+    Uses, profiles and `slowest` cover the window, series and databases the whole run. Exceptions cover the life of
+    the system, or the run if the system runs across several runs. `missing_logs` were to be read for exceptions but do
+    not exist. `cloudwatch` is None if nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -45,6 +48,9 @@ class Observed:
     exception_kinds_left_out: int = 0
     missing_logs: tuple[str, ...] = ()
     cloudwatch: CloudMetrics | None = None
+    profiles: tuple[ProcessProfile, ...] = ()
+    databases: tuple[DatabaseUse, ...] = ()
+    slowest: tuple[SlowSample, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,12 @@ def add_properties(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--properties", help=text)
 
 
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    """Add the option that profiles the system's JVMs."""
+    text = "profile the system's JVMs: methods, locks, allocations, garbage collections (docs/profile.md)"
+    parser.add_argument("--profile", action="store_true", help=text)
+
+
 def add_sure(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives a DOUBTFUL run the exit code of an INVALID one."""
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
@@ -126,7 +132,8 @@ def refuse_empty(options: argparse.Namespace) -> None:
 def names_of(options: argparse.Namespace) -> Names:
     """Return the names in the options."""
     properties = getattr(options, "properties", None)
-    return Names(options.plan, options.env, options.target, options.port, options.remotes, properties)
+    is_profiled = getattr(options, "profile", False)
+    return Names(options.plan, options.env, options.target, options.port, options.remotes, properties, is_profiled)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:

@@ -16,7 +16,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
-from harness.base.toolchain import ROOT
+from harness.base.toolchain import ROOT, ensure_flame_graphs, ensure_profile_reader
 from harness.compare.result import RunResult
 from harness.history.previous import previous_run
 from harness.history.references import NO_REFERENCES, References, compared_with, references_before
@@ -35,6 +35,7 @@ from harness.run.arguments import (
     add_folders,
     add_goal,
     add_length,
+    add_profile,
     add_properties,
     add_remotes,
     add_stop,
@@ -103,6 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     base = "what the report compares the run with: a run, a pin or a report (the previous run and all pins)"
     option("--base", metavar="RUN", help=base)
     option("--compare", choices=("0", "1"), help="0: compare the run with nothing")
+    add_profile(parser)
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
     add_sure(parser)
     add_folders(parser)
@@ -133,6 +135,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
             {
                 **{name: getattr(options, name) for name in names},
                 "properties": properties_text(request.plan) if options.properties else None,
+                "profile": "1" if options.profile else None,
             },
         ),
         series=specs.parse_series(options.series) if options.series else None,
@@ -158,6 +161,9 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         allow_open_files(spec.load.users or 0)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)
+        if request.is_profiled:
+            ensure_profile_reader()
+            ensure_flame_graphs()
         kept_in = storage_for_run(options.s3, request.profile)
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), context.log)

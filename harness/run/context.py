@@ -99,6 +99,7 @@ def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:
         log_dir=logs,
         fixed_ports={"http": request.port} if request.port else {},
         guardian=context.guardian,
+        is_profiled=request.is_profiled,
     )
 
 

@@ -93,6 +93,11 @@ class RunDirectory:
         return self.path / "heap.csv"
 
     @property
+    def profile(self) -> Path:
+        """The profile of the system's JVMs, per second."""
+        return self.path / "profile.tsv.gz"
+
+    @property
     def cloudwatch(self) -> Path:
         """The CloudWatch metrics of the run."""
         return self.path / "cloudwatch.csv"

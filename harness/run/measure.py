@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
+from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -44,11 +45,14 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     started_s = time.monotonic()
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
-        outcome = _drive(run, context, others, auto_end)
+        with _profiler(run, context) as profiler:
+            outcome = _drive(run, context, others, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
         raise InvalidRunError(what, "its samples are gone")
+    if profiler:
+        profiler.write(directory.profile)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
@@ -68,6 +72,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         other_runs=tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
+        profile_unknown=tuple(profiler.unknown) if profiler else (),
     )
     directory.write_run(record.to_json())
     return record
@@ -104,6 +109,15 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         if not outcome.interrupted and not outcome.reasons:
             outcome = replace(outcome, reasons=reasons)
     return outcome
+
+
+def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[Profiler | None]:
+    """Return what profiles the system during the load; nothing unless that was asked for."""
+    if run.system is None or not run.spec.is_profiled:
+        return nullcontext()
+    system = run.system
+    folder, environment = run.directory.system_logs, context.guardian.environment
+    return Profiler(system.processes, folder, environment, system.statement_commands)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:

@@ -152,6 +152,7 @@ def _record(
         allowances=plan.allow.lines,
         given_properties=tuple(plan.given),
         plugins=plan.plugins,
+        is_profiled=spec.is_profiled,
     )
 
 

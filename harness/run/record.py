@@ -70,6 +70,7 @@ class RunRecord:
     of those `properties` that the command line gave; `plugins` are those of the plan, group:artifact:version.
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
+    `profile_unknown` contains, per process, why its profile is unknown; it is for runs that are profiled.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -116,6 +117,8 @@ class RunRecord:
     given_properties: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     load_goals: Mapping[str, Goal] = field(default_factory=dict)
+    is_profiled: bool = False
+    profile_unknown: tuple[tuple[str, str], ...] = ()
 
     @property
     def id(self) -> str:

@@ -31,6 +31,7 @@ class Names:
     port: str | None = None
     remotes: str | None = None
     properties: str | None = None
+    is_profiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Request:
     secrets: Mapping[str, str] = field(repr=False)
     hidden: tuple[str, ...] = field(repr=False)
     remotes: tuple[Remote, ...] = ()
+    is_profiled: bool = False
 
     def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
@@ -65,6 +67,7 @@ class Request:
             command=command,
             secrets=self.secrets,
             hidden=self.hidden,
+            is_profiled=self.is_profiled,
         )
 
 
@@ -79,6 +82,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         plan = with_properties(plan, names.properties)
     if names.target and names.port:
         raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
+    if names.target and names.is_profiled:
+        raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
     is_target_only = names.target and not plan.system
     check_hosts(plan.allow.hosts, plan.name, profile)
     target = specs.parse_target(names.target) if names.target else None
@@ -101,6 +106,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         secrets=secrets,
         hidden=(*secrets.values(), *plan.hidden, *secret_values(own_settings), *environment_secrets()),
         remotes=remotes,
+        is_profiled=names.is_profiled or (profile.is_profiled and target is None),
     )
 
 

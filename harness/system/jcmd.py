@@ -1,10 +1,11 @@
-"""Makes the JVMs of a running system write their JFR recordings, with the JDK's `jcmd`."""
+"""Makes the JVMs of a running system start, stop and write JFR recordings, with the JDK's `jcmd`."""
 
 from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
@@ -13,6 +14,19 @@ from harness.base.java import java_context
 
 # A recording of hours takes a second; a JVM that is stopped or swapped out never answers.
 _DEADLINE_S = 20.0
+# What a profile records.
+SETTINGS = Path(__file__).with_name("profile.jfc")
+_NAME = "profile"
+_STARTED = "Started recording"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The exit code of jcmd and what it printed; `why` says what went wrong, "" for nothing."""
+
+    code: int | None = None
+    text: str = ""
+    why: str = ""
 
 
 def dump_recordings(
@@ -22,22 +36,55 @@ def dump_recordings(
 
     Problems are returned, never raised, as when recordings are read. `environment` is for `jcmd`.
     """
-    java_bin = java_context().get("java_bin")
-    jcmd = Path(java_bin) / "jcmd" if java_bin else None
-    if jcmd is None or not jcmd.is_file():
+    jcmd = _jcmd()
+    if jcmd is None:
         why = "not known: this Java has no jcmd, which writes the recording of a running JVM"
         return tuple((process, why) for process in recordings)
-    said = {process: _dump(jcmd, pids[process], path, environment) for process, path in recordings.items()}
+    said = {
+        process: _why_unwritten(path, _ask(jcmd, pids[process], ("JFR.dump", f'filename="{path}"'), path, environment))
+        for process, path in recordings.items()
+    }
     return tuple((process, f"not known: {why}") for process, why in said.items() if why)
 
 
-def _dump(jcmd: Path, pid: int, path: Path, environment: Mapping[str, str]) -> str:
-    """Return what went wrong, "" when the recording was written."""
+def start_profiles(
+    pids: Mapping[str, int], folder: Path, environment: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Start a profile in each process; return (process, why it has none). `folder` is for jcmd's output."""
+    jcmd = _jcmd()
+    if jcmd is None:
+        return tuple((process, "this Java has no jcmd, which starts a profile") for process in pids)
+    words = ("JFR.start", f"name={_NAME}", f'settings="{SETTINGS}"')
+    answers = {process: _ask(jcmd, pid, words, folder / process, environment) for process, pid in pids.items()}
+    refused = "the JVM refused to start a recording"
+    said = {process: answer.why or ("" if _STARTED in answer.text else refused) for process, answer in answers.items()}
+    return tuple((process, why) for process, why in said.items() if why)
+
+
+def stop_profiles(
+    pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """End the profile of each process and write it to the given path; return (process, why it is not known)."""
+    jcmd = _jcmd()
+    assert jcmd is not None  # it started them
+    said = {}
+    for process, path in recordings.items():
+        words = ("JFR.stop", f"name={_NAME}", f'filename="{path}"')
+        said[process] = _why_unwritten(path, _ask(jcmd, pids[process], words, path, environment))
+    return tuple((process, why) for process, why in said.items() if why)
+
+
+def _jcmd() -> Path | None:
+    java_bin = java_context().get("java_bin")
+    jcmd = Path(java_bin) / "jcmd" if java_bin else None
+    return jcmd if jcmd and jcmd.is_file() else None
+
+
+def _ask(jcmd: Path, pid: int, words: Sequence[str], path: Path, environment: Mapping[str, str]) -> _Answer:
+    """Send a command to a JVM and return its answer; `path` is the file that it is about."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:
-        launch = child.Launch(
-            "jcmd", (str(jcmd), str(pid), "JFR.dump", f'filename="{path}"'), path.parent, environment, printed
-        )
+        launch = child.Launch("jcmd", (str(jcmd), str(pid), *words), path.parent, environment, printed)
         process = child.start(launch)
         code: int | None = None
         try:
@@ -45,11 +92,16 @@ def _dump(jcmd: Path, pid: int, path: Path, environment: Mapping[str, str]) -> s
                 code = process.wait(_DEADLINE_S)
         finally:
             child.stop(process, deadline_s=1.0)
+        text = printed.read_text(encoding="utf-8", errors="replace")
     except (OSError, UsageError) as error:
-        return f"jcmd cannot be run ({error})"
+        return _Answer(why=f"jcmd cannot be run ({error})")
     finally:
         printed.unlink(missing_ok=True)
-    if code is None:
-        return f"jcmd did not write {path.name} within {_DEADLINE_S:g} s"
-    # jcmd exits with 0 even when the JVM refuses.
-    return "" if path.is_file() else f"the JVM did not write {path.name} (jcmd ended with code {code})"
+    return _Answer(code, text, f"jcmd did not end within {_DEADLINE_S:g} s" if code is None else "")
+
+
+def _why_unwritten(path: Path, answer: _Answer) -> str:
+    """Return what went wrong, "" when the recording was written; jcmd ends with 0 even when the JVM refuses."""
+    if answer.why or path.is_file():
+        return answer.why
+    return f"the JVM did not write {path.name} (jcmd ended with code {answer.code})"

@@ -9,7 +9,18 @@ from typing import Any
 
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
-from harness.system.system import Command, Fact, Manifest, Placement, Prepare, ProcessSpec, Ready, Settings, there_is
+from harness.system.system import (  # fmt: skip
+    Command,
+    Fact,
+    Manifest,
+    Placement,
+    Prepare,
+    ProcessSpec,
+    Ready,
+    Settings,
+    StatementCommands,
+    there_is,
+)
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "system.toml"
@@ -27,7 +38,8 @@ _PREPARE_KEYS = {"name": str, "command": list, "inputs": list, "creates": list, 
 _PLACEMENT_KEYS = {"from": str, "to": str, "when": str}
 _PROCESS_KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "command": list, "cwd": str, "env": dict, "when": str, "after": list, "cpus": (int, str),
-    "before": list, "ready": dict, "logs": list, "recording": str, "exceptions": list, "stop_deadline_s": _NUMBER,
+    "before": list, "ready": dict, "logs": list, "recording": str, "exceptions": list, "statements": dict,
+    "stop_deadline_s": _NUMBER,
 }  # fmt: skip
 _BEFORE_KEYS = {"name": str, "command": list, "unless": list, "when": str}
 _READY_KEYS: dict[str, type | tuple[type, ...]] = {
@@ -159,8 +171,14 @@ def _process(table: Table, where: str) -> ProcessSpec:
         logs=_words(table, "logs", here),
         recording=_log_name(table.get("recording", ""), f"{here}: recording"),
         exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _words(table, "exceptions", here)),
+        statements=_statements(table["statements"], f"{here} statements") if "statements" in table else None,
         stop_deadline_s=float(table.get("stop_deadline_s", _STOP_DEADLINE_S)),
     )
+
+
+def _statements(table: Table, where: str) -> StatementCommands:
+    check_keys(table, {"reset": list, "read": list}, where)
+    return StatementCommands(*(_words(table, name, where, required=True) for name in ("reset", "read")))
 
 
 def _before(table: Table, where: str) -> Command:

@@ -30,6 +30,7 @@ from harness.system.system import (  # fmt: skip
     ProcessSpec,
     Ready,
     Settings,
+    StatementCommands,
     applies,
     render,
     render_argv,
@@ -60,6 +61,7 @@ class Supervisor:
         log_dir: Path,
         fixed_ports: Mapping[str, int] | None = None,
         guardian: Guardian | None = None,
+        is_profiled: bool = False,
     ) -> None:
         self.manifest = manifest
         self.settings = settings
@@ -79,6 +81,7 @@ class Supervisor:
             "logs": str(self._log_dir),
             "settings": dict(settings),
             "is_root": os.geteuid() == 0,
+            "is_profiled": is_profiled,
             "python": sys.executable,
             **java_context(),
         }
@@ -103,6 +106,20 @@ class Supervisor:
         """Return the JFR recording of every started process that has one, by name; it is complete after `stop`."""
         names = {r.spec.name: self._render(r.spec.recording, f"{r.spec.name}.recording") for r in self._running}
         return MappingProxyType({process: self._log_dir / name for process, name in names.items() if name})
+
+    @property
+    def statement_commands(self) -> Mapping[str, StatementCommands]:
+        """Return the commands that reset and print the statements of each started database, by process."""
+        given = {running.spec.name: running.spec.statements for running in self._running}
+        return MappingProxyType(
+            {
+                process: StatementCommands(
+                    *(render_argv(argv, self._context, f"{process}.statements") for argv in (found.reset, found.read))
+                )
+                for process, found in given.items()
+                if found
+            }
+        )
 
     @property
     def exception_logs(self) -> tuple[str, ...]:

@@ -65,6 +65,14 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class StatementCommands:
+    """The commands that make a database forget its statements, and print them."""
+
+    reset: tuple[str, ...]
+    read: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ProcessSpec:
     """A process to keep running; its texts are templates. `recording` and `exceptions` name files in `logs`."""
 
@@ -80,6 +88,7 @@ class ProcessSpec:
     logs: tuple[str, ...]
     recording: str
     exceptions: tuple[str, ...]
+    statements: StatementCommands | None
     stop_deadline_s: float
 
 

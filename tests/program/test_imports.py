@@ -95,6 +95,7 @@ MAY_ACT = {
     "harness.system.log_part",
     "harness.system.prepare",
     "harness.system.probe",
+    "harness.system.profile_files",
     "harness.system.supervisor",
 }
 # Whatever is in a table of sources or notifiers acts.

@@ -1,5 +1,6 @@
 """The whole report of a run directory, made of literal files: what stands in it, and that it is the same every time."""
 
+import gzip
 import json
 import re
 import shutil
@@ -72,6 +73,18 @@ def heap_of_100_s():
             f"{time_ms + 5},shop,{100 * mb},{512 * mb},{1024 * mb}",
         ]
     return "\n".join(rows) + "\n"
+
+
+def add_profile(directory):
+    """Add what a profiled run leaves: 200 samples of a method, a lock wait, an allocation, a statement."""
+    second = START_MS // 1000 + 50
+    lines = [
+        "P\tshop", "S\t0\tshop.Cart.sum;shop.Page.show", f"E\tcpu\t{second}\t0\t\t\t200\t0\t0",
+        f"E\tlock\t{second}\t0\tshop.Till\tmain\t1\t5000000\t5000000",
+        f"E\talloc\t{second}\t0\tbyte[]\t\t1\t1048576\t1048576",
+    ]  # fmt: skip
+    directory.profile.write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+    (directory.system_logs / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nCOMMIT\t380\t95.0\n")
 
 
 def full_record():
@@ -336,7 +349,20 @@ def test_the_json_of_any_summary_is_valid_and_reads_back_equal(name):
     assert RunSummary.from_json(data) == summary
 
 
+def test_a_profiled_run_says_where_the_time_went(directory):
+    add_profile(directory)
+    write_report(directory)
+    text = directory.report.read_text(encoding="utf-8")
+    sections = sections_of(text)
+    assert sections.index("Where the time went") == sections.index("JVM heap") + 1
+    assert "| shop.Cart.sum | 100.0 | 100.0 |" in text
+    assert "2.0 per sample of the load" in text
+    assert text.count("| Pay | Users 1-") == 20
+
+
 def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
+    add_profile(directory)
+    write_report(directory)
     text = directory.summary_json.read_text(encoding="utf-8")
     data = json.loads(text)
     jsonschema.Draft202012Validator(SCHEMA).validate(data)

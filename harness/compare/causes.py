@@ -1,0 +1,136 @@
+"""What changed inside a system between two sides whose runs were profiled: what each request costs, and what grew most.
+
+A profile lists the largest entries of a run only. Of an entry that a side does not list is known that it costs at most
+as much as the smallest that is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean
+
+from harness.base.units import BYTES_PER_KB
+from harness.compare.result import RunResult
+from harness.system.profile import LEAST_SHARE, ROWS_MOST, SAMPLES_LEAST, ProcessProfile
+from harness.system.statements import STATEMENTS_MOST, DatabaseUse
+
+CAUSES_MOST = 3
+# A smaller growth is not named, nor is one within this many standard errors of counted samples.
+_GROWTH_LEAST = 0.10
+_ERRORS_LEAST = 3.0
+_SAMPLE_MS = 10.0
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Something that a request costs more of than before, in `unit` per request.
+
+    With `is_bound` the baseline does not list it, and `base` is the most that it can be there.
+    """
+
+    kind: str
+    process: str
+    name: str
+    base: float
+    new: float
+    unit: str
+    is_bound: bool
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """The cost per request of one thing in one run, and its standard error: 0 where it is not sampled."""
+
+    value: float
+    error: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """What a run lists of one kind in one process; what is not listed costs at most `rest`."""
+
+    listed: Mapping[str, _Cost]
+    rest: float
+
+
+def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, ...]:
+    """Return what grew most per kind and process, at most CAUSES_MOST each; nothing unless both sides have profiles."""
+    sides = [[_costs_of(run) for run in side if run.profiles or run.databases] for side in (base, new)]
+    if not all(sides):
+        return ()
+    keys = dict.fromkeys(key for run in sides[1] for key in run)
+    return tuple(
+        cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
+    )
+
+
+def _costs_of(run: RunResult) -> dict[tuple[str, str, str], _Costs]:
+    """Return the costs of a run by kind, process and unit."""
+    requests = run.total.sample_count if run.total else None
+    if not requests:
+        return {}
+    found: dict[tuple[str, str, str], _Costs] = {}
+    for profile in run.profiles:
+        found |= {(kind, profile.process, unit): costs for kind, unit, costs in _of_profile(profile, requests)}
+    whole = (run.whole.sample_count if run.whole else None) or requests
+    for used in run.databases:
+        found["statement", used.process, "ms"] = _of_database(used, whole)
+    return found
+
+
+def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, str, _Costs]]:
+    if profile.sample_count >= SAMPLES_LEAST:
+        methods = {use.method: _sampled(use.self_count, requests) for use in profile.methods}
+        yield "method", "ms", _listed(methods, ROWS_MOST, _sampled(profile.sample_count, requests).value * LEAST_SHARE)
+    locks = {
+        f"{wait.lock} at {wait.method}": _Cost(wait.total_ms / requests, sqrt(wait.count) * wait.longest_ms / requests)
+        for wait in profile.locks
+    }
+    yield "lock", "ms", _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
+    made = {
+        f"{one.object_class} at {one.method}": _Cost(one.bytes_estimated / BYTES_PER_KB / requests)
+        for one in profile.allocations
+    }
+    yield "allocation", "KB", _listed(made, ROWS_MOST, profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE)
+    pauses = {"pauses of garbage collections": _Cost(profile.collections.pause_ms / requests)}
+    yield "garbage collection", "ms", _Costs(pauses, 0.0)
+
+
+def _of_database(used: DatabaseUse, requests: int) -> _Costs:
+    listed = {use.statement: _Cost(use.total_ms / requests) for use in used.statements}
+    return _listed(listed, STATEMENTS_MOST, 0.0)
+
+
+def _sampled(count: int, requests: int) -> _Cost:
+    return _Cost(count * _SAMPLE_MS / requests, sqrt(count) * _SAMPLE_MS / requests)
+
+
+def _listed(found: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:
+    """Return the costs; the bound of what is not listed is the last of a full list, else the share `unlisted`."""
+    smallest = min((cost.value for cost in found.values()), default=0.0)
+    return _Costs(found, smallest if len(found) == most else min(smallest, unlisted) if found else unlisted)
+
+
+def _grown(key: tuple[str, str, str], base: Sequence[_Costs], new: Sequence[_Costs]) -> Iterable[Cause]:
+    kind, process, unit = key
+    if not base:
+        return ()
+    found = []
+    for name in dict.fromkeys(name for run in new for name in run.listed):
+        before, after = (_mean(name, side) for side in (base, new))
+        grown = after.value - before.value
+        error = sqrt(before.error**2 + after.error**2)
+        if grown > _GROWTH_LEAST * before.value and grown > _ERRORS_LEAST * error:
+            is_bound = any(name not in run.listed for run in base)
+            found.append(Cause(kind, process, name, before.value, after.value, unit, is_bound))
+    found.sort(key=lambda cause: (cause.base - cause.new, cause.name))
+    whole = fmean(sum(cost.value for cost in run.listed.values()) for run in new)
+    return [cause for cause in found[:CAUSES_MOST] if cause.new - cause.base > _GROWTH_LEAST / 2 * whole]
+
+
+def _mean(name: str, side: Sequence[_Costs]) -> _Cost:
+    """Return the mean over the runs of a side; its standard error is that of the mean."""
+    costs = [run.listed.get(name, _Cost(run.rest)) for run in side]
+    return _Cost(fmean(cost.value for cost in costs), sqrt(sum(cost.error**2 for cost in costs)) / len(costs))

@@ -1,0 +1,96 @@
+"""The slowest samples of a profiled run, and what the system did while they waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from statistics import fmean
+
+from harness.base import units
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import Sample
+from harness.metrics.figures import LOAD
+from harness.metrics.tally import group_of
+from harness.report.tables import cell, table
+from harness.run.telemetry import HOST, UsageSeries
+from harness.system.profile import Events, lock_wait_ms, pause_ms
+
+SLOWEST_MOST = 20
+
+
+@dataclass(frozen=True)
+class SlowSample:
+    """One sample, and what happened in the seconds from its start to its end.
+
+    `at_s` is its start since the start of the load. `pause_ms` are the pauses of all garbage collections, `wait_ms` the
+    lock waits of all threads, `host_cores` the CPU that all processes used on average (None if not known).
+    """
+
+    at_s: float
+    elapsed_ms: int
+    label: str
+    thread_name: str
+    code: str
+    pause_ms: float
+    wait_ms: float
+    host_cores: float | None
+
+
+def slowest_samples(
+    samples: Iterable[Sample], once_labels: Sequence[str], window_ms: tuple[int, int]
+) -> tuple[Sample, ...]:
+    """Return the slowest samples of the load that ended in the window, the slowest first; no transactions."""
+    once = frozenset(once_labels)
+    found = (
+        sample
+        for sample in samples
+        if window_ms[0] <= sample.end_ms <= window_ms[1]
+        and not sample.is_transaction
+        and group_of(sample.thread_name, sample.label, once) == LOAD
+    )
+    return tuple(nlargest(SLOWEST_MOST, found, key=lambda sample: (sample.elapsed_ms, -sample.start_ms)))
+
+
+def explained(
+    samples: Iterable[Sample], events: Mapping[str, Events], series: Iterable[UsageSeries], origin_s: int
+) -> tuple[SlowSample, ...]:
+    """Return the samples with what the system did from the second of their start to the second of their end."""
+    host = next((one for one in series if one.process == HOST), None)
+    found = []
+    for sample in samples:
+        seconds = range(sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S + 1)
+        found.append(
+            SlowSample(
+                at_s=round(sample.start_ms / MS_PER_S - origin_s, 1),
+                elapsed_ms=sample.elapsed_ms,
+                label=sample.label,
+                thread_name=sample.thread_name,
+                code=sample.code,
+                pause_ms=pause_ms(events.values(), seconds),
+                wait_ms=lock_wait_ms(events.values(), seconds),
+                host_cores=_cores(host, seconds, origin_s) if host else None,
+            )
+        )
+    return tuple(found)
+
+
+def _cores(host: UsageSeries, seconds: range, origin_s: int) -> float | None:
+    """Return the mean of the points in these seconds; a row of telemetry covers the second before it."""
+    first, last = seconds[0] - origin_s, seconds[-1] - origin_s + 1
+    points = [cores for at_s, cores in zip(host.seconds, host.cpu_cores, strict=True) if first <= at_s <= last]
+    return round(fmean(points), 2) if points else None
+
+
+def slowest_table(samples: Sequence[SlowSample]) -> str:
+    """Return the Markdown table of the slowest samples."""
+    rows = [
+        [cell(sample.label), cell(sample.thread_name), cell(sample.code), f"{sample.at_s:.1f}", str(sample.elapsed_ms),
+         units.average_text(sample.pause_ms), units.average_text(sample.wait_ms),
+         "" if sample.host_cores is None else units.percent_text(sample.host_cores, 0)]
+        for sample in samples
+    ]  # fmt: skip
+    columns = (
+        "label", "thread", "code", "start s", "ms", "GC pauses ms", "lock waits ms", "CPU of the host, % of a core",
+    )  # fmt: skip
+    return table(columns, rows, text_columns=3)

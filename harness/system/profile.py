@@ -1,0 +1,221 @@
+"""What the JVMs of a system did during a load: hottest methods, contended locks, allocations, garbage collections.
+
+Read from profile.tsv.gz, which sums up flight recordings per second (harness/system/java/ReadProfile.java). A lock wait
+counts from 1 ms on; a method is counted once per sample, however often it is on the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.base.units import MS_PER_S
+
+ROWS_MOST = 10
+# Below this share of a process's samples, or of the time that its threads waited, a row says nothing.
+LEAST_SHARE = 0.005
+# Too few samples for shares: about one second of one core.
+SAMPLES_LEAST = 100
+_NS_PER_MS = 1_000_000
+# A lock or an allocation is shown at the first frame outside of Java's own packages, else outside of those of locks.
+_OF_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
+_OF_LOCKS = ("jdk.internal.misc.", "java.util.concurrent.locks.")
+
+
+@dataclass(frozen=True)
+class MethodUse:
+    """A method: samples in which it ran itself (`self_count`), and in which it or a callee ran (`total_count`)."""
+
+    method: str
+    self_count: int
+    total_count: int
+
+
+@dataclass(frozen=True)
+class LockWait:
+    """Waits for a lock of one class at one method; `holder` is the thread that had it most often, "" if unknown."""
+
+    lock: str
+    method: str
+    count: int
+    total_ms: float
+    longest_ms: float
+    holder: str
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Objects of one class allocated by one method: the estimated bytes."""
+
+    object_class: str
+    method: str
+    bytes_estimated: int
+
+
+@dataclass(frozen=True)
+class Collections:
+    """Garbage collections: number, pauses in all and the longest pause."""
+
+    count: int
+    pause_ms: float
+    longest_ms: float
+
+
+@dataclass(frozen=True)
+class ProcessProfile:
+    """What one JVM did in the window of `length_s` seconds. The lists have at most ROWS_MOST entries, largest first.
+
+    `sample_count` are samples of running Java threads; `wait_ms` and `allocated_bytes` are those of all rows, also of
+    those that are not listed. `flame_graphs` are files in the run directory.
+    """
+
+    process: str
+    length_s: float
+    sample_count: int
+    methods: tuple[MethodUse, ...]
+    wait_ms: float
+    locks: tuple[LockWait, ...]
+    allocated_bytes: int
+    allocations: tuple[Allocation, ...]
+    collections: Collections
+    flame_graphs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Events of one second with the same stack and texts."""
+
+    second: int
+    stack: tuple[str, ...]
+    detail: str
+    other: str
+    count: int
+    total: int
+    longest: int
+
+
+@dataclass
+class Events:
+    """The events of one process by kind: cpu, lock, alloc and gc."""
+
+    rows: dict[str, list[_Row]] = field(default_factory=dict)
+
+
+def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
+    """Return the events of each process from the lines of profile.tsv.gz; an incomplete last line is skipped."""
+    found: dict[str, Events] = {}
+    stacks: dict[str, tuple[str, ...]] = {}
+    events = Events()
+    for line in lines:
+        kind, *texts = line.rstrip("\n").split("\t")
+        if kind == "P" and texts:
+            stacks, events = {"-1": ()}, Events()
+            found[texts[0]] = events
+        elif kind == "S" and len(texts) == 2:
+            stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
+        elif kind == "E" and len(texts) == 8 and texts[2] in stacks and texts[7].isdigit():
+            count, total, longest = map(int, texts[5:])
+            row = _Row(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
+            events.rows.setdefault(texts[0], []).append(row)
+    return found
+
+
+def profiles(events: Mapping[str, Events], first_ms: int, last_ms: int) -> tuple[ProcessProfile, ...]:
+    """Return the profile of each process between two instants (epoch ms), by whole seconds."""
+    return tuple(_profile(process, found, first_ms, last_ms) for process, found in events.items())
+
+
+def pause_ms(events: Iterable[Events], seconds: range) -> float:
+    """Return the pauses of all garbage collections that began in these seconds (since 1970), ms."""
+    return _total_ms("gc", events, seconds)
+
+
+def lock_wait_ms(events: Iterable[Events], seconds: range) -> float:
+    """Return the waits of all threads for locks that began in these seconds (since 1970), ms."""
+    return _total_ms("lock", events, seconds)
+
+
+def _total_ms(kind: str, events: Iterable[Events], seconds: range) -> float:
+    total_ns = sum(row.total for found in events for row in found.rows.get(kind, ()) if row.second in seconds)
+    return round(total_ns / _NS_PER_MS, 1)
+
+
+def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> ProcessProfile:
+    seconds = range(first_ms // MS_PER_S, last_ms // MS_PER_S + 1)
+
+    def of(kind: str) -> list[_Row]:
+        return [row for row in events.rows.get(kind, ()) if row.second in seconds]
+
+    waits, allocated, collected = of("lock"), of("alloc"), of("gc")
+    wait_ns, allocated_bytes = sum(row.total for row in waits), sum(row.total for row in allocated)
+    samples = of("cpu")
+    return ProcessProfile(
+        process=process,
+        length_s=(last_ms - first_ms) / MS_PER_S,
+        sample_count=sum(row.count for row in samples),
+        methods=_methods(samples),
+        wait_ms=round(wait_ns / _NS_PER_MS, 1),
+        locks=tuple(_locks(waits, wait_ns)),
+        allocated_bytes=allocated_bytes,
+        allocations=tuple(_allocations(allocated, allocated_bytes)),
+        collections=Collections(
+            sum(row.count for row in collected),
+            round(sum(row.total for row in collected) / _NS_PER_MS, 1),
+            round(max((row.longest for row in collected), default=0) / _NS_PER_MS, 1),
+        ),
+    )
+
+
+def _methods(rows: Sequence[_Row]) -> tuple[MethodUse, ...]:
+    """Return the methods that ran most: by the samples in which they were the innermost, then by all their samples."""
+    own: dict[str, int] = {}
+    whole: dict[str, int] = {}
+    for row in rows:
+        if row.stack:
+            own[row.stack[0]] = own.get(row.stack[0], 0) + row.count
+        for method in set(row.stack):
+            whole[method] = whole.get(method, 0) + row.count
+    least = sum(row.count for row in rows) * LEAST_SHARE
+    ordered = sorted(own, key=lambda method: (-own[method], -whole[method], method))
+    named = [method for method in ordered[:ROWS_MOST] if own[method] >= least]
+    return tuple(MethodUse(method, own[method], whole[method]) for method in named)
+
+
+def _locks(rows: Sequence[_Row], wait_ns: int) -> Iterator[LockWait]:
+    found: dict[tuple[str, str], list[_Row]] = {}
+    for row in rows:
+        found.setdefault((row.detail, _own_frame(row.stack)), []).append(row)
+    totals = {key: sum(row.total for row in same) for key, same in found.items()}
+    for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
+        if totals[key] < wait_ns * LEAST_SHARE:
+            return
+        same = found[key]
+        holders: dict[str, int] = {}
+        for row in same:
+            if row.other:
+                holders[row.other] = holders.get(row.other, 0) + row.count
+        yield LockWait(
+            lock=key[0],
+            method=key[1],
+            count=sum(row.count for row in same),
+            total_ms=round(totals[key] / _NS_PER_MS, 1),
+            longest_ms=round(max(row.longest for row in same) / _NS_PER_MS, 1),
+            holder=max(sorted(holders), key=lambda name: holders[name], default=""),
+        )
+
+
+def _allocations(rows: Sequence[_Row], allocated_bytes: int) -> Iterator[Allocation]:
+    found: dict[tuple[str, str], int] = {}
+    for row in rows:
+        key = row.detail, _own_frame(row.stack)
+        found[key] = found.get(key, 0) + row.total
+    for key in sorted(found, key=lambda key: (-found[key], key))[:ROWS_MOST]:
+        if found[key] < allocated_bytes * LEAST_SHARE:
+            return
+        yield Allocation(*key, found[key])
+
+
+def _own_frame(stack: Sequence[str]) -> str:
+    """Return the innermost method that is not Java's own; without one, the innermost outside of parking and locks."""
+    own = (method for method in stack if not method.startswith(_OF_JAVA))
+    return next(own, next((method for method in stack if not method.startswith(_OF_LOCKS)), ""))

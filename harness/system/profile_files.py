@@ -1,0 +1,188 @@
+"""Records a profile of each JVM of a system during a load, and writes profile.tsv.gz."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from harness.base import process as child
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.system.jcmd import start_profiles, stop_profiles
+from harness.system.profile import ProcessProfile
+from harness.system.statements import DatabaseUse, read_statements
+from harness.system.system import StatementCommands
+
+# A recording of ten minutes takes some seconds to read.
+_DEADLINE_S = 300.0
+# The kinds of flame graphs, with the converter's further options: locks and allocations by time and bytes.
+_FLAME_GRAPHS = {"cpu": (), "lock": ("--lock", "--total"), "alloc": ("--alloc", "--total")}
+NO_JVM = "the system has no JVM that the harness started"
+
+
+@dataclass
+class Profiler:
+    """Records profiles of the JVMs among some processes and the statements of databases, from entering to leaving it.
+
+    `unknown` has (process, why its profile is not known). Problems never end a run. `environment` is for child
+    processes.
+    """
+
+    pids: Mapping[str, int]
+    folder: Path
+    environment: Mapping[str, str]
+    databases: Mapping[str, StatementCommands] = field(default_factory=dict)
+    unknown: list[tuple[str, str]] = field(default_factory=list)
+
+    def __enter__(self) -> Profiler:
+        self.pids = {process: pid for process, pid in self.pids.items() if _is_jvm(pid)}
+        if not self.pids and not self.databases:
+            self.unknown.append(("system", NO_JVM))
+        self.unknown += start_profiles(self.pids, self.folder, self.environment)
+        for process, commands in self.databases.items():
+            self._ask(process, commands.reset, self.folder / f".statements-{process}.reset")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        started = self.pids.keys() - dict(self.unknown).keys()
+        recordings = {process: self.recording(process) for process in self.pids if process in started}
+        self.unknown += stop_profiles(self.pids, recordings, self.environment)
+        for process, commands in self.databases.items():
+            if process not in dict(self.unknown):
+                self._ask(process, commands.read, self.folder / statements_name(process))
+
+    def _ask(self, process: str, argv: tuple[str, ...], printed: Path) -> None:
+        """Run a command of a database and keep what it prints; a failure is added to `unknown`."""
+        launch = child.Launch(f"{process}: statements", argv, self.folder, self.environment, printed)
+        try:
+            code = child.run(launch)
+        except UsageError as error:
+            self.unknown.append((process, f"its statements cannot be read ({error.what})"))
+            return
+        if code:
+            last = child.tail_of(printed).rpartition("\n")[2]
+            self.unknown.append((process, f"its statements cannot be read (code {code}: {last})"))
+        if code or printed.suffix == ".reset":
+            printed.unlink(missing_ok=True)
+
+    def recording(self, process: str) -> Path:
+        """Return the flight recording of a process."""
+        return self.folder / recording_name(process)
+
+    def write(self, path: Path) -> None:
+        """Write profile.tsv.gz from the recordings; what cannot be read is added to `unknown`."""
+        missing = dict(self.unknown)
+        recordings = {process: self.recording(process) for process in self.pids if process not in missing}
+        if not recordings:
+            return
+        printed = path.with_name(f".{path.name}.printed")
+        try:
+            self.unknown += _read(recordings, self.environment, printed)
+            with printed.open("rb") as lines, gzip.GzipFile(path, "wb", mtime=0) as packed:
+                for block in iter(lambda: lines.read(1 << 20), b""):
+                    packed.write(block)
+        except (OSError, UsageError) as error:
+            why = error.what if isinstance(error, UsageError) else str(error.strerror)
+            self.unknown += [(process, f"its recording cannot be read ({why})") for process in recordings]
+        finally:
+            printed.unlink(missing_ok=True)
+
+
+def recording_name(process: str) -> str:
+    """Return the name of the file with the flight recording of a profile."""
+    return f"profile-{process}.jfr"
+
+
+def statements_name(process: str) -> str:
+    """Return the name of the file with the statements of a database."""
+    return f"statements-{process}.tsv"
+
+
+def databases(folder: Path) -> tuple[DatabaseUse, ...]:
+    """Return the use of each database whose statements are in a folder; a file that is no such table is left out."""
+    found = []
+    for path in sorted(folder.glob(statements_name("*"))):
+        process = path.stem.removeprefix("statements-")
+        with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
+            found.append(read_statements(process, lines))
+    return tuple(found)
+
+
+def flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, window_ms: tuple[int, int]) -> tuple[str, ...]:
+    """Write flame graphs of the window into `folder` and return their names; those that exist, without a recording.
+
+    There is one of each kind of which the profile has events.
+    """
+    found = {"cpu": profile.sample_count, "lock": profile.locks, "alloc": profile.allocations}
+    names = {kind: f"{recording.stem}-{kind}.html" for kind in _FLAME_GRAPHS if found[kind]}
+    jar = toolchain.flame_graphs_jar()
+    if jar and recording.is_file():
+        for kind, name in names.items():
+            _convert(jar, kind, recording, folder / name, window_ms)
+    return tuple(name for name in names.values() if (folder / name).is_file())
+
+
+def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple[int, int]) -> None:
+    """Write one flame graph; there is none when the converter fails."""
+    first_ms, last_ms = window_ms
+    options = [
+        *_FLAME_GRAPHS[kind],
+        "--dot",
+        "--norm",
+        "--title",
+        f"{path.stem} of {path.parent.name}",
+        "--from",
+        str(first_ms),
+        "--to",
+        str(last_ms),
+        "-o",
+        "html",
+    ]
+    command = (toolchain.java_path(), "-jar", str(jar), "converter", *options, str(recording), str(path))
+    printed = path.with_name(f".{path.name}.printed")
+    try:
+        converter = child.start(child.Launch("flame graph", command, path.parent, {}, printed))
+        try:
+            code: int | None = converter.wait(_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            child.stop(converter, deadline_s=1.0)
+        if code:
+            path.unlink(missing_ok=True)
+    except (OSError, UsageError):
+        path.unlink(missing_ok=True)  # the tables are there without it
+    finally:
+        printed.unlink(missing_ok=True)
+
+
+def _read(recordings: Mapping[str, Path], environment: Mapping[str, str], printed: Path) -> list[tuple[str, str]]:
+    """Print all recordings to a file; return (process, why) of those that cannot be read."""
+    classes = toolchain.ensure_profile_reader()
+    words = [word for process, path in recordings.items() for word in (process, str(path))]
+    command = (toolchain.java_path(), "-XX:+UseSerialGC", "-Xmx512m", "-cp", str(classes), "ReadProfile", *words)
+    reader = child.start(child.Launch("profile reader", command, printed.parent, environment, printed))
+    try:
+        code = reader.wait(_DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        return [(process, f"its recording was not read within {_DEADLINE_S:g} s") for process in recordings]
+    finally:
+        child.stop(reader, deadline_s=1.0)
+    if code:
+        return [(process, f"its recording cannot be read (Java ended with code {code})") for process in recordings]
+    with printed.open(encoding="utf-8", errors="replace") as lines:
+        parts = [line.rstrip("\n").split("\t") for line in lines if line.startswith("X\t")]
+    return [(process, f"its recording cannot be read ({why})") for _, process, why in parts]
+
+
+def _is_jvm(pid: int) -> bool:
+    try:
+        return Path(psutil.Process(pid).exe()).name == "java"
+    except psutil.Error:
+        return False

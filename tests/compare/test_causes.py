@@ -1,0 +1,66 @@
+"""What changed inside a system: named when it grew beyond the scatter of its samples, and not otherwise."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.compare.causes import Cause, causes
+from harness.system.profile import Allocation, Collections, LockWait, MethodUse, ProcessProfile
+from harness.system.statements import DatabaseUse, StatementUse
+from tests.support.results import label_result, run_result
+
+METHODS = (MethodUse("shop.Cart.sum", 1_000, 1_000), MethodUse("shop.Page.show", 500, 1_500))
+PROFILE = ProcessProfile("shop", 60.0, 2_000, METHODS, 0.0, (), 0, (), Collections(10, 100.0, 20.0))
+
+
+def run(profile=PROFILE, sample_count=10_000, **changes):
+    total = label_result("TOTAL", sample_count=sample_count)
+    return run_result("tiny/run-01_1", total=total, profiles=(profile,) if profile else (), **changes)
+
+
+def test_equal_profiles_and_runs_without_one_have_no_causes():
+    assert causes([run()], [run()]) == ()
+    assert causes([run(None)], [run()]) == ()
+    assert causes([run()], [run(None)]) == ()
+
+
+def test_twice_the_load_with_the_same_cost_per_request_is_no_cause():
+    doubled = tuple(MethodUse(use.method, 2 * use.self_count, 2 * use.total_count) for use in METHODS)
+    profile = replace(PROFILE, sample_count=4_000, methods=doubled, collections=Collections(20, 200.0, 20.0))
+    assert causes([run()], [run(profile, 20_000)]) == ()
+
+
+def test_a_method_that_costs_more_per_request_is_named_with_both_costs():
+    slower = (MethodUse("shop.Cart.sum", 3_000, 3_000), METHODS[1])
+    found = causes([run()], [run(replace(PROFILE, sample_count=4_000, methods=slower))])
+    assert found == (Cause("method", "shop", "shop.Cart.sum", 1.0, 3.0, "ms", is_bound=False),)
+
+
+@pytest.mark.parametrize("count", [1_050, 1_090])
+def test_a_method_within_the_scatter_of_samples_is_not_named(count):
+    # 1,000 samples have a standard error of 32.
+    more = (MethodUse("shop.Cart.sum", count, count), METHODS[1])
+    assert causes([run()], [run(replace(PROFILE, methods=more))]) == ()
+
+
+def test_an_entry_that_the_baseline_does_not_list_has_a_bound():
+    wait = LockWait("shop.Till", "shop.Pay.pay", 900, 30_000.0, 40.0, "http-*")
+    found = causes([run()], [run(replace(PROFILE, wait_ms=30_000.0, locks=(wait,)))])
+    assert found == (Cause("lock", "shop", "shop.Till at shop.Pay.pay", 0.0, 3.0, "ms", is_bound=True),)
+
+
+def test_allocations_pauses_and_statements_are_causes():
+    made = Allocation("[B", "shop.Page.show", 1024 * 100_000)
+    grown = replace(
+        PROFILE, allocated_bytes=made.bytes_estimated, allocations=(made,), collections=Collections(40, 900.0, 50.0)
+    )
+    before, after = (
+        DatabaseUse("till", 10_000, ms, (StatementUse("SELECT ?", 10_000, ms, None, None, None, None),))
+        for ms in (10_000.0, 50_000.0)
+    )
+    found = causes([run(databases=(before,))], [run(grown, databases=(after,))])
+    assert [(cause.kind, cause.name, round(cause.base, 3), round(cause.new, 3), cause.unit) for cause in found] == [
+        ("allocation", "[B at shop.Page.show", 0.0, 10.0, "KB"),
+        ("garbage collection", "pauses of garbage collections", 0.01, 0.09, "ms"),
+        ("statement", "SELECT ?", 1.0, 5.0, "ms"),
+    ]

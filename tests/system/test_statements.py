@@ -1,0 +1,69 @@
+"""The statements of a database, as the command of its manifest prints them."""
+
+import sys
+
+import pytest
+
+from harness.report.profiles import database_text
+from harness.system.profile_files import Profiler, databases
+from harness.system.statements import DatabaseUse, StatementUse, read_statements
+from harness.system.system import StatementCommands
+
+PRINTED = """\
+statement\tcount\ttotal_ms\tlongest_ms\trows_examined\tcount_without_index\tlock_ms
+SELECT * FROM a WHERE  x = ?\t4\t2.5000\t1.25\t4\t0\t0.1
+SELECT * FROM b\t2\t80.0\t50.0\t9000\t2\tNULL
+COMMIT\t0\t0\t0\t0\t0\t0
+"""
+
+
+def test_statements_are_ordered_by_their_time_in_all():
+    assert read_statements("till", PRINTED.splitlines(keepends=True)) == DatabaseUse(
+        "till",
+        6,
+        82.5,
+        (
+            StatementUse("SELECT * FROM b", 2, 80.0, 50.0, 9000, 2, None),
+            StatementUse("SELECT * FROM a WHERE x = ?", 4, 2.5, 1.25, 4, 0, 0.1),
+        ),
+    )
+
+
+def test_what_the_database_does_not_tell_is_unknown():
+    found = read_statements("till", ["count\tstatement\ttotal_ms", "1\tCOMMIT\t3"])
+    assert found.statements == (StatementUse("COMMIT", 1, 3.0, None, None, None, None),)
+
+
+@pytest.mark.parametrize("text", ["", "ERROR 1045 (28000): Access denied", "statement\tcount\na\t1"])
+def test_another_output_is_no_table_of_statements(text):
+    with pytest.raises(ValueError, match="has no column"):
+        read_statements("till", text.splitlines())
+
+
+def test_the_report_has_executions_per_sample_and_rows_per_execution():
+    text = database_text(read_statements("till", PRINTED.splitlines()), 3)
+    assert "Statements: 6 in the whole load, 2.0 per sample of the load; together 82 ms." in text
+    assert "| SELECT \\* FROM b | 2 | 80 | 40 | 50 | 4500.0 | 1.0 |  |" in text
+    assert database_text(DatabaseUse("till", 0, 0.0, ()), 3) == "### till\n\nStatements: none."
+
+
+def test_the_commands_of_a_database_run_before_and_after_the_load(tmp_path):
+    store = tmp_path / "store"
+    reset = (sys.executable, "-c", f"open({str(store)!r}, 'w').write('statement\\tcount\\ttotal_ms\\nA\\t1\\t2\\n')")
+    read = (sys.executable, "-c", f"print(open({str(store)!r}).read(), end='')")
+    folder = tmp_path / "system"
+    folder.mkdir()
+    with Profiler({}, folder, {}, {"till": StatementCommands(reset, read)}) as profiler:
+        store.write_text(store.read_text() + "B\t1\t5\n")
+    assert profiler.unknown == []
+    assert [use.statement for use in databases(folder)[0].statements] == ["B", "A"]
+    assert [path.name for path in folder.iterdir()] == ["statements-till.tsv"]
+
+
+def test_a_command_that_fails_is_named_and_leaves_no_table(tmp_path):
+    fails = (sys.executable, "-c", "import sys; print('no access'); sys.exit(1)")
+    with Profiler({}, tmp_path, {}, {"till": StatementCommands(fails, fails)}) as profiler:
+        pass
+    assert profiler.unknown == [("till", "its statements cannot be read (code 1: no access)")]
+    assert list(tmp_path.iterdir()) == []
+    assert databases(tmp_path) == ()
