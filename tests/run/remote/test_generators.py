@@ -294,9 +294,10 @@ def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are
     assert process.returncode == 1, out + err
     facts = run_json(tmp_path / "reports")
     assert facts["stopped_early"].startswith("errors above 50 % for 4 s; errors 100.00 % in the last second")
-    assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 40) == ({"jmeter": 0}, [], True)
-    rows = Counter(row["responseMessage"] for row in rows_of(tmp_path / "reports"))
-    assert set(rows) == {"from 1", "from 2"}
+    assert (facts["exit_codes"], facts["stop_reasons"]) == ({"jmeter": 0}, [])
+    rows = rows_of(tmp_path / "reports")
+    assert {row["responseMessage"] for row in rows} == {"from 1", "from 2"}
+    assert int(rows[-1]["timeStamp"]) - int(rows[0]["timeStamp"]) < 40_000
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     stored = parse_exchanges((directory / "failures.jsonl").read_text())
     assert Counter(one.message for one in stored) == {"from 1": 3, "from 2": 3}
