@@ -6,19 +6,24 @@ The samples are those of two rounds of a user: transaction "Check In" of two req
 import re
 from functools import cache
 
+import pytest
+
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
+from harness.jtl.inputs import resolve
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.live import LiveTally
 from harness.metrics.metric import AVERAGE
 from harness.report.closing import closing
 from harness.report.columns import DEFAULT, columns_of
+from harness.report.jtls import summary_of_jtls
 from harness.report.selection import Selection, parse_pattern
 from harness.report.summary import RunSummary
 from harness.report.tables import parts_of, title_of
 from harness.report.terminal import screen_table
 from tests.report.test_markdown import report
 from tests.support.factories import closed_load, failed, record, sample
+from tests.support.paths import ROOT
 from tests.support.summaries import summary_of
 
 NAMED = "Check In"
@@ -214,3 +219,28 @@ def test_littles_law_has_one_pause_per_transaction_where_the_plan_says_so():
     assert round(law.busy_users, 3) == round(20 / 18.2, 3)
     before_each = summary_of(rounds_of_one_user(), record(load=closed_load(users=1, think_time_s=1.8))).littles_law
     assert round(before_each.busy_users, 3) == round((2 + 20 * 1.8) / 18.2, 3)
+
+
+# Written by JMeter 5.6.3: three rounds of the transactions Check Out (a parent sample with Cart and the transaction
+# Payment of Pay and Receipt, which fails) and Browse (no parent sample: Search and Item), and of Ping.
+@pytest.mark.parametrize(
+    ("file", "requests", "transactions", "errors"),
+    [
+        ("with_requests", ["Cart", "Pay", "Receipt", "Search", "Item", "Ping"], ["Check Out", "Payment", "Browse"], 3),
+        # With jmeter.save.saveservice.subresults=false: nothing within Check Out has a row.
+        ("parent_sample_only", ["Search", "Item", "Ping"], ["Check Out", "Browse"], 0),
+    ],
+)
+def test_a_real_jtl_with_parent_samples_counts_each_row_of_a_request_once(file, requests, transactions, errors):
+    name = f"transactions_{file}.csv"
+    found = summary_of_jtls(resolve([str(ROOT / "tests" / "data" / name)]))
+    [group] = found.groups
+    assert [label.label for label in group.labels if not label.is_transaction] == requests
+    assert [label.label for label in group.labels if label.is_transaction] == transactions
+    assert {label.sample_count for label in group.labels} == {3}
+    assert (group.total.sample_count, group.total.error_count) == (3 * len(requests), errors)
+    failed_label = "Receipt" if errors else "Check Out"
+    assert [(kind.label, kind.count) for kind in found.errors] == [(failed_label, 3)]
+    remarks = Selection().view(found, name).remarks
+    number = len(transactions)
+    assert f"TOTAL excludes the rows of {number} Transaction Controllers; it includes those of their" in str(remarks)
