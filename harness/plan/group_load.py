@@ -35,7 +35,8 @@ class GroupLoad:
 
     All stages have users (closed model), or all have rates (open model). Without stages in the plan there is one. Where
     users do so many `loops`, that one has a ramp only. `think_time_per` is `transaction` when users pause once per
-    transaction; None for a pause per request.
+    transaction; None for a pause per request. With `is_paced` a throughput timer of the JMX pauses them, too; None
+    without one.
     """
 
     group: str
@@ -43,6 +44,7 @@ class GroupLoad:
     think_time_s: float = 0.0
     think_time_per: str | None = None
     loops: int | None = None
+    is_paced: bool | None = None
 
     @property
     def is_open(self) -> bool:

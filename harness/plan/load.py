@@ -40,7 +40,8 @@ class PlanLoad:
     It lasts `duration_s`, or `loops` iterations per user (the other is None), and at most about `requests` samples. A
     single user may have another ramp, because no users start one after the other. With `auto_most_s` a run lasts until
     it is steady, at most this long; `duration_s` then applies where auto is impossible: sweeps and open loads.
-    `loads` are those of [[load]] tables; the other values then sum them up.
+    `loads` are those of [[load]] tables; the other values then sum them up. With `is_paced` a throughput timer of the
+    JMX pauses users, too.
     """
 
     users: int
@@ -53,6 +54,7 @@ class PlanLoad:
     auto_most_s: float | None = None
     think_time_per: str = REQUEST
     loads: tuple[GroupLoad, ...] = ()
+    is_paced: bool = False
 
     def ramp_s(self, users: int) -> float:
         """Return the default ramp for this number of users."""
@@ -97,7 +99,8 @@ class LoadRecord:
     `think_time_per` is `transaction` when users pause once per transaction; None for a pause per request.
     `loads` are those that ran side by side, each in a thread group of its own; None for a single one. Users and rate
     are then their sums, each load at its greatest; ramp and duration are those of the longest. The model is "mixed" if
-    some of them are open and some closed.
+    some of them are open and some closed. `is_paced` is True when a throughput timer of the JMX pauses users, None
+    without one.
     """
 
     model: str
@@ -111,6 +114,7 @@ class LoadRecord:
     is_auto: bool | None = None
     think_time_per: str | None = None
     loads: tuple[GroupLoad, ...] | None = None
+    is_paced: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +283,10 @@ def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
 
 def load_record(load: Load, plan: PlanLoad) -> LoadRecord:
     """Return the load for run.json; the think time is that of the plan, or of each of several loads."""
+    return replace(_record(load, plan), is_paced=plan.is_paced or None)
+
+
+def _record(load: Load, plan: PlanLoad) -> LoadRecord:
     if isinstance(load, SeveralLoads):
         return _several_record(load)
     think_time_s = plan.think_time_s

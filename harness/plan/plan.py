@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from harness.plan.load import (
 )
 from harness.plan.load_tables import parse_load_goals, parse_loads, think_time_per
 from harness.plan.stop import StopRule, read_stop
-from harness.plan.thread_groups import load_groups, schedule, with_loads, with_open_model
+from harness.plan.thread_groups import load_groups, paced_groups, schedule, with_loads, with_open_model
 from harness.plan.thresholds import Thresholds
 
 # Every run sets these from the load, the target and the run's name; it would override a plan's value.
@@ -215,12 +215,14 @@ def effective_jmx(jmx_path: Path, load: Load) -> bytes:
 
 def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanLoad:
     """Return the load of [load], or those of several [[load]]."""
+    paced = paced_groups(jmx_path)
     if isinstance(given, list):
         jmx = f"{jmx_path.parent.name}/{jmx_path.name}"
         loads = parse_loads(given, f"{plan} [[load]]", load_groups(jmx_path), jmx)
+        loads = tuple(replace(load, is_paced=load.group in paced or None) for load in loads)
         duration_s = SeveralLoads(loads).duration_s
         # The think times are written into the thread groups.
-        return PlanLoad(total_users(loads) or 0, 0.0, duration_s, think_time_s=0.0, loads=loads)
+        return PlanLoad(total_users(loads) or 0, 0.0, duration_s, think_time_s=0.0, loads=loads, is_paced=bool(paced))
     table, where = given, f"{plan} [load]"
     check_keys(table, _LOAD_KEYS, where)
     if ("duration_s" in table) == ("loops" in table):
@@ -241,6 +243,7 @@ def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanL
         ramp_single_user_s=table.get("ramp_single_user_s"),
         auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
         think_time_per=think_time_per(table, where) or REQUEST,
+        is_paced=bool(paced),
     )
 
 

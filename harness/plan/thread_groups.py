@@ -11,7 +11,7 @@ from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads file
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse, plan_tree
 
 LOOPS, LOOPS_ENDLESS = "LoopController.loops", "-1"
 # After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
@@ -23,6 +23,10 @@ AFTER_SETUP = "pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__time(,)})})
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 _KEPT = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
 _THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
+
+
+# Timers that pause users so that together they keep a rate: only the run knows how long.
+_PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 
 
 class Row(NamedTuple):
@@ -49,6 +53,13 @@ class _Users(NamedTuple):
 def load_groups(jmx: Path) -> tuple[str, ...]:
     """Return the names of the plan's enabled thread groups, without setUp and tearDown."""
     return tuple(group.get("testname", "") for group, _ in _groups(parse(jmx)))
+
+
+def paced_groups(jmx: Path) -> frozenset[str]:
+    """Return the names of the thread groups whose users a throughput timer of the plan pauses."""
+    timers = (node for node in plan_tree(jmx).walk() if node.kind.rpartition(".")[2] in _PACING)
+    owners = [node.thread_group for node in timers]
+    return frozenset(load_groups(jmx) if None in owners else (owner.name for owner in owners if owner))
 
 
 def with_open_model(jmx: Path, schedule: str) -> bytes:

@@ -71,7 +71,9 @@ def load_figures(
                 whole=None if tally.counted is None else whole,
                 users_most=max(users, default=None),
                 error_ratio=whole.total.error_ratio if whole else None,
-                littles_law=None if tally.load.is_open else _law(tally, span_ms, pause_s(tally.load, group)),
+                littles_law=None
+                if tally.load.is_open or tally.load.is_paced
+                else _law(tally, span_ms, pause_s(tally.load, group)),
             )
         )
     return tuple(found)

@@ -235,7 +235,8 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
 def _corrected(evidence: Evidence) -> CorrectedTimes | None:
     """Return the corrected response times of the window; None where users arrive or the system never stalled."""
     total = evidence.load
-    if total is None or evidence.is_open or (evidence.run and evidence.run.load.model == MIXED):
+    load = evidence.run.load if evidence.run else None
+    if total is None or evidence.is_open or (load and (load.model == MIXED or load.is_paced)):
         return None
     return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.thread_groups import AFTER_SETUP, Row, schedule, ultimate_rows, with_loads
+from harness.plan.thread_groups import AFTER_SETUP, Row, paced_groups, schedule, ultimate_rows, with_loads
 from tests.support.several import BROWSE, BUY, SPIKE, group, several_jmx
 
 
@@ -66,6 +66,18 @@ def test_a_think_time_per_transaction_needs_an_element_that_reads_it(tmp_path: P
     pause += "${__P(think_time_ms,0)}</stringProp></TestAction><hashTree/>"
     root = written(tmp_path, [group("Browse", pause)], load)
     assert text(root, "ActionProcessor.duration") == "6000"
+
+
+def test_a_throughput_timer_paces_its_thread_group_or_all(tmp_path: Path) -> None:
+    timer = '<kg.apc.jmeter.timers.VariableThroughputTimer testname="Shaper"%s/><hashTree/>'
+    jmx = tmp_path / "tiny.jmx"
+    for groups, paced in (
+        ([group("Browse", timer % ""), BUY], {"Browse"}),
+        ([group("Browse", timer % ' enabled="false"'), BUY], set()),
+        ([timer % "", BROWSE, BUY], {"Browse", "Buy"}),
+    ):
+        jmx.write_text(several_jmx(*groups))
+        assert paced_groups(jmx) == paced
 
 
 def test_stages_become_an_ultimate_thread_group(tmp_path: Path) -> None:

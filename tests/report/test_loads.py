@@ -123,6 +123,13 @@ def test_littles_law_names_the_load_of_which_users_are_lost() -> None:
     assert "1.0 users of Buy were active on average, the samples account for 0.5" in texts[0]
 
 
+def test_users_whom_a_throughput_timer_pauses_are_not_lost() -> None:
+    slow = [one for one in user("Buy", 1, 1, 500) if one.start_ms % 2000 < 1000]
+    summary = summary_of([*browsing(), *slow], BROWSE, replace(BUY, is_paced=True))
+    assert summary.loads[1].littles_law is None
+    assert not [one for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]
+
+
 def test_a_spike_that_is_too_short_for_a_sample_of_each_user_is_no_reason() -> None:
     spike = replace(BROWSE, stages=(Stage(1, None, 0, 30), Stage(2, None, 0, 1), Stage(1, None, 0, 29)))
     assert summary_of([*browsing(1), *user("Buy", 1, 1, 500)], spike, BUY).verdict.state != INVALID

@@ -21,6 +21,7 @@ from tests.support.tiny import TINY_PROFILE, check_short_run
 pytestmark = pytest.mark.real
 
 _CASUTG = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+_SHAPER = "kg.apc.jmeter.timers.VariableThroughputTimer"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 
 
@@ -44,6 +45,8 @@ DEFAULTS = element(
     "ConfigTestElement", "Shop", host("shop.example.org"), text("HTTPSampler.port", "443"),
     text("HTTPSampler.protocol", "https"), text("HTTPSampler.connect_timeout", "2000"),
 )  # fmt: skip
+# 20 requests per second for a minute: longer than the run.
+SHAPER = element(_SHAPER, "Shaper", table("load_profile", (20, 20, 60)))
 BROWSE = group(
     "ThreadGroup", "Browse", text("ThreadGroup.num_threads", "2"), text("ThreadGroup.ramp_time", "0"),
     '<boolProp name="ThreadGroup.scheduler">true</boolProp>', text("ThreadGroup.duration", "5"),
@@ -51,7 +54,7 @@ BROWSE = group(
 )  # fmt: skip
 SEARCH = group(
     _CASUTG, "Search", text("TargetLevel", "3"), text("RampUp", "1"), text("Steps", ""), text("Hold", "4"),
-    text("Unit", "S"), below=request(name="Find", path="/find"),
+    text("Unit", "S"), below=SHAPER + request(name="Find", path="/find"),
 )  # fmt: skip
 # One user for 5 s, and three more who start after 2 s, within a second, and end after another two.
 SPIKE = group(
@@ -135,7 +138,11 @@ def test_run_drives_all_groups_as_their_own_schedules_would(used):
     check_short_run(summary["verdict"])
     assert {load["name"]: load["users_most"] for load in summary["loads"]} == {"Browse": 2, "Search": 3, "Spike": 4}
     with (directory / "samples.jtl").open(newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["threadName"].startswith("Spike")]
+        all_rows = list(csv.DictReader(lines))
+    # Three users who wait 30 ms would make 100 requests per second: the Throughput Shaping Timer still works.
+    found = sum(row["label"] == "Find" for row in all_rows)
+    assert found < 150, found
+    rows = [row for row in all_rows if row["threadName"].startswith("Spike")]
     begin_ms = min(int(row["timeStamp"]) for row in rows)
     users = dict.fromkeys(range(6), 0)
     for row in rows:

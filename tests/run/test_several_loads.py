@@ -123,4 +123,5 @@ def test_run_json_says_what_each_load_was(ran):
         "think_time_s": 0.06,
         "think_time_per": None,
         "loops": None,
+        "is_paced": None,
     }

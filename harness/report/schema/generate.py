@@ -34,6 +34,8 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "RunSummary.format_version": {"const": FORMAT_VERSION},
     "RunRecord.format_version": {"const": RUN_VERSION},
     "LoadRecord.is_auto": {"enum": [True, None]},
+    "LoadRecord.is_paced": {"enum": [True, None]},
+    "GroupLoad.is_paced": {"enum": [True, None]},
     "LoadRecord.think_time_per": {"enum": [TRANSACTION, None]},
     "GroupLoad.think_time_per": {"enum": [TRANSACTION, None]},
     "Resource.kind": {"enum": _KINDS},
