@@ -310,8 +310,6 @@ def broken_law(evidence: Evidence) -> Iterator[Values]:
             for one in evidence.loads
             if one.group
         ]
-    elif run.load.is_paced:
-        return  # the pauses of a throughput timer are not known
     for name, law, load, think_s in checks:
         if law and load and _is_off(law, load):
             yield {

@@ -63,6 +63,7 @@ def load_figures(
         whole = _load_group(tally.whole, percentiles, with_transactions)
         group = whole if tally.counted is None else _load_group(tally.counted, percentiles, with_transactions)
         series = tally.whole.second_series
+        is_known = not (tally.load.is_open or tally.load.is_paced)
         users = [most for by_second in series.users.values() for most in by_second.values()]
         found.append(
             LoadFigures(
@@ -71,9 +72,7 @@ def load_figures(
                 whole=None if tally.counted is None else whole,
                 users_most=max(users, default=None),
                 error_ratio=whole.total.error_ratio if whole else None,
-                littles_law=None
-                if tally.load.is_open or tally.load.is_paced
-                else _law(tally, span_ms, pause_s(tally.load, group)),
+                littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
             )
         )
     return tuple(found)

@@ -188,7 +188,8 @@ def _evidence(
         run=run,
         load=groups.load.total if groups.load else None,
         codes=tuple(code for code in tally.code_counts() if code.label in driven),
-        law=_law(tally, window, pause_s),
+        # Only the run knows the pauses of a throughput timer.
+        law=None if run and run.load.is_paced else _law(tally, window, pause_s),
         pause_s=pause_s,
         loads=groups.loads,
         usages=observed.usages,
