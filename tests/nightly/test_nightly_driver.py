@@ -122,7 +122,7 @@ def test_a_plan_with_several_loads_is_planned_like_any_other(home, tmp_path, cap
     suite = SUITE.replace("duration = 2", "duration = 3")
     assert main([*arguments(home, tmp_path, suite), "--dry-run"], "scripts/nightly") == 0
     assert "  1. tiny, 4 users, profile local, round 1 of 1: 3 s\n" in capsys.readouterr().out
-    with pytest.raises(UsageError, match="nightly.toml: tiny, 1 user: USERS=1 is less than the 2 loads with users"):
+    with pytest.raises(UsageError, match=r"nightly\.toml: tiny, 1 user: USERS=1 is less than the 2 loads with users"):
         main([*arguments(home, tmp_path, suite.replace("users = 4", "users = 1")), "--dry-run"], "scripts/nightly")
     with pytest.raises(UsageError, match="it ends after a number of loops, so its duration is unknown"):
         main([*arguments(home, tmp_path, suite.replace("duration = 3", "loops = 3")), "--dry-run"], "scripts/nightly")
