@@ -73,8 +73,9 @@ def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Refe
     try:
         paths = find_paths(in_plan([base], plan), reports)
     except UsageError as error:
-        near = f"{did_you_mean(base, pins)}pins: {', '.join(sorted(pins))}; " if pins else ""
-        raise UsageError(f"--base {base}: neither a pin of {plan} nor a run or a report", near + error.todo) from None
+        what = f"--base {base}: neither a pin of {plan} nor a run or a report"
+        near, known = did_you_mean(base, pins), f"pins: {', '.join(sorted(pins)) or 'none'}"
+        raise UsageError(what, near + known if near else f"{known}; {error.todo}") from None
     if len(paths) > 1 or SWEEP_NAME.fullmatch(paths[0].name):
         what = f"{len(paths)} runs" if len(paths) > 1 else "a sweep"
         raise UsageError(f"--base {base}: {what}", "name one run: a report is compared with single runs")

@@ -97,7 +97,10 @@ def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
 @pytest.mark.parametrize(
     ("base", "line"),
     [
-        ("baselin", "--base baselin: neither a pin of tiny nor a run or a report; did you mean baseline? pins: base"),
+        (
+            "baselin",
+            "--base baselin: neither a pin of tiny nor a run or a report; did you mean baseline? pins: baseline",
+        ),
         (
             "run-09_1",
             "--base run-09_1: neither a pin of tiny nor a run or a report; pins: baseline, gone; did you mean",
