@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -58,6 +59,8 @@ from harness.run.result import ResultFile
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 from harness.system.jfr import write_heap
 
+# A comparison of so many labels takes seconds.
+_MANY_LABELS = 500
 _EPILOG = """\
 examples:
   scripts/run --plan killbill-stripe --users 50
@@ -183,7 +186,10 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             identity = f"{directory.plan}/{directory.name}"
             previous = previous_run(catalogue.entries, identity)
             chosen = references.after(previous, options.reports)
-            compared = compared_with(chosen, RunResult.of(summary), spec.plan.thresholds, options.reports)
+            new = RunResult.of(summary)
+            if chosen and len(new.labels) >= _MANY_LABELS:
+                context.log(f"comparing {units.plural(len(new.labels), 'label')} with those of earlier runs")
+            compared = compared_with(chosen, new, spec.plan.thresholds, options.reports)
             summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
             metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
