@@ -230,7 +230,7 @@ help: ## list the targets
 	@echo
 	@echo 'make help VERB (or make VERB HELP=1) explains the variables of a target, as in make help run.'
 	@echo 'Plans: $(call names,plans)' | fold -s -w 118
-	@echo 'Profiles: $(filter-out nightly,$(call names,env))'
+	@echo 'Profiles: $(filter-out nightly,$(call names,env))' | fold -s -w 118
 
 ##@ Run
 

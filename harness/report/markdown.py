@@ -310,10 +310,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_table(observed.usages, footnotes) if observed.usages else "",
         heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
-        profiles=[profile_text(profile, folder) for profile in observed.profiles],
-        databases=[database_text(used, _request_count(summary)) for used in observed.databases],
-        slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
-        profile_unknown=[(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],
+        **_profile_values(summary, folder),
         heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
@@ -329,6 +326,17 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         notes_end=NOTES_END,
         notes=notes,
     )
+
+
+def _profile_values(summary: RunSummary, folder: str) -> dict[str, object]:
+    """Return what the run observed inside of the system: profiles of JVMs, use of databases, the slowest requests."""
+    observed, run = summary.observed, summary.run
+    return {
+        "profiles": [profile_text(profile, folder) for profile in observed.profiles],
+        "databases": [database_text(used, _request_count(summary)) for used in observed.databases],
+        "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
+        "profile_unknown": [(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],
+    }
 
 
 def _request_count(summary: RunSummary) -> int:

@@ -92,15 +92,17 @@ def with_generators(request: Request, keys: Path, context: RunContext) -> Iterat
 def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:
     """Return the system of the request, not started yet; its logs go to `logs`."""
     assert request.manifest is not None  # a plan without a system has a target
-    return Supervisor(
+    system = Supervisor(
         request.manifest,
         request.settings,
         build_dir=request.build,
         log_dir=logs,
         fixed_ports={"http": request.port} if request.port else {},
         guardian=context.guardian,
-        is_profiled=request.is_profiled,
     )
+    if request.is_profiled:
+        system.profile()
+    return system
 
 
 def start(system: Supervisor, logs: Path, request: Request, context: RunContext) -> None:

@@ -61,7 +61,6 @@ class Supervisor:
         log_dir: Path,
         fixed_ports: Mapping[str, int] | None = None,
         guardian: Guardian | None = None,
-        is_profiled: bool = False,
     ) -> None:
         self.manifest = manifest
         self.settings = settings
@@ -81,10 +80,14 @@ class Supervisor:
             "logs": str(self._log_dir),
             "settings": dict(settings),
             "is_root": os.geteuid() == 0,
-            "is_profiled": is_profiled,
+            "is_profiled": False,
             "python": sys.executable,
             **java_context(),
         }
+
+    def profile(self) -> None:
+        """Have the manifest switch on what profiles need, such as statistics of a database; call it before `start`."""
+        self._context["is_profiled"] = True
 
     @property
     def target_url(self) -> str:
