@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run sweep capacity nightly system generator generator-keys report merge compare pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run sweep capacity ab nightly system generator generator-keys report merge compare pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -19,9 +19,10 @@ levels := $(length) $(goal) STOP LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESU
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE SURE
+takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SETTINGS SERIES BASE COMPARE S3 REMOTES KEYS PROFILE SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
+takes.ab := A B PLAN ENV USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
@@ -60,6 +61,13 @@ about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: 
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's); scales several loads
 about.RATE := RATE=20                      new users per second, open model, instead of USERS
+about.A := A="delay_ms=10"              the baseline: settings, a profile, http://host:port or a commit (required)
+about.B := B="delay_ms=11"              the contender, likewise (required)
+about.ab.ENV := ENV=local                    profile of a side that names none (default: local)
+about.ab.DURATION := DURATION=60s                 duration of each run (default: the plan's)
+about.ab.MAX := MAX=30m                      time limit of all runs; four pairs must fit (default: none)
+about.ab.RESUME := RESUME=1                     resume the last A/B test of PLAN
+about.ab.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
 about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)
 about.run.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h; auto: until steady (default: the plan's)
@@ -88,6 +96,7 @@ about.sweep.S3 := S3=…                         refused: upload the runs afterw
 about.capacity.S3 := $(about.sweep.S3)
 about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
 about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
+about.SETTINGS := SETTINGS="plugin_threads=10"  settings of the system, instead of the profile's
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
 about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.sweep.USERS := USERS=1,5,10,25              the levels
@@ -204,7 +213,7 @@ topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-ou
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
-starting := check gui run sweep capacity system
+starting := check gui run sweep capacity ab system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
@@ -254,8 +263,8 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
 	  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
 	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
-	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,note,$(NOTE)) \
-	  $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
+	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,settings,$(SETTINGS)) \
+	  $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
 	  $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
@@ -280,6 +289,13 @@ sweep: ## run a plan at several numbers of users, such as USERS=1,5,10,25, and w
 capacity: ## find the largest number of users within the goal
 	@$(call refused,REMOTES,a search for the capacity has no REMOTES: make sweep has,$(call refused,S3,$(no_push),$(python) \
 	  scripts/capacity $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
+
+ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
+	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
+	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
+	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
+	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(sure) \
+	  $(call option,reports,$(REPORTS)/ab)
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))

@@ -1,9 +1,10 @@
-"""`scripts/bench`: benchmark the aggregator, the start of a run, comparisons, the nightly gate and sweeps."""
+"""`scripts/bench`: benchmark the aggregator, the start of a run, comparisons, A/B tests, the gate and sweeps."""
 
 from __future__ import annotations
 
 import argparse
 
+from bench import ab as bench_ab
 from bench import aggregate as bench_aggregate
 from bench import compare as bench_compare
 from bench import failures as bench_failures
@@ -26,6 +27,7 @@ examples:
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
   scripts/bench compare                                         false alarms, power and time of comparisons
   scripts/bench gate                                            false alarms and power of the nightly gate
+  scripts/bench ab                                              false alarms and power of A/B tests
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
   scripts/bench generators                                      two load generators next to one: lost samples, rates
@@ -44,6 +46,7 @@ _PARTS = {
     "aggregate": (bench_aggregate, "the aggregator next to other readers"),
     "compare": (bench_compare, "false alarms, power and time of comparisons"),
     "gate": (bench_gate, "false alarms and power of the nightly gate, on simulated histories"),
+    "ab": (bench_ab, "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
     "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
     "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
     "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),

@@ -60,6 +60,7 @@ SCRIPTS = {
     "scripts/run": Command("harness.run.command", "run one load test and write its report"),
     "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),
+    "scripts/ab": Command("harness.ab.command", "run two sides alternately until it is sure whether B is worse"),
     "scripts/nightly": Command("harness.nightly.command", "run a suite and compare it with earlier nightly runs"),
     "scripts/system": Command("harness.system.command", "start a plan's system and keep it running"),
     "scripts/generator": Command("harness.run.remote.command", "start a load generator for other machines"),

@@ -45,6 +45,16 @@ def commits_since(root: Path, commit: str, most: int) -> Commits | None:
     return Commits(commit, len(subjects), tuple(subjects[:most])) if subjects else None
 
 
+def commit_of(root: Path, name: str) -> str | None:
+    """Return the commit of a branch, tag or commit's name; None when git does not know it, or outside git."""
+    return _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+
+def folder_in_checkout(root: Path) -> str:
+    """Return the path of `root` below the top folder of its checkout; empty for the top folder, and outside git."""
+    return _git(root, "rev-parse", "--show-prefix") or ""
+
+
 def _git(root: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(

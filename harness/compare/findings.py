@@ -19,7 +19,7 @@ from harness.metrics.shift import CONFIDENCE, Shift
 # A label with fewer samples a side can be REGRESSED, but does not make the overall verdict CANNOT TELL.
 LABEL_LEAST_SAMPLES = 1_000
 # These metrics of TOTAL always decide, however few samples there are.
-_ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
+ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 # Times are whole milliseconds.
 CLOCK_STEP_MS = 1.0
 _OF_ZERO = "a value is 0, so its relative change is undefined"
@@ -89,7 +89,7 @@ def _finding(
         new=median(after) if after else None,
         base_n=len(before),
         new_n=len(after),
-        decides=(label == TOTAL and metric in _ALWAYS_DECIDE)
+        decides=(label == TOTAL and metric in ALWAYS_DECIDE)
         or (is_known and is_enough and (label == TOTAL or least_count >= LABEL_LEAST_SAMPLES)),
     )
     if not is_known:

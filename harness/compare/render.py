@@ -127,8 +127,8 @@ def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
 def report(compared: Compared, notes: str, picture: Picture | None = None) -> str:
     """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` is the chart next to it."""
     comparison = compared.comparison
-    footnotes = _Footnotes()
-    total = _metric_table(comparison.total, footnotes) if comparison.total else ""
+    footnotes = Footnotes()
+    total = metric_table(comparison.total, footnotes) if comparison.total else ""
     in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
     return filled(
         "harness.compare",
@@ -142,7 +142,7 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         total_table=total,
         label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
         transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
-        regressed=[(cell(label.label), _metric_table(label, footnotes)) for label in in_full],
+        regressed=[(cell(label.label), metric_table(label, footnotes)) for label in in_full],
         cause_table=_cause_table(compared.causes),
         only_base=[cell(label) for label in comparison.only_base],
         only_new=[cell(label) for label in comparison.only_new],
@@ -198,7 +198,7 @@ def _cause_table(causes: Sequence[Cause]) -> str:
 
 
 @dataclass
-class _Footnotes:
+class Footnotes:
     """Reasons of verdicts; equal texts share a number."""
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -213,16 +213,20 @@ class _Footnotes:
         return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
 
 
-def _metric_table(label: LabelComparison, footnotes: _Footnotes) -> str:
-    """Return a row for each metric that either side has."""
+def metric_table(
+    label: LabelComparison,
+    footnotes: Footnotes,
+    heads: tuple[str, str, str] = ("baseline", "contender", "95 % interval"),
+) -> str:
+    """Return a row for each metric that either side has; `heads` are the titles of both sides and of the interval."""
     known = [metric for metric in label.metrics if metric.base is not None or metric.new is not None]
     columns = (
-        "metric", "baseline", "contender", "delta %", "95 % interval", "p", "adjusted p", "n", "threshold", "verdict",
+        "metric", *heads[:2], "delta %", heads[2], "p", "adjusted p", "n", "threshold", "verdict",
     )  # fmt: skip
     return table(columns, [_metric_row(metric, footnotes) for metric in known])
 
 
-def _metric_row(metric: MetricComparison, footnotes: _Footnotes) -> list[str]:
+def _metric_row(metric: MetricComparison, footnotes: Footnotes) -> list[str]:
     return [
         metric.metric.title,
         metric.metric.text(metric.base),

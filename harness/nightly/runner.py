@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base import git, toolchain, units
-from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError, UsageError
+from harness.base.errors import EXIT_INTERRUPTED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.process import Launch
 from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue, read_entry
 from harness.nightly.files import NightlyFiles, find_unfinished, reserve_nightly
-from harness.nightly.limited_run import IN_TIME, INTERRUPTED, TOO_LONG, Ended, run_limited
 from harness.nightly.record import (
     ENDED,
     FINISHED,
@@ -37,10 +32,11 @@ from harness.nightly.record import (
 )
 from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite
-from harness.report.files import write_report
+from harness.report.files import write_missing_report
 from harness.run.arguments import make_command
+from harness.run.child import ChildRun, first_line, run_child
 from harness.run.directory import RunDirectory
-from harness.run.result import RunEnd, read_end
+from harness.run.limited_run import IN_TIME, INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
 
@@ -49,7 +45,6 @@ FIRST_GUESS_S = 30.0
 # The default suite.
 SUITE = "env/nightly.toml"
 _SUBJECTS_MOST = 20
-_RUN = toolchain.ROOT / "scripts" / "run"
 
 
 class NightlyRunner:
@@ -114,17 +109,22 @@ class NightlyRunner:
 
     def _driven(self, index: int, run: LoadRun, load: Load, limit_s: float) -> LoadRun:
         """Run a load and return its result."""
-        log_path = self._files.folder / self._record.log_name(index)
-        result = log_path.with_suffix(".result.json")
-        result.unlink(missing_ok=True)
-        ended = run_limited(self._launch(load, log_path, result), limit_s, self._interrupts)
-        end = read_end(result) or RunEnd()
-        result.unlink(missing_ok=True)
+        options = self._options
+        child = ChildRun(
+            title=load.title,
+            # The gate compares a run with all earlier nightly runs, not with one.
+            arguments=(*load.arguments, f"--series={self._record.series}", "--compare=0"),
+            folders={"reports": self._files.reports, "home": options.home, "build": options.build},
+            log=self._files.folder / self._record.log_name(index),
+        )
+        done = run_child(child, limit_s, self._interrupts, self._guardian)
+        ended, end = done.ended, done.end
         directory = self._files.run(load.plan, Path(end.run).name) if end.run else None
         entry = _reported(directory) if directory else None
-        problem = _problem(ended, end, load, limit_s, is_run=entry is not None)
+        why_too_long = "it hung" if limit_s == load.limit_s else "the budget was used up"
+        problem = done.problem(limit_s, why_too_long, is_run=entry is not None)
         if entry and ended.how == IN_TIME and end.not_stored:  # where its profile has a [storage]
-            self._problems += (f"{entry.id} was not stored: {_first_line(end.not_stored)}",)
+            self._problems += (f"{entry.id} was not stored: {first_line(end.not_stored)}",)
         if directory and entry and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         line = run_line(entry.result) if entry and entry.result else ""
@@ -137,26 +137,6 @@ class NightlyRunner:
             exit_code=ended.exit_code,
             took_s=round(ended.took_s, 1),
             problem=problem,
-        )
-
-    def _launch(self, load: Load, log_path: Path, result: Path) -> Launch:
-        options = self._options
-        folders = (("reports", self._files.reports), ("home", options.home), ("build", options.build))
-        return Launch(
-            name=load.title,
-            argv=[
-                sys.executable,
-                str(_RUN),
-                *load.arguments,
-                f"--series={self._record.series}",
-                f"--result={result}",
-                "--compare=0",  # the gate compares it with all earlier nightly runs, not with one
-                *(f"--{name}={path}" for name, path in folders),
-            ],
-            cwd=Path.cwd(),
-            # The whole environment: a run may need credentials to download metrics.
-            environment={**os.environ, **self._guardian.environment},
-            log=log_path,
         )
 
     def _heading(self, index: int) -> str:
@@ -237,29 +217,8 @@ def _resumed(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite)
 
 def _reported(directory: RunDirectory) -> Entry | None:
     """Return a run with its report, written now if a killed harness could not; None when there is no run."""
-    if directory.run_json.is_file() and not directory.report.is_file():
-        with contextlib.suppress(HarnessError):  # the entry reports the missing report
-            write_report(directory)
+    write_missing_report(directory)
     return read_entry(directory) if directory.is_there else None
-
-
-def _problem(ended: Ended, end: RunEnd, load: Load, limit_s: float, *, is_run: bool) -> str:
-    """Return the problem of a run that its own report does not contain; may be empty."""
-    after = units.duration_text(round(limit_s))
-    if ended.how == TOO_LONG:
-        why = "it hung" if limit_s == load.limit_s else "the budget was used up"
-        return f"stopped after {after}: {why}"
-    if ended.how == INTERRUPTED:
-        return "interrupted"
-    if is_run and ended.exit_code >= 0 and ended.exit_code != EXIT_BUG:
-        return ""
-    reason = _first_line(end.reasons[0]) if end.reasons else "it wrote no result: another process ended it"
-    return f"scripts/run ended with code {ended.exit_code}: {reason}"
-
-
-def _first_line(text: str) -> str:
-    """Return the first line of a message, without the log folder that the next run overwrites."""
-    return (text.splitlines() or [""])[0].partition("; see ")[0]
 
 
 def _last_commit(reports: Path) -> str | None:

@@ -51,7 +51,7 @@ class Profile:
 
     `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
     after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled` means that every run
-    records a profile of the system's JVMs.
+    records a profile of the system's JVMs. `build` builds a commit for an A/B test.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Profile:
     cloudwatch: CloudWatchSpec | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     is_profiled: bool = False
+    build: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    sources = dict.fromkeys(table_names(), dict)
-    known |= {"facts": dict, "allowed_targets": list, **sources, "storage": dict, "profile": dict}
-    check_keys(data, known, where)
+    known |= {"facts": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict}
+    check_keys(data, {**known, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
@@ -180,4 +180,5 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         cloudwatch=parse_sources(data, where),
         storage=storage,
         is_profiled=profiling.get("on", False),
+        build=texts(data.get("build", []), f"{where} build"),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from harness.base import units
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.inputs import Input
 from harness.jtl.sample import Dropped
@@ -174,6 +175,16 @@ def write_report(directory: RunDirectory) -> RunSummary:
     summary = summary_of_run(directory)
     write_summary(directory, summary)
     return summary
+
+
+def write_missing_report(directory: RunDirectory) -> None:
+    """Write the report of a run whose harness was killed before it could; nothing for any other run.
+
+    A run that cannot be read stays without a report: who reads it next says why.
+    """
+    if directory.run_json.is_file() and not directory.report.is_file():
+        with contextlib.suppress(HarnessError):
+            write_report(directory)
 
 
 def write_summary(directory: RunDirectory, summary: RunSummary) -> None:

@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.base import toolchain
 from harness.base.errors import UsageError
@@ -96,6 +97,12 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", action="store_true", help=text)
 
 
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the option of settings of the system."""
+    text = 'settings of the system, instead of the profile\'s: "plugin_threads=10 heap_max_mb=1024"'
+    parser.add_argument("--settings", help=text)
+
+
 def add_sure(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives a DOUBTFUL run the exit code of an INVALID one."""
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
@@ -131,9 +138,9 @@ def refuse_empty(options: argparse.Namespace) -> None:
 
 def names_of(options: argparse.Namespace) -> Names:
     """Return the names in the options."""
-    properties = getattr(options, "properties", None)
-    is_profiled = getattr(options, "profile", False)
-    return Names(options.plan, options.env, options.target, options.port, options.remotes, properties, is_profiled)
+    given: dict[str, Any] = {name: getattr(options, name, None) for name in ("properties", "settings")}
+    given["is_profiled"] = getattr(options, "profile", False)
+    return Names(options.plan, options.env, options.target, options.port, options.remotes, **given)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:

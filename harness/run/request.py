@@ -17,13 +17,14 @@ from harness.plan.plan import Plan, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.remote.load import Remote, check_reach, parse_remotes
+from harness.system.given_settings import with_given
 from harness.system.manifest import load_configured
 from harness.system.system import Manifest, Settings
 
 
 @dataclass(frozen=True)
 class Names:
-    """The plan, profile, target, port, load generators and -J properties of a command line, not resolved yet."""
+    """Plan, profile, target, port, load generators, -J properties and settings of a command line, not resolved yet."""
 
     plan: str
     profile: str
@@ -32,6 +33,7 @@ class Names:
     remotes: str | None = None
     properties: str | None = None
     is_profiled: bool = False
+    settings: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,11 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     remotes = parse_remotes(names.remotes) if names.remotes else ()
     check_reach(remotes, target)
     manifest, settings = (None, {}) if is_target_only else configured_system(home, plan, profile)
+    if names.settings:
+        if target or manifest is None:
+            what = "SETTINGS and TARGET exclude each other: the harness does not configure a target"
+            raise UsageError(what, "give one")
+        settings = with_given(manifest, settings, names.settings, plan.embedded_settings)
     secrets = find_secrets(plan.secrets, {} if target else plan.embedded_secrets, home)
     public = manifest.settings if manifest else {}
     own_settings = [(name, value) for name, value in settings.items() if value != public[name]]

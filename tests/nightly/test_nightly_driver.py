@@ -19,7 +19,7 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.cli import main
-from harness.nightly.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
+from harness.run.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
 from tests.support.paths import ROOT

@@ -52,7 +52,7 @@ def test_make_accept_passes_only_a_given_plan_and_profile_and_no_defaults():
 
 @pytest.mark.parametrize(
     ("target", "variables"),
-    [("run", []), ("sweep", ["USERS=1,2"]), ("capacity", []), ("nightly", [])],
+    [("run", []), ("sweep", ["USERS=1,2"]), ("capacity", []), ("nightly", []), ("ab", ["A=a", "B=b"])],
 )
 def test_sure_is_passed_to_every_measuring_command(target, variables):
     assert " --sure" in make("-n", target, *variables, "SURE=1").stdout
@@ -95,7 +95,16 @@ def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(s
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/run", "scripts/sweep", "scripts/capacity", "scripts/nightly", "scripts/system", "aggregate.py"]
+    "script",
+    [
+        "scripts/run",
+        "scripts/sweep",
+        "scripts/capacity",
+        "scripts/ab",
+        "scripts/nightly",
+        "scripts/system",
+        "aggregate.py",
+    ],
 )
 def test_help_teaches_with_examples(script):
     done = command(script, "--help")

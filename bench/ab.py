@@ -1,0 +1,227 @@
+"""`scripts/bench ab`: measures false alarms and power of A/B tests on simulated runs of a machine that drifts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from bench.results import Aim
+from bench.tables import aims_table
+from harness.ab.pairs import series_of
+from harness.ab.record import A, B, order_of
+from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, judge, verdict_of
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.log import stderr_log
+from harness.base.units import parse_whole_number, percent_text
+from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
+from harness.compare.result import LabelResult
+from harness.metrics.metric import AVERAGE, percentiles
+from harness.plan.thresholds import Thresholds
+from harness.report.tables import table
+
+_log = stderr_log("bench: ")
+
+_SEED = 1
+_CV, _DRIFT = 0.03, 0.02
+_SAMPLES = 10_000
+_MS = 10_000.0
+_ALARMS_MOST = 0.01
+_FOUND_LEAST, _PAIRS_MOST = 0.99, 5.0
+_BLOCKS_LEAST = 0.10
+_SHIFT_OF_AIM = 0.20
+# One metric with a threshold of 10 %, as in the published tables of sequential tests; and all compared metrics.
+_ONE = Thresholds().changed({"average": 0.10})
+_VERDICTS = (REGRESSED, BETTER, OK, CANNOT_TELL)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A simulated A/B test: coefficient of variation of runs, drift per run, the true change of B.
+
+    `alike` is how much of a run's noise all of its metrics share (0-1); None judges the average alone. With `in_blocks`
+    all runs of A come first, then all of B.
+    """
+
+    change: float
+    cv: float = _CV
+    drift: float = _DRIFT
+    alike: float | None = None
+    in_blocks: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """The share of tests with each verdict, and the mean number of their pairs."""
+
+    shares: dict[str, float]
+    mean_pairs: float
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this part of the benchmark."""
+    parser.add_argument("--repetitions", default="2000", metavar="N", help="simulated tests per row (2000)")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print the tables; return 0, or 1 when an aim is missed."""
+    repetitions = parse_whole_number(options.repetitions, "--repetitions", 100, 1_000_000)
+    found = {scene: simulated(scene, repetitions) for scene in _scenes()}
+    rows = [_row(scene, one) for scene, one in found.items()]
+    heads = ("metrics", "CV of runs %", "drift per run %", "true change %", "order", *_VERDICTS, "pairs, mean")
+    print(f"**% of {repetitions:,} simulated A/B tests**\n")
+    print(table(heads, rows), end="\n\n", flush=True)
+    aims = list(_aims(found))
+    print(aims_table(aims, "A/B tests"))
+    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+
+
+def simulated(scene: Scene, repetitions: int) -> Found:
+    """Return the verdicts of simulated tests; all scenes use the same random numbers."""
+    _log(f"{_metrics_text(scene)}, CV {_percent(scene.cv)} %, change {_percent(scene.change)} %, {_order_text(scene)}")
+    random = numpy.random.default_rng(_SEED)
+    ends = [_one_test(scene, random) for _ in range(repetitions)]
+    verdicts = [verdict for verdict, _ in ends]
+    return Found(
+        {verdict: verdicts.count(verdict) / repetitions for verdict in _VERDICTS},
+        sum(pairs for _, pairs in ends) / repetitions,
+    )
+
+
+def _one_test(scene: Scene, random: numpy.random.Generator) -> tuple[str, int]:
+    """Return the verdict of one test, and after how many pairs."""
+    pairs = _pairs(scene, random)
+    thresholds = _ONE if scene.alike is None else Thresholds()
+    verdict = CANNOT_TELL
+    for look in LOOKS:
+        series = series_of(pairs[:look], thresholds)
+        if scene.alike is None:
+            series = tuple(one for one in series if one.metric == AVERAGE)
+        verdict = verdict_of(judge(series, thresholds))
+        if verdict != CANNOT_TELL:
+            break
+    return verdict, look
+
+
+def _pairs(scene: Scene, random: numpy.random.Generator) -> list[tuple[LabelResult, LabelResult]]:
+    """Return the pairs (A, B) of a test, with as many pairs as the last look needs."""
+    order = list(_order(scene))
+    machine = numpy.cumsum(random.normal(0.0, scene.drift, len(order)))
+    sides: dict[str, list[LabelResult]] = {A: [], B: []}
+    for place, side in enumerate(order):
+        level = machine[place] + (numpy.log1p(scene.change) if side == B else 0.0)
+        sides[side].append(_run(scene, random, float(level)))
+    return list(zip(sides[A], sides[B], strict=True))
+
+
+def _order(scene: Scene) -> Iterator[str]:
+    if scene.in_blocks:
+        yield from A * max(LOOKS) + B * max(LOOKS)
+        return
+    for number in range(1, max(LOOKS) + 1):
+        yield from order_of(number)
+
+
+def _run(scene: Scene, random: numpy.random.Generator, level: float) -> LabelResult:
+    """Return the metrics of a run whose times are exp(level) times the usual; its rate is lower by as much."""
+    texts = percentiles()
+    alike = 1.0 if scene.alike is None else scene.alike
+    common = random.normal(0.0, scene.cv * alike**0.5)
+    own = random.normal(0.0, scene.cv * (1 - alike) ** 0.5, 2 + len(texts))
+    times = _MS * numpy.exp(level + common + own)
+    return LabelResult(
+        label="TOTAL",
+        sample_count=_SAMPLES,
+        error_count=0,
+        error_ratio=0.0,
+        average_ms=float(times[0]),
+        percentiles_ms={text: round(float(time)) for text, time in zip(texts, times[2:], strict=True)},
+        min_ms=None,
+        max_ms=None,
+        rate_per_s=1_000.0 * _MS / float(times[1]),
+        received_bytes_per_s=None,
+    )
+
+
+def _scenes() -> Iterator[Scene]:
+    for drift in (0.0, _DRIFT):
+        yield Scene(0.0, drift=drift)
+    yield Scene(0.0, in_blocks=True)
+    for change in (0.05, 0.10, _SHIFT_OF_AIM):
+        yield Scene(change)
+    for alike in (0.8, 0.0):
+        for change in (0.0, 0.05, 0.10, _SHIFT_OF_AIM, -_SHIFT_OF_AIM):
+            yield Scene(change, alike=alike)
+    for change in (0.0, 0.10, _SHIFT_OF_AIM):
+        yield Scene(change, cv=0.05, alike=0.8)
+    yield Scene(0.0, alike=0.8, in_blocks=True)
+
+
+def _row(scene: Scene, found: Found) -> list[str]:
+    return [
+        _metrics_text(scene),
+        _percent(scene.cv),
+        _percent(scene.drift),
+        _percent(scene.change),
+        _order_text(scene),
+        *(percent_text(found.shares[verdict], 1) for verdict in _VERDICTS),
+        f"{found.mean_pairs:.1f}",
+    ]
+
+
+def _aims(found: dict[Scene, Found]) -> Iterator[Aim]:
+    """Yield the aims: false alarms of the order A B B A, those of blocks, and large changes that are found."""
+    unchanged = [
+        one.shares[REGRESSED]
+        for scene, one in found.items()
+        if (scene.change, scene.cv, scene.in_blocks) == (0.0, _CV, False)
+    ]
+    yield Aim(
+        f"nothing changed, A B B A: greatest of {len(unchanged)} rates of REGRESSED, %",
+        percent_text(max(unchanged), 2),
+        f"≤ {_percent(_ALARMS_MOST)}",
+        max(unchanged) <= _ALARMS_MOST,
+    )
+    blocks = [one.shares[REGRESSED] for scene, one in found.items() if scene.in_blocks]
+    yield Aim(
+        f"nothing changed, in blocks: least of {len(blocks)} rates of REGRESSED, which A B B A avoids, %",
+        percent_text(min(blocks), 1),
+        f"> {_percent(_BLOCKS_LEAST)}",
+        min(blocks) > _BLOCKS_LEAST,
+    )
+    large = [one for scene, one in found.items() if (scene.change, scene.cv) == (_SHIFT_OF_AIM, _CV)]
+    yield from _power(large)
+
+
+def _power(large: Sequence[Found]) -> Iterator[Aim]:
+    shift, cases = _percent(_SHIFT_OF_AIM), f"{len(large)} cases"
+    least = min(one.shares[REGRESSED] for one in large)
+    pairs = max(one.mean_pairs for one in large)
+    yield Aim(
+        f"+{shift} %: least share found in {cases}, %",
+        percent_text(least, 1),
+        f"≥ {_percent(_FOUND_LEAST)}",
+        least >= _FOUND_LEAST,
+    )
+    yield Aim(
+        f"+{shift} %: greatest mean number of pairs in {cases}",
+        f"{pairs:.1f}",
+        f"≤ {_PAIRS_MOST:.0f} (a test has at least {PAIRS_LEAST})",
+        pairs <= _PAIRS_MOST,
+    )
+
+
+def _metrics_text(scene: Scene) -> str:
+    if scene.alike is None:
+        return "one, threshold 10 %"
+    return "all, independent" if scene.alike == 0 else f"all, {_percent(scene.alike)} % of noise in common"
+
+
+def _order_text(scene: Scene) -> str:
+    return "A…A B…B" if scene.in_blocks else "ABBA"
+
+
+def _percent(ratio: float) -> str:
+    return percent_text(ratio, 0)

@@ -1,0 +1,203 @@
+"""`scripts/ab`: run two sides alternately on this machine until it is sure whether B is worse than A."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.ab.files import AbFiles, find_unfinished, locked, reserve_ab
+from harness.ab.record import FORMAT_VERSION, RUNNING, A, AbRecord, B
+from harness.ab.rule import PAIRS_LEAST
+from harness.ab.runner import FIRST_GUESS_S, AbRunner, without_report
+from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
+from harness.ab.worktree import build_side, checked_out, working_copy
+from harness.base import git, toolchain, units
+from harness.base.config import is_suite
+from harness.base.errors import UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.log import log
+from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
+from harness.run.arguments import add_traffic, make_command, refuse_empty
+from harness.run.directory import check_space
+from harness.run.preflight import check_request
+from harness.run.request import Names
+from harness.run.target import check_target
+
+REPORTS = toolchain.ROOT / "reports" / "ab"
+# The options of scripts/run that both sides have in common.
+_LENGTH = ("users", "rate", "ramp", "duration", "requests")
+# What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
+_SLACK_S = 300.0
+_RUNS_LEAST = 2 * PAIRS_LEAST + 1
+_EXAMPLE = "give two sides, such as A=delay_ms=10 B=delay_ms=11"
+_EPILOG = """\
+examples:
+  scripts/ab --plan lb-nginx --a delay_ms=10 --b delay_ms=11 --users 50 --duration 60
+  scripts/ab --plan folio-checkin --a folio-fameflower --b folio-goldenrod two profiles
+  scripts/ab --a local --b 'plugin_threads=10 heap_max_mb=1024'            a profile, and the same with other settings
+  scripts/ab --a http://127.0.0.1:8080 --b http://127.0.0.1:8081           two systems that already run
+  scripts/ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits
+  scripts/ab --a HEAD --b local                                            the last commit, and your changes since
+  scripts/ab … --resume                                                    resumes what was interrupted or killed
+
+A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
+them: 'HEAD plugin_threads=10'. A side of a commit has the plans/, env/ and systems/ of that commit, run with today's
+harness; its system is built below build/ab/. After one warm-up run the sides run in pairs, A B, B A, A B, …, each run
+with a system of its own. After 4, 6, 8 and 10 pairs the test ends if the answer is sure. docs/ab.md explains the rule.
+
+exit codes: 0 OK, IMPROVED or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT TELL; 2 wrong use, nothing was measured;
+3 the runs are INVALID; 70 an error of the harness itself; 130 interrupted, the report is written.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/ab`."""
+    parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    forms = "settings (name=value), a profile, http://host:port, or a commit"
+    option("--a", metavar="SIDE", help=f"the baseline: {forms}")
+    option("--b", metavar="SIDE", help="the contender, likewise")
+    add_traffic(parser)
+    option("--users", help="concurrent users, closed model (the plan's default)")
+    option("--rate", help="new users per second, open model, instead of --users")
+    option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
+    option("--duration", help="duration of each run with its ramp-up: 100, 100s, 5m (the plan's default)")
+    option("--requests", help="end each run after about this many samples (the plan's default)")
+    option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
+    option("--resume", action="store_true", help="resume the last A/B test of the plan, which was interrupted")
+    option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
+    option("--reports", type=_folder, default=REPORTS, help="folder of the A/B tests and their runs (reports/ab/)")
+    option("--home", type=_folder, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
+    option("--build", type=_folder, default=toolchain.BUILD, help=argparse.SUPPRESS)
+
+
+def _folder(text: str) -> Path:
+    """Return an absolute path: runs of a commit use it from other folders."""
+    return Path(text).resolve()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run or resume the A/B test and return the exit code."""
+    refuse_empty(options)
+    if not options.a or not options.b:
+        raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
+    budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
+    with Interrupts() as interrupts, ExitStack() as stack:
+        guardian = stack.enter_context(Guardian())
+        sides = {name: _side(name, text, options, guardian) for name, text in ((A, options.a), (B, options.b))}
+        load = _checked(sides, options)
+        record = _record(options, sides, load, budget_s)
+        for side in sides.values():
+            build_side(side, guardian)
+        toolchain.jmeter_java_version()
+        toolchain.ensure_jmeter()
+        check_space(options.reports, 0)
+        stack.enter_context(locked(options.reports))
+        record, files = _resumed(options, record) if options.resume else _started(options, record)
+        with interrupts.held():
+            return AbRunner(options, record, files, sides, interrupts, guardian).run()
+
+
+def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
+    """Return a side, checked like scripts/run does; a commit is checked out."""
+    profiles = [path.stem for path in (options.home / "env").glob("*.toml") if not is_suite(path)]
+    parts = parse_side(name, text, profiles)
+    files = working_copy(options.home, options.build)
+    if parts.ref:
+        commit = git.commit_of(options.home, parts.ref)
+        if commit is None:
+            raise unknown_ref(name, parts.ref, profiles)
+        files = checked_out(options.home, commit, options.build, guardian.environment)
+    return ready_side(name, parts, Names(options.plan, options.env), files)
+
+
+def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Load:
+    """Return the load of both sides; UsageError when they cannot be compared, or cannot be run."""
+    a, b = sides[A], sides[B]
+    loads = [_load(side, options) for side in (a, b)]
+    check_sides(a, b, *loads)
+    for side, load in zip((a, b), loads, strict=True):
+        try:
+            check_request(side.request, load)
+            if side.request.target:
+                check_target(side.request.target)
+        except UsageError as error:
+            raise UsageError(f"{side.title}: {error.what}", error.todo, error.detail) from None
+    return loads[0]
+
+
+def _load(side: ReadySide, options: argparse.Namespace) -> Load:
+    request = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
+    if request.is_auto:
+        raise UsageError("DURATION=auto: the runs would have different lengths", "give a time, such as DURATION=60")
+    # All runs have the same length.
+    load = resolve_load(request, replace(side.request.plan.load, auto_most_s=None))
+    if load.duration_s is None:
+        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
+    return load
+
+
+def _record(
+    options: argparse.Namespace, sides: Mapping[str, ReadySide], load: Load, budget_s: float | None
+) -> AbRecord:
+    """Return the record of a new test, without a name; UsageError for a budget that is too short for four pairs."""
+    a, b = sides[A], sides[B]
+    assert load.duration_s is not None
+    needed_s = _RUNS_LEAST * (load.duration_s + FIRST_GUESS_S)
+    if budget_s is not None and budget_s < needed_s:
+        each, needed = (units.duration_text(seconds) for seconds in (load.duration_s + FIRST_GUESS_S, needed_s))
+        raise UsageError(
+            f"MAX={options.max} is too short for {PAIRS_LEAST} pairs: with the warm-up run they are {_RUNS_LEAST} runs "
+            f"of about {each}, {needed} together",
+            f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
+        )
+    given = {name: getattr(options, name) for name in _LENGTH}
+    if a.request.plan.load.auto_most_s is not None and not given["duration"]:
+        given["duration"] = units.number_text(load.duration_s)
+    arguments = {"plan": options.plan, **given}
+    names = ("a", "b", "plan", *_LENGTH, "max", "env")
+    checkout = git.facts(toolchain.ROOT)
+    overrun_s = max(side.request.profile.overrun_s for side in (a, b))
+    return AbRecord(
+        format_version=FORMAT_VERSION,
+        name="",
+        plan=a.request.plan.name,
+        command=make_command("ab", {name: getattr(options, name) for name in names}),
+        a=a.side,
+        b=b.side,
+        arguments=tuple(f"--{name}={value}" for name, value in arguments.items() if value),
+        load=load_record(load, a.request.plan.load),
+        planned_s=load.duration_s,
+        limit_s=load.duration_s + overrun_s + _SLACK_S,
+        budget_s=budget_s,
+        thresholds=a.request.plan.thresholds,
+        state=RUNNING,
+        runs=(),
+        started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        spent_s=0.0,
+        git_commit=checkout.commit,
+        git_changed=checkout.is_changed,
+    )
+
+
+def _started(options: argparse.Namespace, record: AbRecord) -> tuple[AbRecord, AbFiles]:
+    files = reserve_ab(options.reports, record.plan)
+    return replace(record, name=files.name), files
+
+
+def _resumed(options: argparse.Namespace, record: AbRecord) -> tuple[AbRecord, AbFiles]:
+    """Return the plan's unfinished test; UsageError when its sides or its load are others."""
+    files = find_unfinished(options.reports, record.plan)
+    stored = files.read()
+    if stored.settings != record.settings:
+        todo = f"repeat its command: {stored.command} RESUME=1"
+        raise UsageError(f"--resume: {stored.id} has other sides or another load, or a commit has moved", todo)
+    without_report(files)
+    log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
+    return replace(stored, stop_reason=""), files

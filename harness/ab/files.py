@@ -1,0 +1,66 @@
+"""The files of an A/B test: unique names, atomic writes of its record, one harness at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from harness.ab.record import FORMAT_VERSION, RUNNING, AbRecord
+from harness.base.errors import UsageError
+from harness.base.folder_lock import alone_in
+from harness.base.writable import writing_into
+from harness.run.directory import RunDirectory, read_json, reserve_folder
+from harness.run.recorded import RecordedFolder, recorded_in
+
+_NAME = re.compile(r"ab-(\d+)")
+
+
+class AbFiles(RecordedFolder):
+    """The files of one A/B test: `folder` is reports/ab/<plan>/ab-<n>, with the output of its runs."""
+
+    def run(self, name: str) -> RunDirectory:
+        """Return one of its runs."""
+        return RunDirectory(self.folder.with_name(name))
+
+    def runs(self) -> tuple[RunDirectory, ...]:
+        """Return its runs that have a run directory."""
+        series = self.name.removeprefix("ab-")
+        return tuple(RunDirectory(path) for path in self.folder.parent.glob(f"run-{series}_*") if path.is_dir())
+
+    def log(self, index: int, side: str) -> Path:
+        """Return the file of a run's output; `index` counts from 0."""
+        return self.folder / f"{index + 1:02d}-{side}.log"
+
+    def read(self) -> AbRecord:
+        """Return the record; UsageError when it is invalid."""
+        return AbRecord.from_json(read_json(self.record, FORMAT_VERSION, "an A/B test"), str(self.record))
+
+
+def reserve_ab(reports: Path, plan: str) -> AbFiles:
+    """Return the files of a new A/B test; creating its folder reserves the name."""
+
+    def next_name() -> str:
+        found = (_NAME.fullmatch(path.stem) for path in (reports / plan).glob("ab-*"))
+        return f"ab-{1 + max((int(match[1]) for match in found if match), default=0):02d}"
+
+    return AbFiles(reserve_folder(reports / plan, next_name, "delete or move old A/B tests"))
+
+
+def find_unfinished(reports: Path, plan: str) -> AbFiles:
+    """Return the plan's last A/B test when it is unfinished; UsageError when there is nothing to resume."""
+    found = [AbFiles(path) for path in recorded_in(reports / plan, _NAME)]
+    if not found:
+        raise UsageError(f"--resume: there is no A/B test of {plan} yet", "leave it out")
+    last = found[-1]
+    if last.read().state != RUNNING:
+        raise UsageError(f"--resume: {plan}/{last.name} is finished", "leave it out to start a new A/B test")
+    return last
+
+
+def locked(reports: Path) -> AbstractContextManager[None]:
+    """Lock a folder of A/B tests; UsageError when another harness uses it."""
+    with writing_into(reports):
+        reports.mkdir(parents=True, exist_ok=True)
+    return alone_in(reports, f"an A/B test is in progress in {os.path.relpath(reports)}", "wait until it ends")

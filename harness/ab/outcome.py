@@ -1,0 +1,184 @@
+"""The outcome of an A/B test: its pairs, the change of each metric, the verdict and its headline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.ab.pairs import Pair, problem_of, series_of
+from harness.ab.record import ENDED, FINISHED, WARM_UP, A, AbRecord, AbRun, B
+from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, judge, verdict_of, worst_of
+from harness.base import units
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.compare.comparison import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
+from harness.compare.result import RunResult
+from harness.report.tables import one_line
+
+# After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.
+_FAILED_IN_A_ROW = 2
+# The headline names so many metrics; the report has all.
+_METRICS_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The record with its pairs in order, the `metrics` of TOTAL over the pairs that count, and the verdict.
+
+    With `is_decided` no further pair is needed. `reason` says what the verdict rests on beside the metrics.
+    """
+
+    record: AbRecord
+    pairs: tuple[Pair, ...]
+    metrics: tuple[MetricComparison, ...]
+    verdict: str
+    reason: str = ""
+    is_decided: bool = False
+
+    @property
+    def counted(self) -> tuple[Pair, ...]:
+        """The pairs that count."""
+        return tuple(pair for pair in self.pairs if not pair.problem)
+
+    def exit_code_if(self, *, sure: bool) -> int:
+        """Return the exit code; with `sure` CANNOT TELL counts as REGRESSED."""
+        if self.record.state != FINISHED:
+            return EXIT_INTERRUPTED
+        if self.verdict == INVALID:
+            return EXIT_INVALID
+        is_bad = self.verdict == REGRESSED or (sure and self.verdict == CANNOT_TELL)
+        return EXIT_REGRESSED if is_bad else EXIT_OK
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain data, with the results."""
+        pairs = [
+            {"number": pair.number, "a": _name(pair.a), "b": _name(pair.b), "problem": pair.problem}
+            for pair in self.pairs
+        ]
+        metrics = [{**vars(metric), "metric": metric.metric.id} for metric in self.metrics]
+        results = {"verdict": self.verdict, "headline": headline(self), "pairs": pairs, "metrics": metrics}
+        return {**self.record.to_json(), **results}
+
+
+def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
+    """Return the outcome of the runs so far; `results` are theirs by name."""
+    pairs = tuple(_pairs(record.runs, results))
+    counted = [(pair.a.total, pair.b.total) for pair in pairs if not pair.problem and pair.a and pair.b]
+    metrics = judge(series_of([(a, b) for a, b in counted if a and b], record.thresholds), record.thresholds)
+    failed = pairs[-_FAILED_IN_A_ROW:]
+    if warm_up := _failed_warm_up(record.runs, results):
+        return Outcome(record, pairs, metrics, INVALID, warm_up, is_decided=True)
+    if len(failed) == _FAILED_IN_A_ROW and all(pair.problem for pair in failed):
+        verdict = INVALID if any(pair.is_invalid for pair in failed) else CANNOT_TELL
+        return Outcome(record, pairs, metrics, verdict, failed[-1].problem, is_decided=True)
+    verdict = verdict_of(metrics) if len(counted) in LOOKS else CANNOT_TELL
+    is_decided = verdict != CANNOT_TELL or len(counted) >= PAIRS_MOST
+    return Outcome(record, pairs, metrics, verdict, record.stop_reason, is_decided)
+
+
+def headline(outcome: Outcome) -> str:
+    """Return the verdict in one sentence: the metrics that it rests on, and the number of pairs."""
+    record, count = outcome.record, len(outcome.counted)
+    before = "" if record.state == FINISHED else "INTERRUPTED, so far "
+    verdict = outcome.verdict
+    parts = [outcome.reason] if outcome.reason else []
+    if verdict == INVALID:
+        return one_line(f"{before}{verdict}: {'; '.join(parts)}.")
+    if verdict == REGRESSED:
+        parts.append(f"B is worse than A: {_changes(outcome.metrics, REGRESSED)}")
+    elif verdict == BETTER:
+        parts.append(f"B is better than A: {_changes(outcome.metrics, IMPROVED)}")
+    elif verdict == OK:
+        verdict = f"{OK} within {_within_text(outcome.metrics)}"
+        parts.append("no metric of B is worse than A's by more")
+    elif count >= PAIRS_LEAST:
+        parts.append(_changes(outcome.metrics, CANNOT_TELL))
+    elif not parts:
+        parts.append(f"a verdict needs {PAIRS_LEAST} pairs")
+    doubtful = _doubtful_text(outcome.counted)
+    text = "; ".join(part.rstrip(".") for part in (*parts, doubtful) if part)
+    after = f" after {units.plural(count, 'pair')}" if count else ""
+    return one_line(f"{before}{verdict}{after}: {text}.")
+
+
+def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[Pair]:
+    """Yield the pairs of which both runs ended, in order."""
+    numbers = dict.fromkeys(run.pair for run in runs if run.pair != WARM_UP)
+    for number in numbers:
+        sides = {run.side: run for run in runs if run.pair == number and run.state == ENDED}
+        if set(sides) == {A, B}:
+            yield _pair(number, sides, results)
+
+
+def _pair(number: int, sides: Mapping[str, AbRun], results: Mapping[str, RunResult]) -> Pair:
+    problems, is_invalid = [], False
+    for name in (A, B):
+        run = sides[name]
+        problem, is_useless = problem_of(results.get(run.run or ""), run.problem)
+        if problem:
+            problems.append(f"{name}, {run.run}: {problem}" if run.run else f"{name}: {problem}")
+        is_invalid = is_invalid or is_useless
+    a, b = (results.get(sides[name].run or "") for name in (A, B))
+    return Pair(number, a, b, "; ".join(problems), is_invalid)
+
+
+def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> str:
+    """Return why the warm-up run measured nothing; empty when it did, or has not ended."""
+    for run in runs:
+        if run.pair == WARM_UP and run.state == ENDED:
+            problem, is_useless = problem_of(results.get(run.run or ""), run.problem)
+            if is_useless:
+                return f"the warm-up run of {run.side} failed: {problem}"
+    return ""
+
+
+def _changes(metrics: Sequence[MetricComparison], state: str) -> str:
+    """Return the metrics of a verdict (or of the reason `improved`) with their changes and intervals."""
+    chosen = [metric for metric in metrics if state in (metric.verdict, metric.reason)]
+    if state == CANNOT_TELL:
+        chosen = [metric for metric in chosen if metric.decides]
+    more = len(chosen) - _METRICS_NAMED
+    texts = [change_text(metric) for metric in chosen[:_METRICS_NAMED]]
+    texts += [f"and {units.plural(more, 'more metric')}"] if more > 0 else []
+    return ", ".join(texts) or "nothing could be judged"
+
+
+def change_text(metric: MetricComparison) -> str:
+    """Return a metric with its change and interval, such as p90 +12.30 % (+8.10 to +16.70)."""
+    unit = "points" if metric.metric.is_share else "%"
+    if metric.delta_ratio is None or metric.low_ratio is None or metric.high_ratio is None:
+        return f"{metric.metric.short_title} ({metric.reason})"
+    change, low, high = map(units.signed_percent, (metric.delta_ratio, metric.low_ratio, metric.high_ratio))
+    return f"{metric.metric.short_title} {change} {unit} ({low} to {high})"
+
+
+def _within_text(metrics: Sequence[MetricComparison]) -> str:
+    """Return the largest change for the worse that the deciding times and rates may have, and that of the errors."""
+    worst = [
+        (metric.metric.is_share, worst_of(metric) or 0.0)
+        for metric in metrics
+        if metric.decides and metric.verdict == OK
+    ]
+    relative = max((value for is_share, value in worst if not is_share), default=None)
+    points = max((value for is_share, value in worst if is_share), default=0.0)
+    texts = [] if relative is None else [f"{units.percent_text(_up(relative), 1)} %"]
+    if points > 0 or relative is None:
+        texts.append(f"{units.percent_text(_up(points), 1)} points of errors")
+    return " and ".join(texts)
+
+
+def _up(ratio: float) -> float:
+    """Return a bound rounded up to a tenth of a percent: a claim must not be larger than what was found."""
+    return max(0.0, math.ceil(ratio * 1000 - 1e-9) / 1000)
+
+
+def _doubtful_text(pairs: Sequence[Pair]) -> str:
+    """Return how many of the runs that count are DOUBTFUL; empty without any."""
+    runs = [run for pair in pairs for run in (pair.a, pair.b) if run]
+    count = sum(run.is_doubtful for run in runs)
+    return f"{count} of {units.plural(len(runs), 'run')} {'is' if count == 1 else 'are'} DOUBTFUL" if count else ""
+
+
+def _name(result: RunResult | None) -> str | None:
+    return result.name if result else None

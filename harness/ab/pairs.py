@@ -1,0 +1,105 @@
+"""From the runs of an A/B test to its pairs: which of them count, and the differences of their metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.ab.rule import Series
+from harness.compare.findings import ALWAYS_DECIDE, CLOCK_STEP_MS, sample_count
+from harness.compare.result import LabelResult, RunResult
+from harness.metrics.metric import Metric, compared_metrics
+from harness.plan.thresholds import Thresholds
+from harness.report.verdict import DOUBTFUL, INTERRUPTED
+from harness.report.warnings import Severity, WarningCode
+
+# Runs that are DOUBTFUL for these reasons count. Both runs of a pair meet such a machine and such a warm-up; what they
+# do not have in common is in the scatter of the differences, which the intervals contain.
+_OF_EVERY_RUN = frozenset((
+    WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.NOT_STEADY, WarningCode.FAST_WARM_UP,
+    WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
+))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring runs; `number` is from 1, and a run is None when it left no numbers.
+
+    `problem` is why the pair does not count; empty when it does. `is_invalid` means that one of its runs has no usable
+    numbers at all.
+    """
+
+    number: int
+    a: RunResult | None
+    b: RunResult | None
+    problem: str = ""
+    is_invalid: bool = False
+
+    @property
+    def b_is_first(self) -> bool:
+        """Whether B ran first: A B, B A, A B, B A."""
+        return self.number % 2 == 0
+
+
+def problem_of(result: RunResult | None, problem: str) -> tuple[str, bool]:
+    """Return why a run does not count (empty when it does), and whether it has no usable numbers at all.
+
+    `problem` is what the harness noticed from outside: the run hung, or another process killed it.
+    """
+    if problem or result is None or result.total is None:
+        return problem or "it has no numbers", True
+    verdict = result.verdict
+    if result.is_invalid or (verdict and verdict.state == INTERRUPTED):
+        assert verdict
+        return f"{verdict.state}: {'; '.join(verdict.reasons)}", True
+    if result.run and result.run.stopped_early:
+        return f"stopped early: {result.run.stopped_early}", True
+    doubts = [
+        warning.brief
+        for warning in result.warnings
+        if warning.severity is Severity.DOUBTFUL and warning.code not in _OF_EVERY_RUN
+    ]
+    return (f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""), False
+
+
+def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thresholds) -> tuple[Series, ...]:
+    """Return the differences of each compared metric of a label or of TOTAL, one for each pair (A, B)."""
+    return tuple(_series(metric, pairs, thresholds.of(metric)) for metric in compared_metrics())
+
+
+def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float) -> Series:
+    values = [(metric.of(a), metric.of(b)) for a, b in pairs]
+    known = [(a, b) for a, b in values if a is not None and b is not None]
+    decides = metric in ALWAYS_DECIDE
+    if not known or len(known) < len(values):
+        return Series(metric, (), decides=decides, reason="unknown in at least one run")
+    if metric.is_share:
+        means = (sum(side) / len(known) for side in zip(*known, strict=True))
+        found = Series(metric, tuple(b - a for a, b in known), *means)
+    elif min(min(pair) for pair in known) <= 0:
+        return Series(metric, (), decides=decides, reason="a value is 0, so its relative change is undefined")
+    else:
+        base, new = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
+        step = CLOCK_STEP_MS / base if metric.percentile is not None else 0.0
+        found = Series(metric, tuple(math.log(b / a) for a, b in known), base, new, step)
+    return _with_doubts(found, pairs, threshold, decides=decides)
+
+
+def _with_doubts(
+    found: Series, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float, *, decides: bool
+) -> Series:
+    """Return a series with the reason for which it is not judged, and whether B needs its answer to be OK."""
+    least = min(sample_count(side) or 0 for side in zip(*pairs, strict=True))
+    is_enough = least >= found.metric.samples_least
+    # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
+    is_coarse = found.step > threshold / 2
+    return Series(
+        found.metric,
+        found.differences,
+        found.base,
+        found.new,
+        found.step,
+        decides=decides or (is_enough and not is_coarse),
+        reason="" if is_enough else f"fewer than {found.metric.samples_least:,} samples a side",
+    )

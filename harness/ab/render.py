@@ -1,0 +1,144 @@
+"""Renders the report of an A/B test as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+from harness.ab.outcome import Outcome, headline
+from harness.ab.pairs import Pair, series_of
+from harness.ab.record import WARM_UP, A, AbRecord, B, Side
+from harness.ab.rule import LOOKS, Series, level_of
+from harness.base import units
+from harness.compare.comparable import warnings_of
+from harness.compare.comparison import LabelComparison
+from harness.compare.render import Footnotes, metric_table
+from harness.compare.result import LabelResult, RunResult
+from harness.compare.setup_diff import Difference, setup_differences
+from harness.metrics.figures import TOTAL
+from harness.metrics.metric import Metric, Table, metrics_of
+from harness.plan.thresholds import Thresholds
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.setup import load_text
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+
+_BRIEF = metrics_of(Table.BRIEF)
+_HEADS = (A, B, "interval")
+_PAIR_HEADS = ("pair", "order", "A", "B", *(f"{metric.title} A → B (change %)" for metric in _BRIEF), "counts")
+
+
+def ab_report(outcome: Outcome, notes: str) -> str:
+    """Return the report as Markdown; `notes` is the text of its notes block."""
+    record, footnotes = outcome.record, Footnotes()
+    sides = _side_results(outcome.pairs)
+    return filled(
+        "harness.ab",
+        "ab.md.j2",
+        command=one_line(record.command).replace("-->", "->"),
+        title=f"{cell(record.plan)}: A against B ({record.name})",
+        headline=cell(headline(outcome)),
+        sides=[(name, _side_text(record.side(name))) for name in (A, B)],
+        load=cell(load_text(record.load)),
+        total_table=metric_table(_total(outcome, sides), footnotes, _HEADS) if outcome.counted else "",
+        level=units.percent_text(_level(outcome), 2),
+        alpha=units.percent_text(record.thresholds.alpha, 0),
+        looks=", ".join(map(str, LOOKS)),
+        pair_table=table(_PAIR_HEADS, [_pair_row(pair) for pair in outcome.pairs], 2) if outcome.pairs else "",
+        warm_up=_warm_up(record),
+        label_table=_label_table(outcome.counted, record.thresholds),
+        setting_table=_setting_table(record, sides),
+        warnings=[
+            f"{name}: {cell(text)}" for name, side in zip((A, B), sides, strict=True) for text in warnings_of(side)
+        ],
+        footnotes=footnotes.lines,
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def _side_results(pairs: Sequence[Pair]) -> tuple[list[RunResult], list[RunResult]]:
+    return [pair.a for pair in pairs if pair.a], [pair.b for pair in pairs if pair.b]
+
+
+def _side_text(side: Side) -> str:
+    """Return a side's text, and what it stands for where that is more."""
+    parts = [f"profile {side.profile}"] if side.profile != side.text else []
+    parts += [f"commit {side.commit[:12]}: its plans/, env/ and systems/"] if side.commit else []
+    return cell(side.text) + (f" ({cell('; '.join(parts))})" if parts else "")
+
+
+def _level(outcome: Outcome) -> float:
+    return 1 - level_of(len(outcome.counted)) * outcome.record.thresholds.alpha / 0.05
+
+
+def _total(outcome: Outcome, sides: tuple[list[RunResult], list[RunResult]]) -> LabelComparison:
+    counts = [sum(run.total.sample_count or 0 for run in side if run.total) for side in sides]
+    return LabelComparison(TOTAL, counts[0], counts[1], outcome.metrics, outcome.verdict)
+
+
+def _pair_row(pair: Pair) -> list[str]:
+    a, b = pair.a, pair.b
+    cells = [_change_cell(metric, a.total, b.total) if a and b else "" for metric in _BRIEF]
+    counts = f"no: {cell(pair.problem)}" if pair.problem else "yes"
+    return [str(pair.number), "B A" if pair.b_is_first else "A B", _link(a), _link(b), *cells, counts]
+
+
+def _change_cell(metric: Metric, a: LabelResult | None, b: LabelResult | None) -> str:
+    before, after = (metric.of(side) if side else None for side in (a, b))
+    if before is None or after is None:
+        return ""
+    change = after - before if metric.is_share else (after - before) / before if before else None
+    text = f"{metric.text(before)} → {metric.text(after)}"
+    return text if change is None else f"{text} ({units.signed_percent(change)})"
+
+
+def _link(run: RunResult | None) -> str:
+    """Return a link to a run's report, which is in the same folder; its verdict unless it is VALID."""
+    if run is None:
+        return ""
+    name = run.name.rpartition("/")[2]
+    state = "" if run.is_valid or not run.verdict else f" {run.verdict.state}"
+    return f"[{cell(name)}]({quote(name)}.md){state}"
+
+
+def _warm_up(record: AbRecord) -> str:
+    names = [run.run for run in record.runs if run.pair == WARM_UP and run.run]
+    return ", ".join(f"[{cell(name)}]({quote(name)}.md)" for name in names)
+
+
+def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
+    """Return a row per label of all runs that count: the mean of each side over the pairs, and its change."""
+    runs = [run for pair in pairs for run in (pair.a, pair.b) if run]
+    names = list(dict.fromkeys(label.label for run in runs for label in run.labels))
+    rows = []
+    for name in names:
+        found = [(_label(pair.a, name), _label(pair.b, name)) for pair in pairs]
+        known = [(a, b) for a, b in found if a and b]
+        if known:
+            rows.append([cell(name), *_label_cells(series_of(known, thresholds))])
+    return table(("label", *(f"{metric.title} A → B (change %)" for metric in _BRIEF)), rows) if rows else ""
+
+
+def _label_cells(series: Sequence[Series]) -> Iterator[str]:
+    means = {one.metric: one for one in series}
+    for metric in _BRIEF:
+        one = means.get(metric)
+        if one is None or one.base is None or one.new is None:
+            yield ""
+            continue
+        change = one.new - one.base if metric.is_share else one.new / one.base - 1
+        yield f"{metric.mean_text(one.base)} → {metric.mean_text(one.new)} ({units.signed_percent(change)})"
+
+
+def _label(run: RunResult | None, name: str) -> LabelResult | None:
+    return next((label for label in run.labels if label.label == name), None) if run else None
+
+
+def _setting_table(record: AbRecord, sides: tuple[list[RunResult], list[RunResult]]) -> str:
+    commits = [side.commit[:12] if side.commit else "working copy" for side in (record.a, record.b)]
+    found = [Difference("plans, env and systems of", *commits)] if commits[0] != commits[1] else []
+    found += setup_differences(*sides) if all(sides) else ()
+    rows = [[cell(one.name), cell(one.base), cell(one.new)] for one in found]
+    return table(("setting", A, B), rows, text_columns=3) if rows else ""

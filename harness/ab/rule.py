@@ -1,0 +1,173 @@
+"""The sequential rule of an A/B test: whether B differs from A, decided after 4, 6, 8 or 10 pairs of runs.
+
+The runs of a pair are neighbours in time, so a machine that drifts affects both alike. A pair has one difference of
+each metric: B's logarithm less A's, of a share of samples B's value less A's. At a look, Student's t of the differences
+gives each metric an interval and a p-value. Looking four times gives chance four opportunities; the levels of the looks
+are so small that the rate of false rejections over all four is that of the thresholds' alpha (5 %; simulated). The
+p-values of the metrics are adjusted for their number: S. Holm, "A simple sequentially rejective multiple test
+procedure", Scand. J. Statist. 6(2), 1979. `scripts/bench ab` measures the error rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scipy.special import stdtr, stdtrit
+
+from harness.compare.comparison import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
+from harness.metrics.metric import Metric
+from harness.plan.thresholds import Thresholds
+
+# The level of each look, by its number of pairs, for an alpha of 5 %: each twice, three times, four times the first.
+LOOKS: Mapping[int, float] = {4: 0.0071, 6: 0.0142, 8: 0.0213, 10: 0.0283}
+_ALPHA = 0.05
+PAIRS_LEAST, PAIRS_MOST = min(LOOKS), max(LOOKS)
+# A mean change below this part of the threshold is no regression, however certain it is. At one half, more than 1 % of
+# tests of unchanged sides end with REGRESSED; at the whole, half of the changes as large as the threshold are missed.
+_PART_OF_THRESHOLD = 0.75
+# The verdict of B as a whole when a metric is better by as much, and none is worse.
+BETTER = "IMPROVED"
+_DIFFERENCE_MOST = 20.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """The differences of a metric, one for each pair: of logarithms, of a share those of the values.
+
+    `base` and `new` are the mean of each side, of times and rates the geometric one; None when unknown. `step` is the
+    resolution of the clock, as a difference. A series with a `reason` is shown and not judged. `decides` is False when
+    B can be OK without an answer to this metric.
+    """
+
+    metric: Metric
+    differences: tuple[float, ...]
+    base: float | None = None
+    new: float | None = None
+    step: float = 0.0
+    decides: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Student's t of a series: mean, half the width of its interval, two-sided p-value."""
+
+    mean: float
+    reach: float
+    p_value: float
+
+
+def judge(series: Sequence[Series], thresholds: Thresholds) -> tuple[MetricComparison, ...]:
+    """Return the change of each metric with its verdict at this number of pairs, in the given order.
+
+    REGRESSED: its adjusted p-value is below the level of the look, and its mean is worse by more than three quarters of
+    its threshold. OK: no part of the interval is worse by more than the threshold; with the reason `improved` the
+    metric is better by as much as would be a regression. CANNOT TELL: everything else.
+    """
+    level = level_of(max((len(one.differences) for one in series), default=0)) * thresholds.alpha / _ALPHA
+    tests = [_test(one, level) if len(one.differences) > 1 else None for one in series]
+    # What is the same in all pairs, such as no errors at all, cannot be rejected: it does not count as a test.
+    tested = [
+        place
+        for place, (one, test) in enumerate(zip(series, tests, strict=True))
+        if test and not one.reason and any(one.differences)
+    ]
+    p_values = [test.p_value for place, test in enumerate(tests) if test and place in tested]
+    adjusted = dict(zip(tested, adjusted_p_values(p_values), strict=True))
+    return tuple(
+        _compared(one, test, adjusted.get(place, 1.0), thresholds.of(one.metric), level)
+        for place, (one, test) in enumerate(zip(series, tests, strict=True))
+    )
+
+
+def verdict_of(metrics: Sequence[MetricComparison]) -> str:
+    """Return the verdict of B as a whole: REGRESSED, IMPROVED, OK or CANNOT TELL."""
+    if any(metric.verdict == REGRESSED for metric in metrics):
+        return REGRESSED
+    deciding = [metric for metric in metrics if metric.decides]
+    if not deciding or any(metric.verdict == CANNOT_TELL for metric in deciding):
+        return CANNOT_TELL
+    return BETTER if any(metric.reason == IMPROVED for metric in metrics) else OK
+
+
+def level_of(pairs: int) -> float:
+    """Return the significance level of the last look at or before this number of pairs; that of the first before it."""
+    return LOOKS[max((look for look in LOOKS if look <= pairs), default=PAIRS_LEAST)]
+
+
+def worst_of(metric: MetricComparison) -> float | None:
+    """Return by how much a metric may be worse: the end of its interval on the bad side; None without an interval."""
+    if metric.low_ratio is None or metric.high_ratio is None:
+        return None
+    return -metric.low_ratio if metric.metric.more_is_better else metric.high_ratio
+
+
+def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values adjusted for their number (Holm), in the given order."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted, most = [1.0] * len(p_values), 0.0
+    for done, index in enumerate(order):
+        most = max(most, min(1.0, p_values[index] * (len(p_values) - done)))
+        adjusted[index] = most
+    return adjusted
+
+
+def _test(series: Series, level: float) -> _Test:
+    """Return the t-test of a series; a change of one step of the clock is no change."""
+    differences = series.differences
+    count = len(differences)
+    mean = sum(differences) / count
+    error = math.sqrt(sum((one - mean) ** 2 for one in differences) / (count - 1) / count)
+    change = max(0.0, abs(mean) - series.step)
+    if error == 0.0:  # such as no errors at all
+        return _Test(mean, series.step, 0.0 if change else 1.0)
+    reach = float(stdtrit(count - 1, 1 - level / 2)) * error + series.step
+    return _Test(mean, reach, 2 * float(stdtr(count - 1, -change / error)))
+
+
+def _compared(series: Series, test: _Test | None, adjusted: float, threshold: float, level: float) -> MetricComparison:
+    count = len(series.differences)
+    found = MetricComparison(
+        metric=series.metric,
+        base=series.base,
+        new=series.new,
+        delta_ratio=None,
+        low_ratio=None,
+        high_ratio=None,
+        p_value=None,
+        adjusted_p_value=None,
+        base_n=count,
+        new_n=count,
+        unit=RUNS if test else NOTHING,
+        threshold_ratio=threshold,
+        verdict=CANNOT_TELL,
+        reason=series.reason or "fewer than two pairs",
+        decides=series.decides,
+    )
+    if test is None:
+        return found
+    change, low, high = _in_units((test.mean, test.mean - test.reach, test.mean + test.reach), series.metric)
+    found = replace(found, delta_ratio=change, low_ratio=low, high_ratio=high, p_value=test.p_value)
+    if series.reason:
+        return found
+    worse, most = (-change, -low) if series.metric.more_is_better else (change, high)
+    verdict, reason = _verdict(worse, most, threshold, is_change=adjusted < level)
+    return replace(found, adjusted_p_value=adjusted, verdict=verdict, reason=reason)
+
+
+def _verdict(worse: float, most: float, threshold: float, *, is_change: bool) -> tuple[str, str]:
+    """Return the verdict of a metric and its reason; `worse` is its mean change for the worse, `most` the bad end."""
+    if is_change and worse > threshold * _PART_OF_THRESHOLD:
+        return REGRESSED, ""
+    if most <= threshold:
+        return OK, IMPROVED if is_change and -worse > threshold * _PART_OF_THRESHOLD else ""
+    return CANNOT_TELL, "the interval extends beyond the threshold"
+
+
+def _in_units(values: Iterable[float], metric: Metric) -> list[float]:
+    """Return differences of logarithms as ratios; those of a share as they are."""
+    if metric.is_share:
+        return list(values)
+    return [math.expm1(min(max(value, -_DIFFERENCE_MOST), _DIFFERENCE_MOST)) for value in values]

@@ -1,0 +1,181 @@
+"""Runs the pairs of an A/B test, each run as a child process, until the rule is sure or the budget ends."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness.ab.files import AbFiles
+from harness.ab.outcome import Outcome, change_text, headline, outcome_of
+from harness.ab.record import ENDED, FINISHED, RUNNING, UNDER_WAY, WARM_UP, A, AbRecord, AbRun, order_of
+from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
+from harness.ab.side import ReadySide
+from harness.base import units
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.log import log
+from harness.base.paths import shown
+from harness.compare.result import RunResult
+from harness.history.files import read_entry
+from harness.report.files import write_missing_report
+from harness.report.pages import write_page
+from harness.run.child import ChildRun, run_child
+from harness.run.limited_run import INTERRUPTED
+from harness.sweep.terminal import run_line
+from harness.sweep.time_left import time_left_s
+
+# First estimate of a run's time beside its load: start of the system and of JMeter, report.
+FIRST_GUESS_S = 30.0
+
+
+class AbRunner:
+    """An A/B test in progress. Interrupts are held: one ends the current run, then the report is written."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        record: AbRecord,
+        files: AbFiles,
+        sides: Mapping[str, ReadySide],
+        interrupts: Interrupts,
+        guardian: Guardian,
+    ) -> None:
+        self._options = options
+        self._record = record
+        self._files = files
+        self._sides = sides
+        self._interrupts = interrupts
+        self._guardian = guardian
+        self._began_s = time.monotonic() - record.spent_s
+        self._results: dict[str, RunResult] = {}
+        for run in record.runs:
+            if run.run:
+                self._read(run.run)
+        self._outcome = self._judged(record)
+
+    def run(self) -> int:
+        """Do the remaining runs, write the report, return the exit code."""
+        while not self._interrupts.count and not self._outcome.is_decided and self._fits():
+            if not self._record.has_warmed_up:
+                self._measure(A, WARM_UP)
+                continue
+            number = self._record.next_pair
+            for name in order_of(number):
+                if not self._interrupts.count:
+                    self._measure(name, number)
+            self._report()
+            self._log_look()
+        if not self._interrupts.count or self._outcome.is_decided:
+            self._outcome = self._judged(replace(self._record, state=FINISHED))
+        self._report()
+        log(f"\n{self._record.id}: {headline(self._outcome)}")
+        log(f"report: {shown(self._files.report)}")
+        if self._record.state == RUNNING:
+            log(f"resume with: {self._record.command} RESUME=1")
+        return self._outcome.exit_code_if(sure=self._options.sure)
+
+    def _fits(self) -> bool:
+        """Return whether the next pair (at first also the warm-up run) fits into the budget; if not, remember why."""
+        record = self._record
+        if record.budget_s is None:
+            return True
+        count = 2 if record.has_warmed_up else 3
+        needed_s = time_left_s([record.planned_s] * count, record.lengths_s, FIRST_GUESS_S) or 0.0
+        if self._spent_s + needed_s <= record.budget_s:
+            return True
+        budget = units.duration_text(record.budget_s)
+        self._outcome = self._judged(replace(record, stop_reason=f"the budget of {budget} is used up"))
+        return False
+
+    def _measure(self, name: str, pair: int) -> None:
+        """Do one run of a side and store its result."""
+        self._guardian.keep_up()
+        log(self._heading(name, pair))
+        index = len(self._record.runs)
+        self._outcome = self._judged(replace(self._record, runs=(*self._record.runs, AbRun(name, pair, UNDER_WAY))))
+        ended = self._driven(index, self._record.runs[index])
+        self._outcome = self._judged(replace(self._record, runs=(*self._record.runs[:index], ended)))
+
+    def _driven(self, index: int, run: AbRun) -> AbRun:
+        record, side = self._record, self._sides[run.side]
+        what = "the warm-up run" if run.pair == WARM_UP else f"pair {run.pair}, side {run.side} ({side.side.text})"
+        child = ChildRun(
+            title=f"{record.plan}, {side.title}",
+            arguments=(
+                *record.arguments,
+                *side.side.arguments,
+                f"--series={record.series}",
+                "--compare=0",  # the pairs compare it
+                f"--note=Of [{record.name}]({record.name}.md): {what}.",
+            ),
+            folders={"reports": self._options.reports, "home": side.home, "build": side.build},
+            log=self._files.log(index, run.side),
+        )
+        done = run_child(child, record.limit_s, self._interrupts, self._guardian)
+        name = Path(done.end.run).name if done.end.run else None
+        result = self._read(name) if name else None
+        problem = done.problem(record.limit_s, "it hung", is_run=result is not None)
+        log("  " + "; ".join(part for part in (run_line(result) if result else "", problem) if part))
+        return replace(
+            run,
+            # An interrupted run is no part of a pair.
+            state=UNDER_WAY if done.ended.how == INTERRUPTED else ENDED,
+            run=name,
+            exit_code=done.ended.exit_code,
+            took_s=round(done.ended.took_s, 1),
+            problem=problem,
+        )
+
+    def _read(self, name: str) -> RunResult | None:
+        """Return the result of a run, with its report; None when it left none."""
+        directory = self._files.run(name)
+        write_missing_report(directory)
+        result = read_entry(directory).result if directory.is_there else None
+        if result:
+            self._results[name] = result
+        return result
+
+    def _heading(self, name: str, pair: int) -> str:
+        """Return the pair and side of the run that starts, and the estimated time until a tenth pair would end."""
+        record, side = self._record, self._sides[name]
+        counted = len(self._outcome.counted)
+        done = sum(run.pair == pair and run.state == ENDED for run in record.runs)
+        runs_left = 2 * (PAIRS_MOST - counted) + 1 if pair == WARM_UP else 2 * (PAIRS_MOST - counted) - done
+        left_s = time_left_s([record.planned_s] * runs_left, record.lengths_s, FIRST_GUESS_S) or 0.0
+        if record.budget_s is not None:
+            left_s = min(left_s, max(0.0, record.budget_s - self._spent_s))
+        what = "warm-up run, not counted" if pair == WARM_UP else f"pair {pair} of {PAIRS_LEAST} to {PAIRS_MOST}"
+        return f"{record.id}: {what}, {side.title}; at most {units.duration_text(round(left_s))} left"
+
+    def _log_look(self) -> None:
+        """Print the changes so far after a pair at which the rule looks."""
+        counted = len(self._outcome.counted)
+        if counted in LOOKS and not self._outcome.is_decided:
+            changes = ", ".join(change_text(one) for one in self._outcome.metrics if one.delta_ratio is not None)
+            log(f"  after {units.plural(counted, 'pair')}: {changes}: not sure yet")
+
+    @property
+    def _spent_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def _judged(self, record: AbRecord) -> Outcome:
+        """Write the record with its results, and return them."""
+        self._record = replace(record, spent_s=round(self._spent_s, 1))
+        outcome = outcome_of(self._record, self._results)
+        self._files.write(outcome)
+        return outcome
+
+    def _report(self) -> None:
+        # Deferred: bad input needs no templates, which are slow to import.
+        from harness.ab.render import ab_report
+
+        write_page(self._files.report, lambda notes: ab_report(self._outcome, notes))
+
+
+def without_report(files: AbFiles) -> None:
+    """Write the reports of the runs that a killed harness left without one."""
+    for directory in files.runs():
+        write_missing_report(directory)

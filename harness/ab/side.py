@@ -1,0 +1,168 @@
+"""The two sides of an A/B test: reads their texts, and refuses sides that cannot be compared."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.ab.record import Side
+from harness.base.config import did_you_mean
+from harness.base.errors import HarnessError, UsageError
+from harness.base.secrecy import is_secret_name
+from harness.plan.jmx import read_properties
+from harness.plan.load import Load, LoadRecord, load_record
+from harness.plan.plan import SET_BY_THE_RUN
+from harness.run.request import Names, Request, resolve_request
+from harness.system.given_settings import words_of
+from harness.system.manifest import system_names
+
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_FORMS = "settings (name=value), a profile, http://host:port, or a commit of git"
+
+
+@dataclass(frozen=True)
+class SideText:
+    """The parts of a side's text, each at most once: `changes` are name=value, of the system or of the plan."""
+
+    text: str
+    profile: str | None = None
+    target: str | None = None
+    ref: str | None = None
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SideFiles:
+    """Where a side's files are; `commit` is None for the working copy, and `source` as in ReadySide."""
+
+    home: Path
+    build: Path
+    source: str
+    commit: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadySide:
+    """A side that can be run: `home` has its plans/, env/ and systems/, in `build` its system is built.
+
+    `source` names the state of these files: a commit, or the working copy with its changes.
+    """
+
+    name: str
+    side: Side
+    source: str
+    home: Path
+    build: Path
+    request: Request
+
+    @property
+    def title(self) -> str:
+        """The side as messages name it."""
+        return f"{self.name}={self.side.text}"
+
+
+def parse_side(name: str, text: str, profiles: Collection[str]) -> SideText:
+    """Return the parts of the text of A or B: blank-separated words, which may be combined.
+
+    A word with = is a setting, one with http:// a target, the name of a profile means that profile, and any other word
+    is a name of git. UsageError for two of a kind.
+    """
+    parts: dict[str, str] = {}
+    changes = []
+    for word in words_of(text):
+        if "=" in word and not _ADDRESS.match(word):
+            changes.append(word)
+            continue
+        kind = "target" if _ADDRESS.match(word) else "profile" if word in profiles else "ref"
+        if kind in parts or word.startswith("-"):
+            raise UsageError(f"{name}={text}: {word} is one word too many", f"a side is {_FORMS}, each once")
+        parts[kind] = word
+    return SideText(text, parts.get("profile"), parts.get("target"), parts.get("ref"), tuple(changes))
+
+
+def unknown_ref(name: str, word: str, profiles: Collection[str]) -> UsageError:
+    """Return the error for a word that is nothing known."""
+    near = did_you_mean(word, profiles)
+    fetch = f"git fetch brings {word}; " if "/" in word else ""
+    todo = f"{near}{fetch}give {_FORMS}; profiles: {', '.join(sorted(profiles))}"
+    return UsageError(f"{name}={word}: neither a profile nor a commit that git knows here", todo)
+
+
+def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> ReadySide:
+    """Return a side resolved in its files; `names` are the plan and profile for what its text does not say.
+
+    UsageError, starting with the side, for an unknown name or a setting that neither the system nor the plan has.
+    """
+    profile, home, build = text.profile or names.profile, files.home, files.build
+    try:
+        bare = resolve_request(Names(names.plan, profile, text.target), home, build)
+        settings, properties = _sorted_changes(text.changes, bare, system_names(home / "systems"))
+        given = Names(names.plan, profile, text.target, properties=properties or None, settings=settings or None)
+        request = resolve_request(given, home, build)
+    except HarnessError as error:
+        raise UsageError(f"{name}={text.text}: {error.what}", error.todo) from None
+    target = request.target.url if request.target else None
+    side = Side(text.text, profile, target, text.ref, files.commit, settings, properties)
+    return ReadySide(name, side, files.source, home, build, request)
+
+
+def _sorted_changes(changes: Collection[str], request: Request, systems: Collection[str]) -> tuple[str, str]:
+    """Return the changes as texts of scripts/run: settings of the system, and properties of the plan or of JMeter."""
+    settings, properties = [], []
+    system = request.manifest if request.target is None else None
+    known = read_properties(request.plan.jmx_path).keys() - SET_BY_THE_RUN.keys()
+    for word in changes:
+        name = word.partition("=")[0]
+        if is_secret_name(name):
+            raise UsageError(f"{name} is a secret, and the report has the sides", "set it in a profile")
+        of_system = name.partition(".")[0] if "." in name else ""
+        if system and (name in system.settings or of_system == system.name):
+            settings.append(word)
+        elif of_system in systems:
+            runs = f"starts {system.name}" if system else "starts no system"
+            raise UsageError(f"{name}: this side {runs}", f"leave {of_system}'s settings out")
+        elif name in known or name in SET_BY_THE_RUN or "." in name:  # JMeter's own properties have a dot
+            properties.append(word)
+        else:
+            names = [*(system.settings if system else ()), *sorted(known)]
+            raise UsageError(
+                f"{name} is neither a setting of the system nor a property of the plan",
+                f"{did_you_mean(name, names)}there are: {', '.join(names)}",
+            )
+    return shlex.join(settings), shlex.join(properties)
+
+
+def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
+    """Raise a UsageError when both sides are the same, or do not run the same traffic."""
+    if a.request.plan.jmx_path.read_bytes() != b.request.plan.jmx_path.read_bytes():
+        name = a.request.plan.jmx_path.name
+        raise UsageError(
+            f"plans/{name} differs between {a.title} and {b.title}: not the same traffic",
+            "compare sides with the same test plan",
+        )
+    records = load_record(load_a, a.request.plan.load), load_record(load_b, b.request.plan.load)
+    if differences := _differences(*records):
+        raise UsageError(
+            f"the loads of {a.title} and {b.title} differ: {differences}",
+            f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]",
+        )
+    if _what_runs(a) == _what_runs(b):
+        raise UsageError(f"{a.title} and {b.title} are the same: nothing to compare", "change one side")
+
+
+def _differences(a: LoadRecord, b: LoadRecord) -> str:
+    found = [
+        f"{name} is {value} in A and {vars(b)[name]} in B" for name, value in vars(a).items() if value != vars(b)[name]
+    ]
+    return ", ".join(found)
+
+
+def _what_runs(side: ReadySide) -> tuple[object, ...]:
+    """Return what tells whether two sides run the same."""
+    plan, profile, target = side.request.plan, side.request.profile, side.request.target
+    generator = (profile.generator_heap_mb, profile.generator_jvm_args)
+    settings = None if target else dict(side.request.settings)
+    return side.source, target, settings, generator, plan.own_properties(is_embedded=target is None)

@@ -1,0 +1,86 @@
+"""Checks out the commits of an A/B test into worktrees below build/ab/, and builds what the sides run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.ab.side import ReadySide, SideFiles
+from harness.base import git
+from harness.base import process as child
+from harness.base.errors import HarnessError, StartError, UsageError
+from harness.base.guardian import Guardian
+from harness.base.log import log
+from harness.base.once import has_stamp, lock, stamp_of
+from harness.base.paths import shown
+from harness.base.writable import writing_into
+from harness.system.supervisor import Supervisor
+
+FOLDER = "ab"
+_NAME_LENGTH = 12
+_WORKING_COPY = "working copy"
+
+
+def working_copy(home: Path, build: Path) -> SideFiles:
+    """Return the files of a side without a commit: those in `home`, as they are now."""
+    checkout = git.facts(home)
+    is_commit = checkout.commit is not None and checkout.is_changed is False
+    return SideFiles(home, build, checkout.commit if is_commit and checkout.commit else _WORKING_COPY)
+
+
+def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, str]) -> SideFiles:
+    """Return the files of a commit, checked out now unless they were before; UsageError when git cannot.
+
+    What the side builds is beside them: two commits do not replace each other's.
+    """
+    folder = build.resolve() / FOLDER / commit[:_NAME_LENGTH]
+    tree, stamp, log_path = folder / "tree", folder / ".checked-out", folder / "checkout.log"
+    with lock(folder.with_suffix(".lock"), f"commit {commit[:_NAME_LENGTH]}", log):
+        if not (has_stamp(stamp, commit) and tree.is_dir()):
+            log(f"commit {commit[:_NAME_LENGTH]}: checking it out into {shown(tree)}")
+            shutil.rmtree(folder, ignore_errors=True)  # of a check-out that was interrupted
+            command = ["git", "-C", str(home), "worktree", "add", "--force", "--detach", str(tree), commit]
+            _run("git worktree", command, home, environment, log_path)
+            with writing_into(folder):
+                stamp.write_text(commit)
+    return SideFiles(tree / git.folder_in_checkout(home), folder / "build", commit, commit)
+
+
+def build_side(side: ReadySide, guardian: Guardian) -> None:
+    """Build a side: the profile's `build` command in a commit's files, then the preparation of its system.
+
+    UsageError when either fails: nothing was measured yet.
+    """
+    try:
+        if side.side.commit and side.request.profile.build:
+            _run_build_command(side, guardian.environment)
+        if side.request.target is None and side.request.manifest:
+            folder = side.build / "logs"
+            Supervisor(
+                side.request.manifest, side.request.settings, build_dir=side.build, log_dir=folder, guardian=guardian
+            ).prepare(log)
+    except HarnessError as error:
+        raise UsageError(f"{side.title} does not build: {error.what}", error.todo) from None
+
+
+def _run_build_command(side: ReadySide, environment: Mapping[str, str]) -> None:
+    command = side.request.profile.build
+    stamp_file, stamp = side.build.with_name(".built"), stamp_of([], *command)
+    if has_stamp(stamp_file, stamp):
+        return
+    log_path = side.build.with_name("build.log")
+    log(f"{side.title}: {' '.join(command)} (log: {shown(log_path)})")
+    _run(command[0], command, side.home, environment, log_path)
+    stamp_file.write_text(stamp)
+
+
+def _run(
+    name: str, command: list[str] | tuple[str, ...], cwd: Path, environment: Mapping[str, str], log_path: Path
+) -> None:
+    """Run a command; UsageError with the last line of its log when it fails."""
+    try:
+        child.run_or_fail(child.Launch(name, command, cwd, environment, log_path))
+    except StartError as error:
+        last = (error.detail.splitlines() or [""])[-1].strip()
+        raise UsageError(": ".join(part for part in (error.what, last) if part), f"see {shown(log_path)}") from None

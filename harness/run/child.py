@@ -1,0 +1,83 @@
+"""One run as a child process: `scripts/run` with a time limit, and the result file that it leaves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base import toolchain, units
+from harness.base.errors import EXIT_BUG
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.process import Launch
+from harness.run.limited_run import INTERRUPTED, TOO_LONG, Ended, run_limited
+from harness.run.result import RunEnd, read_end
+
+_RUN = toolchain.ROOT / "scripts" / "run"
+
+
+@dataclass(frozen=True)
+class ChildRun:
+    """A run to start: `arguments` are options of scripts/run, `folders` its options reports, home and build.
+
+    Its output goes to `log`; its result file is beside the log while it runs.
+    """
+
+    title: str
+    arguments: tuple[str, ...]
+    folders: Mapping[str, Path]
+    log: Path
+
+    @property
+    def result(self) -> Path:
+        """The result file."""
+        return self.log.with_suffix(".result.json")
+
+
+@dataclass(frozen=True)
+class ChildEnd:
+    """How the child process ended, and what its result file says."""
+
+    ended: Ended
+    end: RunEnd
+
+    def problem(self, limit_s: float, why_too_long: str, *, is_run: bool) -> str:
+        """Return the problem that the run's own report does not contain; may be empty.
+
+        `is_run` means that there is a run directory; `why_too_long` is why it was stopped after `limit_s`.
+        """
+        if self.ended.how == TOO_LONG:
+            return f"stopped after {units.duration_text(round(limit_s))}: {why_too_long}"
+        if self.ended.how == INTERRUPTED:
+            return "interrupted"
+        if is_run and self.ended.exit_code >= 0 and self.ended.exit_code != EXIT_BUG:
+            return ""
+        reasons = self.end.reasons
+        reason = first_line(reasons[0]) if reasons else "it wrote no result: another process ended it"
+        return f"scripts/run ended with code {self.ended.exit_code}: {reason}"
+
+
+def run_child(run: ChildRun, limit_s: float, interrupts: Interrupts, guardian: Guardian) -> ChildEnd:
+    """Run scripts/run as a child and return its end; it is stopped after `limit_s`. `interrupts` must be held."""
+    run.result.unlink(missing_ok=True)
+    folders = (f"--{name}={path}" for name, path in run.folders.items())
+    launch = Launch(
+        name=run.title,
+        argv=[sys.executable, str(_RUN), *run.arguments, f"--result={run.result}", *folders],
+        cwd=Path.cwd(),
+        # The whole environment: a run may need credentials to download metrics.
+        environment={**os.environ, **guardian.environment},
+        log=run.log,
+    )
+    ended = run_limited(launch, limit_s, interrupts)
+    end = read_end(run.result) or RunEnd()
+    run.result.unlink(missing_ok=True)
+    return ChildEnd(ended, end)
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a message, without the log folder that the next run overwrites."""
+    return (text.splitlines() or [""])[0].partition("; see ")[0]
