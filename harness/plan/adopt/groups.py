@@ -18,6 +18,7 @@ from harness.plan.modules import leads_below, path_of
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
 _DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
 _LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
+_SERIAL = "TestPlan.serialize_threadgroups"
 _DEFAULT_DURATION_S = 60
 
 
@@ -81,7 +82,7 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
 
 def is_serialized(plan: Node) -> bool:
     """Return whether the plan runs its thread groups one after the other."""
-    return plan.value("TestPlan.serialize_threadgroups") == "true"
+    return plan.value(_SERIAL) == "true"
 
 
 def preparing(mapping: Variables, groups: Sequence[Node]) -> list[Node]:
@@ -112,6 +113,12 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
         for group, name in zip(groups, load_names(mapping, groups), strict=True):
             rename(mapping, group, name)
+        if is_serialized(mapping.nodes[0]):
+            what = (
+                "runs its thread groups one after the other; a run with several loads starts them together, setUp first"
+            )
+            todo = "put groups that need the ones before them into one group"
+            yield Finding.at(mapping.nodes[0], Rule.LOAD_GROUPS, what, todo, _SERIAL)
         return
     for group in groups:
         rename(mapping, group, LOAD_GROUP)

@@ -67,6 +67,16 @@ def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:
     assert "# replaces the schedule of its SteppingThreadGroup; stages = […] can rebuild it\n" in text
 
 
+def test_thread_groups_that_ran_one_after_the_other_are_named(tmp_path: Path) -> None:
+    jmx = tmp_path / "foreign.jmx"
+    text = several_jmx(group("Browse", sampler("Page", 1)), group("Buy", sampler("Order", 1)))
+    serial = '<boolProp name="TestPlan.serialize_threadgroups">true</boolProp>'
+    for content, count in ((text, 0), (text.replace('"Several"/>', f'"Several">{serial}</TestPlan>'), 1)):
+        jmx.write_text(content)
+        left = adopt(jmx, "shop", tmp_path).left
+        assert sum("runs its thread groups one after the other" in finding.what for finding in left) == count
+
+
 @pytest.mark.parametrize(
     ("rows", "stages"),
     [
