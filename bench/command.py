@@ -13,6 +13,7 @@ from bench import push as bench_push
 from bench import remote as bench_generators
 from bench import run as bench_run
 from bench import sweep as bench_sweep
+from bench import throttle as bench_throttle
 from bench import verdicts as bench_verdicts
 from bench import window as bench_window
 from harness.base.errors import EXIT_OK
@@ -30,6 +31,8 @@ examples:
   scripts/bench ab                                              false alarms and power of A/B tests
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
+  scripts/bench throttle                                        false alarms and power of the throttle detector
+  scripts/bench throttle recorded/*.jtl                         what it finds in these runs
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench push                                            upload of a JTL file, next to a plain copy
@@ -49,6 +52,7 @@ _PARTS = {
     "ab": (bench_ab, "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
     "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
     "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
+    "throttle": (bench_throttle, "falls of the throughput to a constant fraction, in simulated or recorded runs"),
     "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),
     "failures": (bench_failures, "runs that watch for failed requests next to runs that do not; none fails"),
     "verdicts": (bench_verdicts, "every plan that starts a system, ten times: how many runs are VALID (hours)"),

@@ -150,8 +150,8 @@ class SecondSeries:
         users = self.active_users(first_s, last_s)
         figures = (self.seconds.get(second, (0, 0, 0)) for second in range(first_s, last_s + 1))
         return [
-            SecondFigures(sample_count, elapsed_sum_ms, active)
-            for (sample_count, _, elapsed_sum_ms), active in zip(figures, users, strict=True)
+            SecondFigures(sample_count, elapsed_sum_ms, active, error_count)
+            for (sample_count, error_count, elapsed_sum_ms), active in zip(figures, users, strict=True)
         ]
 
     def timeline(self) -> Timeline | None:

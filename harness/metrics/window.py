@@ -47,6 +47,7 @@ class SecondFigures(NamedTuple):
     sample_count: int
     elapsed_sum_ms: int
     active_users: int | None
+    error_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,20 @@ def find_window(
             raise UsageError(f"--window begins at {spec.from_s} s, but the run ends at {run_s} s", "begin earlier")
         to_s = run_s if spec.to_s is None else min(spec.to_s, run_s)
         return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
-    full_load = _full_load_by_users(seconds, target_users) if users_are_driven else None
-    if full_load is None:
-        full_load = _full_load_by_arrivals(seconds, ramp_s, duration_s)
-    return _steady_window(seconds, full_load[0], _with_stall(seconds, full_load[1]))
+    from_s, to_s = full_load_s(seconds, target_users, users_are_driven, ramp_s, duration_s)
+    return _steady_window(seconds, from_s, _with_stall(seconds, to_s))
+
+
+def full_load_s(
+    seconds: Sequence[SecondFigures],
+    target_users: int | None = None,
+    users_are_driven: bool = True,
+    ramp_s: float = 0.0,
+    duration_s: float | None = None,
+) -> tuple[int, int]:
+    """Return the interval without ramp and tail, from_s <= t < to_s; the arguments are those of `find_window`."""
+    by_users = _full_load_by_users(seconds, target_users) if users_are_driven else None
+    return by_users or _full_load_by_arrivals(seconds, ramp_s, duration_s)
 
 
 def describe(window: Window) -> str:

@@ -15,6 +15,7 @@ from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.metric import metric_of
+from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import Window
 from harness.plan.load import OPEN
@@ -65,7 +66,7 @@ class Evidence:
     `load` is the TOTAL of the load in the window; `law` and `usages` also cover the window. `codes` are those of the
     driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window. `pause_s`
     is the mean pause before a request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`,
-    the load's slowest sample, `gaps` and `clock_step` cover the whole run. `loads`
+    the load's slowest sample, `gaps`, `throttle` and `clock_step` cover the whole run. `loads`
     are those of a run with several.
     """
 
@@ -81,6 +82,7 @@ class Evidence:
     generators: tuple[GeneratorFigures, ...] = ()
     longest_ms: int | None = None
     gaps: tuple[Gap, ...] = ()
+    throttle: Throttle | None = None
     clock_step: ClockStep | None = None
     pause_s: float = 0.0
     loads: tuple[LoadFigures, ...] = ()

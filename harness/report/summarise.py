@@ -14,8 +14,9 @@ from harness.metrics.generators import generator_figures
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
+from harness.metrics.throttle import Throttle, find_throttle
 from harness.metrics.timeline import SecondSeries, Timeline
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
@@ -71,16 +72,24 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     if origin_s is None or span_s is None:
         return find_window(spec, ())
     seconds = tally.second_series.by_second(origin_s, span_s[1])
-    if run is None:
-        return find_window(spec, seconds)
-    load = run.load
-    several = SeveralLoads(load.loads or ())
-    if several.is_staged and spec.kind == STEADY:
+    if run and _is_staged(run) and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
+    return find_window(spec, seconds, *_drive_of(run))
+
+
+def _is_staged(run: RunRecord) -> bool:
+    return SeveralLoads(run.load.loads or ()).is_staged
+
+
+def _drive_of(run: RunRecord | None) -> tuple[int | None, bool, float, float | None]:
+    """Return how the plan drives: its users, whether they are driven, ramp-up and duration in seconds."""
+    if run is None:
+        return None, True, 0.0, None
+    load = run.load
     duration_s = load.duration_s
-    if duration_s is not None and several.loads:
-        duration_s = min(one.duration_s for one in several.loads)
-    return find_window(spec, seconds, load.users, load.model == CLOSED, load.ramp_s, duration_s)
+    if duration_s is not None and load.loads:
+        duration_s = min(one.duration_s for one in load.loads)
+    return load.users, load.model == CLOSED, load.ramp_s, duration_s
 
 
 def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None:
@@ -135,6 +144,7 @@ def summarise(
         dropped_first=tuple(dropped.first),
         generators=evidence.generators,
         gaps=evidence.gaps,
+        throttle=evidence.throttle,
         thirds=_thirds(tally, window),
         corrected=_corrected(evidence),
         loads=groups.loads,
@@ -198,6 +208,7 @@ def _evidence(
         warm_up_ms=_warm_up_ms(tally, window),
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
+        throttle=_throttle(tally, run),
         clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
     )
 
@@ -218,6 +229,15 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
             (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S, is_waited=gap.is_waited
         )
     )
+
+
+def _throttle(tally: SampleTally, run: RunRecord | None) -> Throttle | None:
+    """Return the fall of the throughput to a constant fraction; None without one, and of a run with stages."""
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    if origin_s is None or span_s is None or (run and _is_staged(run)):
+        return None
+    seconds, drive = tally.second_series.by_second(origin_s, span_s[1]), _drive_of(run)
+    return find_throttle(seconds, full_load_s(seconds, *drive), drive[1])
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:

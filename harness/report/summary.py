@@ -14,6 +14,7 @@ from harness.metrics.figures import CodeCount, ErrorKind, Group
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
+from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.compared import ComparedRun
@@ -90,10 +91,10 @@ class RunSummary:
 
     `origin_s` (s since 1970) is the second in which the load began, the origin of every other time; None without a
     load. In `groups` the load covers the window; `whole` is the load of the whole run, None if the window excludes
-    nothing. Codes, errors, the timeline and `gaps` cover the whole run, Little's law and `thirds` the window.
-    `generators` is empty if one load generator made all samples. `corrected` are the response times of the window if
-    the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is all of
-    them together. `compared` is what the run was compared with when it ended.
+    nothing. Codes, errors, the timeline, `gaps` and `throttle` cover the whole run, Little's law and `thirds` the
+    window. `generators` is empty if one load generator made all samples. `corrected` are the response times of the
+    window if the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is
+    all of them together. `compared` is what the run was compared with when it ended.
     """
 
     format_version: int
@@ -115,6 +116,7 @@ class RunSummary:
     dropped_first: tuple[tuple[int, str], ...]
     generators: tuple[GeneratorFigures, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    throttle: Throttle | None = None
     thirds: Thirds | None = None
     corrected: CorrectedTimes | None = None
     loads: tuple[LoadFigures, ...] = ()

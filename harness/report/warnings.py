@@ -12,6 +12,7 @@ from enum import Enum, IntEnum, StrEnum, auto
 
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
+from harness.report import throttle_evidence as of_throttling
 from harness.report.evidence import Evidence, Values
 
 
@@ -143,6 +144,17 @@ class WarningCode(StrEnum):
         text="Not steady: {why}. Averages and percentiles mix several states: run longer, or count one interval with "
         "./aggregate.py table --window FROM..TO.",
         found_in=of.unsteady,
+    )
+    THROTTLED = _Definition(
+        code="throttled",
+        severity=Severity.DOUBTFUL,
+        concerns=(Part.VERDICT, Part.WINDOW),
+        brief="the throughput fell to a constant fraction: CPU credits?",
+        text="From {at} on the machine delivered {percent} % of its earlier rate: CPU credits? {before} req/s fell to "
+        "{after} req/s{during}{users}, and {times}{failed}. A used-up CPU or disk budget and a CPU quota look like "
+        "this. Look at steal, cgroup throttling and credit balances at that time; count both parts alone with "
+        "./aggregate.py table --window ..{began_s} and {constant_s}..",
+        found_in=of_throttling.throttled,
     )
     FAST_WARM_UP = _Definition(
         code="fast-warm-up",

@@ -6,22 +6,23 @@ import pytest
 
 from tests.support.good_runs import good_run
 
-# At most 3 in 100 good runs may be DOUBTFUL.
+# At most 3 in 100 good runs may be DOUBTFUL, and 1 in 100 may be called throttled.
 MOST_RATIO = 0.03
+THROTTLED_MOST_RATIO = 0.01
 
 
-def states(count):
-    """Return the verdicts on good runs; each has a seed of its own, so that one of them can be looked at alone."""
-    return [good_run(Random(seed)).verdict for seed in range(count)]
+def good_runs(count):
+    """Return the summaries of good runs; each has a seed of its own, so that one of them can be looked at alone."""
+    return [good_run(Random(seed)) for seed in range(count)]
 
 
 def test_good_runs_are_valid():
-    verdicts = states(3)
-    assert sum(verdict.state != "VALID" for verdict in verdicts) <= 1
+    assert sum(run.verdict.state != "VALID" for run in good_runs(3)) <= 1
 
 
 @pytest.mark.real
 def test_of_300_good_runs_few_are_doubtful_and_none_is_invalid():
-    verdicts = states(300)
-    assert {verdict.state for verdict in verdicts} <= {"VALID", "DOUBTFUL"}
-    assert sum(verdict.state == "DOUBTFUL" for verdict in verdicts) <= MOST_RATIO * len(verdicts)
+    runs = good_runs(300)
+    assert {run.verdict.state for run in runs} <= {"VALID", "DOUBTFUL"}
+    assert sum(run.verdict.state == "DOUBTFUL" for run in runs) <= MOST_RATIO * len(runs)
+    assert sum(run.throttle is not None for run in runs) <= THROTTLED_MOST_RATIO * len(runs)

@@ -1,0 +1,183 @@
+"""`scripts/bench throttle`: measures what the throttle detector finds in simulated and in recorded runs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+
+from bench import simulated_windows as simulation
+from bench.results import Aim
+from bench.tables import aims_table
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.units import clock_text, parse_whole_number, percent_text
+from harness.jtl.inputs import resolve
+from harness.metrics.throttle import Throttle, find_throttle
+from harness.metrics.window import SecondFigures, full_load_s
+from harness.report.jtls import Counting, summary_of_jtls
+from harness.report.tables import table
+
+# Recorded runs, with the time of their fall as it was read from counts per minute; no time: there is none.
+KNOWN = Path(__file__).with_name("throttled_runs.csv")
+_SEED = 1
+_LENGTHS_S = (100, 1200)
+_MEMORIES = (0.3, 0.8)
+_FALSE_MOST, _FOUND_LEAST = 0.01, 0.95
+# The cases of runs that nothing is wrong with.
+_GOOD = ("steady", "ramp-up of users over a fifth", "warm-up, tau 20 s, × 3", "pause of 1 s each 20 s")
+_NEAR_S = 60
+_USERS = simulation.USERS
+
+
+@dataclass(frozen=True)
+class Case:
+    """A simulated run: its response time and users over time; `is_throttled` is the truth.
+
+    `users` are pairs of a share of the run and the users from then on. From the share `failing_from` on all fail.
+    """
+
+    shape: simulation.Shape
+    is_throttled: bool = False
+    users: Sequence[tuple[float, int]] = ((0.0, _USERS),)
+    failing_from: float = 1.0
+
+
+def _from(share: float, times: float) -> simulation.Shape:
+    return lambda second, length_s: times if second >= share * length_s else 1.0
+
+
+def _between(begin: float, end: float, times: float) -> simulation.Shape:
+    """Return a response time that grows from 1 to `times` between two shares of the run."""
+    return lambda second, length_s: 1 + (times - 1) * min(1.0, max(0.0, (second / length_s - begin) / (end - begin)))
+
+
+CASES: Mapping[str, Case] = {
+    "steady": Case(simulation.SHAPES["steady"]),
+    "ramp-up of users over a fifth": Case(
+        simulation.SHAPES["steady"], users=[(part / 100, part) for part in range(1, _USERS + 1)]
+    ),
+    "warm-up, tau 20 s, × 3": Case(simulation.SHAPES["warm-up, tau 20 s, × 3"]),
+    "fast at first: 3 × slower, tau a tenth": Case(lambda second, length_s: 3 - 2 * math.exp(-10 * second / length_s)),
+    "drift to 3 × slower": Case(_between(0.0, 1.0, 3.0)),
+    "drift to 3 × slower over a third, then constant": Case(_between(0.3, 0.63, 3.0)),
+    "pause of 1 s each 20 s": Case(simulation.SHAPES["pause of 1 s each 20 s"]),
+    "4 × slower in the last 11 s": Case(simulation.SHAPES["4 × slower in the last 11 s"]),
+    "stall of a fifth of the run": Case(simulation.SHAPES["stall of a fifth of the run"]),
+    "5 × slower for a fifth, then as before": Case(
+        lambda second, length_s: 5.0 if 0.5 <= second / length_s < 0.7 else 1.0
+    ),
+    "5 × slower from the middle on, and all fail": Case(_from(0.5, 5.0), failing_from=0.5),
+    "half of the users from the middle on": Case(
+        simulation.SHAPES["steady"], users=[(0.0, _USERS), (0.5, _USERS // 2)]
+    ),
+    "users leave over the last fifth": Case(
+        simulation.SHAPES["steady"], users=[(0.0, _USERS), *((0.8 + part / 100, 20 - part) for part in range(1, 20))]
+    ),
+    "throttled to 50 % from the middle on": Case(_from(0.5, 2.0), is_throttled=True),
+    "throttled to 20 % from 30 % on": Case(_from(0.3, 5.0), is_throttled=True),
+    "throttled to 20 % at 70 %, within 3 %": Case(_between(0.70, 0.73, 5.0), is_throttled=True),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this part of the benchmark."""
+    parser.add_argument("--runs", default="100", metavar="N", help="simulated runs per figure (100)")
+    parser.add_argument("jtl", nargs="*", metavar="JTL", help="recorded runs: prints their falls instead of simulating")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print the table; return 0, or 1 when an aim is missed."""
+    if options.jtl:
+        aims = list(_recorded(options.jtl))
+    else:
+        aims = list(_simulated(parse_whole_number(options.runs, "--runs", 20, 100_000)))
+    print(aims_table(aims, "the throttle detector"))
+    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+
+
+def _simulated(count: int) -> Iterator[Aim]:
+    cells = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]
+    found: dict[str, list[float]] = {}
+    for name, case in CASES.items():
+        print(f"bench: {name}", file=sys.stderr, flush=True)
+        found[name] = []
+        for length_s, memory in cells:
+            rng = numpy.random.default_rng(_SEED)  # all cases use the same random numbers
+            falls = [_find(simulate(rng, case, length_s, memory)) for _ in range(count)]
+            found[name].append(sum(fall is not None for fall in falls) / count)
+    rows = [[name, *(percent_text(ratio, 1) for ratio in ratios)] for name, ratios in found.items()]
+    heads = ("what happens", *(f"{length_s} s, AR {memory}" for length_s, memory in cells))
+    print(f"**Called throttled: % of {count:,} simulated runs**\n\n{table(heads, rows)}\n", flush=True)
+    short, long = range(len(_MEMORIES)), range(len(_MEMORIES), len(cells))
+    for what, names, columns in (
+        ("good runs", _GOOD, (*short, *long)),
+        (f"not throttled, {_LENGTHS_S[-1]} s", [name for name, case in CASES.items() if not case.is_throttled], long),
+    ):
+        worst = max(found[name][column] for name in names for column in columns)
+        yield Aim(f"{what}: greatest of all rates, %", percent_text(worst, 1), "≤ 1", worst <= _FALSE_MOST)
+    least = min(found[name][column] for name, case in CASES.items() if case.is_throttled for column in long)
+    what = f"throttled, {_LENGTHS_S[-1]} s: least of all rates, %"
+    yield Aim(what, percent_text(least, 1), "≥ 95", least >= _FOUND_LEAST)
+
+
+def simulate(rng: numpy.random.Generator, case: Case, length_s: int, memory: float) -> list[SecondFigures]:
+    """Return the seconds of a run; throughput is in proportion to the users."""
+    seconds = []
+    for second, figures in enumerate(simulation.run(rng, case.shape, length_s, memory)):
+        users = next((users for share, users in reversed(case.users) if second >= share * length_s), 0)
+        count = figures.sample_count * users // _USERS
+        elapsed_ms = figures.elapsed_sum_ms * count // max(1, figures.sample_count)
+        is_failing = second >= case.failing_from * length_s
+        seconds.append(SecondFigures(count, elapsed_ms, users if count else None, count if is_failing else 0))
+    return seconds
+
+
+def _find(seconds: Sequence[SecondFigures]) -> Throttle | None:
+    return find_throttle(seconds, full_load_s(seconds))
+
+
+def _recorded(names: Sequence[str]) -> Iterator[Aim]:
+    with KNOWN.open(encoding="utf-8", newline="") as lines:
+        known = {row["run"]: row["at"] for row in csv.DictReader(lines)}
+    rows, near_count, wrong_count, named_count = [], 0, 0, 0
+    for name in names:
+        run = Path(name).stem
+        fall = summary_of_jtls(resolve([name]), Counting(with_timeline=False)).throttle
+        at = known.get(run)
+        difference = fall.at_s - _seconds(at) if fall and at else None
+        rows.append([run, at or "", *_cells(fall), "" if difference is None else f"{difference:+d}"])
+        named_count += bool(at)
+        near_count += difference is not None and abs(difference) <= _NEAR_S
+        wrong_count += fall is not None and at == ""
+    heads = ("run", "by hand", "found at", "constant from", "users", "req/s", "%", "average ms", "difference s")
+    print(f"**Recorded runs**\n\n{table(heads, rows)}\n")
+    what = f"falls found within {_NEAR_S} s"
+    yield Aim(what, f"{near_count} of {named_count}", f"{named_count}", near_count == named_count)
+    yield Aim("found in runs without one", f"{wrong_count}", "0", not wrong_count)
+
+
+def _cells(fall: Throttle | None) -> list[str]:
+    if fall is None:
+        return [""] * 6
+    return [
+        clock_text(fall.at_s),
+        clock_text(fall.constant_s),
+        str(fall.user_count),
+        f"{fall.before_per_s:.2f} → {fall.after_per_s:.2f}",
+        percent_text(fall.ratio, 0),
+        f"{fall.before_ms:.0f} → {fall.after_ms:.0f}",
+    ]
+
+
+def _seconds(clock: str) -> int:
+    """Return the seconds of a time such as 1:02:03."""
+    total = 0
+    for part in clock.split(":"):
+        total = 60 * total + int(part)
+    return total

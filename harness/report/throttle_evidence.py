@@ -1,0 +1,44 @@
+"""Evidence of throttling: the values for the text of its warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.base import units
+from harness.metrics.throttle import Throttle
+from harness.report.evidence import Evidence, Values
+
+# Fewer failed samples after the fall are not worth a word.
+_FAILED_NAMED_RATIO = 0.01
+
+
+def throttled(evidence: Evidence) -> Iterator[Values]:
+    """Yield from when on the throughput was a constant fraction, and what the response times did."""
+    if evidence.throttle:
+        yield throttle_values(evidence.throttle)
+
+
+def throttle_values(fall: Throttle) -> Values:
+    """Return the values for the warning about a fall."""
+    before_ms, after_ms = (units.average_text(average) for average in (fall.before_ms, fall.after_ms))
+    verb = "rose" if fall.after_ms > fall.before_ms else "did not rise:"
+    failed = f", and {units.percent_text(fall.after_error_ratio, 0)} % of the samples failed"
+    return {
+        "at": units.clock_text(fall.at_s),
+        "percent": units.percent_text(fall.ratio, 0),
+        "before": f"{fall.before_per_s:.3g}",
+        "after": f"{fall.after_per_s:.3g}",
+        "users": "" if fall.user_count is None else f" with {units.plural(fall.user_count, 'steady user')}",
+        "during": _during(fall),
+        "times": f"response times {verb} from {before_ms} to {after_ms} ms",
+        "failed": failed if fall.after_error_ratio >= _FAILED_NAMED_RATIO else "",
+        "began_s": str(fall.began_s),
+        "constant_s": str(fall.constant_s),
+    }
+
+
+def _during(fall: Throttle) -> str:
+    """Return how long the fall took; empty where it took a moment."""
+    if fall.began_s == fall.constant_s:
+        return ""
+    return f" (the fall began at {units.clock_text(fall.began_s)} and ended at {units.clock_text(fall.constant_s)})"
