@@ -209,13 +209,18 @@ def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple
 
 
 class _Stored:
-    """The part of a group's JSON that is read; everything else is recomputed from it."""
+    """The part of a group's JSON that is read; everything else is recomputed from it.
+
+    Its subclasses have docstrings: without one, dataclass makes it of the signature, which takes a millisecond.
+    """
 
     reads_part = True
 
 
 @dataclass(frozen=True)
 class _StoredLabel(_Stored):
+    """A label."""
+
     label: str
     is_transaction: bool
     counts: LabelCounts
@@ -224,12 +229,16 @@ class _StoredLabel(_Stored):
 
 @dataclass(frozen=True)
 class _StoredTotal(_Stored):
+    """A TOTAL."""
+
     percentiles_ms: Mapping[str, int]
     batches: Batches | None = None
 
 
 @dataclass(frozen=True)
 class _StoredGroup(_Stored):
+    """A group."""
+
     name: str
     labels: tuple[_StoredLabel, ...]
     total: _StoredTotal

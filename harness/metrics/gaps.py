@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
     usual_s = sorted(empty, reverse=True)[min(unusual_count, len(empty) - 1)]
     regular_s = len(filled) + sum(length for length in empty if length <= usual_s)
     rate_per_s = sum(seconds[second].sample_count for second in filled) / regular_s
+    from statistics import median  # imported late: few runs have gaps, and it loads slowly
+
     busy_ms = median(seconds[second].elapsed_sum_ms for second in filled) * len(filled) / regular_s
     most_users = max((figures.active_users or 0 for figures in seconds), default=0)
     found = []

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median, stdev
 
-BATCH_S = 5
+from harness.metrics.window import BATCH_S
+
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
 # The end must be slower or faster than the rest by this ratio.

@@ -24,14 +24,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import ms_text, parse_duration_s
 from harness.metrics.gaps import find_gaps
-from harness.metrics.steadiness import BATCH_S, Change, find_change
+
+if TYPE_CHECKING:
+    from harness.metrics.steadiness import Change
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
+BATCH_S = 5
 BATCHES_NEEDED = 10
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
@@ -237,6 +240,8 @@ def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
 
 def _change(seconds: Sequence[SecondFigures], from_s: int) -> str:
     """Return a text of how response times, else throughput, change in seconds from `from_s` on; "" when steady."""
+    from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
+
     per_second = sum(second.sample_count for second in seconds) / len(seconds)
     averages = [second.elapsed_sum_ms / second.sample_count if second.sample_count else None for second in seconds]
     change = find_change(averages, per_second)

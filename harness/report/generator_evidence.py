@@ -77,6 +77,8 @@ def failing_generators(evidence: Evidence) -> Iterator[Values]:
 
 @dataclass(frozen=True)
 class _Others:
+    """The samples of all generators but one."""
+
     sample_count: int
     average_ms: float
     error_ratio: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,14 +12,13 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.figures import PERCENTILES
-from harness.metrics.files import count_samples, each_sample, read_tally, rereadable
+from harness.metrics.files import count_samples, each_sample, read_tally
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window
 from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of, window_span_ms
 from harness.report.summary import RunSummary
-from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 
 WHOLE = parse_window("all")
@@ -47,7 +46,12 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     folders = {given.path.parent for given in inputs if given.path is not None}
     if len(folders) != 1 or any(given.path is None for given in inputs):
         return None
-    directory = RunDirectory(folders.pop())
+    folder = folders.pop()
+    if not (folder / "run.json").exists():
+        return None
+    from harness.run.directory import RunDirectory  # imported late: most JTLs belong to no run
+
+    directory = RunDirectory(folder)
     with suppress(UsageError):
         data = directory.read_run()
         return RunRecord.from_json(data, str(directory.run_json)) if data else None
@@ -57,7 +61,11 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
     """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()
-    with rereadable(inputs) if counting.window != WHOLE else nullcontext(inputs) as readable:
+    if counting.window == WHOLE or all(given.path is not None for given in inputs):
+        return _summary_of_jtls(inputs, counting)
+    from harness.metrics.large_files import rereadable  # imported late: only standard input is stored
+
+    with rereadable(inputs) as readable:
         return _summary_of_jtls(readable, counting)
 
 

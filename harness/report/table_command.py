@@ -24,7 +24,6 @@ from harness.report.columns import (
     parse_sort,
     rising,
 )
-from harness.report.export import csv_head, csv_rows, json_lines, json_object, json_text
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, one_line, parts_of, titled_tables
@@ -174,6 +173,8 @@ class _Printer:
     def end(self) -> None:
         """Print the output that needs all views."""
         if self._form == JSON:
+            from harness.report.export import json_object, json_text  # deferred, as in _for_programs
+
             objects = [json_object(view, self._percentiles) for view in self._views]
             print(json_text(objects if self._is_each else objects[0]), end="")
             sys.stdout.flush()
@@ -195,6 +196,8 @@ class _Printer:
             print(f"\n{text}")
 
     def _for_programs(self, view: View) -> None:
+        from harness.report.export import csv_head, csv_rows, json_lines  # deferred: a table needs no JSON
+
         if self._form == JSON:
             self._views.append(view)
         elif self._form == JSON_LINES:

@@ -13,6 +13,7 @@ from harness.base.errors import UsageError
 from harness.base.toolchain import ensure_counter
 from harness.jtl.inputs import Input, resolve
 from harness.metrics import files as tallies
+from harness.metrics import large_files
 from harness.metrics.files import read_tally
 from harness.metrics.window import parse_window
 from harness.report.jtls import Counting, summary_of_jtls
@@ -209,8 +210,8 @@ def test_a_large_file_removed_while_it_is_counted_is_one_clear_error(harm, messa
         harm(path)
         return original(*arguments)
 
-    original = tallies.count_file
-    monkeypatch.setattr(tallies, "count_file", harmed)
+    original = large_files.count_file
+    monkeypatch.setattr(large_files, "count_file", harmed)
     with pytest.raises(UsageError, match=f"a.jtl: {message} while it was read"):
         read_tally([Input("a.jtl", path)])
     assert capfd.readouterr() == ("", "")

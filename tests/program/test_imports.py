@@ -68,6 +68,7 @@ MAY_ACT = {
     "harness.jtl.inputs",
     "harness.jtl.progress",
     "harness.metrics.counter",
+    "harness.metrics.large_files",
     "harness.nightly.runner",
     "harness.nightly.storage",
     "harness.report.merge_files",

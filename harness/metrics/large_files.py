@@ -1,0 +1,110 @@
+"""Reads JTLs that take more than memory and Python: large ones by the Java counter, packed ones and pipes by a copy.
+
+Only large files import this module: a small table is complete before all of it is loaded.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from harness.base.errors import StartError, UsageError
+from harness.base.java import java_context
+from harness.base.toolchain import ensure_counter
+from harness.jtl.csv import parse
+from harness.jtl.inputs import Input, Opened, raw
+from harness.jtl.progress import ReadingProgress
+from harness.jtl.sample import Dropped
+from harness.metrics.counter import CounterError, CsvFile, Program, count_file
+from harness.metrics.files import plain_tally
+from harness.metrics.tally import SampleTally, Scope
+
+_COPY_BYTES = 1024 * 1024
+
+
+@contextmanager
+def rereadable(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
+    """Yield inputs that can be read twice: standard input is stored in a temporary file."""
+    with tempfile.TemporaryDirectory(prefix="jtl-") as folder:
+        stored = []
+        for number, given in enumerate(inputs):
+            path = given.path
+            if path is None:
+                path = Path(folder) / str(number)
+                with raw(given) as stream, _room_for(given.name), path.open("wb") as copy:
+                    shutil.copyfileobj(stream, copy, _COPY_BYTES)
+            stored.append(Input(given.name, path))
+        yield stored
+
+
+def counted_tally(
+    file: Opened,
+    text: CsvFile,
+    scope: Scope,
+    columns: Sequence[str] | None,
+    progress: ReadingProgress,
+    report: Callable[[int, int], None],
+) -> tuple[SampleTally, Dropped] | None:
+    """Return the tally of a large CSV file from the counter; None when the plain reader must read it.
+
+    `text` is the file with its text, which may be a decompressed copy of `file`.
+    """
+    try:
+        java = java_context().get("java")
+        classes = _classes() if java else None
+        if java and classes:
+            return count_file(text, Program(java, classes), scope, columns, report)
+        why = "there is no JDK"
+    except (CounterError, StartError, OSError) as error:
+        why = str(error).partition("\n")[0]
+    file.check_unchanged()
+    progress.print_line(f"reading {text.name} without the counter for large JTLs, which takes longer: {why}")
+    return None
+
+
+def unpacked_tally(
+    file: Opened, head: bytes, name: str, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
+) -> tuple[SampleTally, Dropped]:
+    """Return the tally of a large compressed file or pipe, decompressed into a temporary file."""
+    with tempfile.NamedTemporaryFile(prefix="jtl-") as copy:
+        with _room_for(name):
+            _copy(head, file.stream, copy, lambda: progress.update(file.position(), 0))
+
+        def report(_: int, row_count: int) -> None:
+            progress.update(file.position(), row_count)
+
+        text = CsvFile(Path(copy.name), copy.tell(), name)
+        counted = counted_tally(file, text, scope, columns, progress, report)
+        if counted:
+            return counted
+        copy.seek(0)
+        return plain_tally(parse(copy, name, dropped := Dropped(), columns), file, scope, progress), dropped
+
+
+def _classes() -> Path | None:
+    """Return the folder of the counter's classes. StartError when they cannot be built."""
+    try:
+        return ensure_counter()
+    except UsageError as error:  # a clone that we may not write to
+        raise StartError(error.what) from None
+
+
+@contextmanager
+def _room_for(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{name}: not enough space to unpack it in {tempfile.gettempdir()} ({error.strerror})"
+        raise UsageError(what, "set TMPDIR to another folder, or unpack it yourself") from None
+
+
+def _copy(head: bytes, stream: BinaryIO, copy: IO[bytes], look: Callable[[], None]) -> None:
+    copy.write(head)
+    while data := stream.read(_COPY_BYTES):
+        copy.write(data)
+        look()
+    copy.flush()
