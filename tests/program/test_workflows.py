@@ -1,18 +1,16 @@
 """The workflows of GitHub: what they may do, and that the command of every step does what it is there for."""
 
-import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.support.paths import ROOT
 from tests.support.tiny import TINY_SYSTEM
+from tests.support.workflows import WORKFLOWS, jobs, load, run_step, steps
 
-WORKFLOWS = {path.name: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
 MAKEFILE = (ROOT / "Makefile").read_text()
 KEYS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 AWS = KEYS | {"AWS_ENDPOINT_URL"}
@@ -36,27 +34,26 @@ plan = "tiny"
 """
 
 
-def load(name: str) -> dict:
-    # Without this the key `on` would be True, as YAML 1.1 has it.
-    return yaml.load(WORKFLOWS[name].read_text(), Loader=yaml.BaseLoader)
-
-
-def jobs(name: str) -> list[dict]:
-    return list(load(name)["jobs"].values())
-
-
-def steps(name: str, kind: str) -> list[dict]:
-    return [step for job in jobs(name) for step in job["steps"] if kind in step]
-
-
-COMMANDS = [step for name in WORKFLOWS for step in steps(name, "run")]
+# Workflows whose commands are make targets: all but the one that starts another workflow.
+ASK, COMMENT = "pr-performance-ask.yml", "pr-performance-comment.yml"
+COMMANDS = [step for name in WORKFLOWS if name != ASK for step in steps(name, "run")]
+MEASURING = [name for name in WORKFLOWS if name not in (ASK, COMMENT)]
+# What a job may do beside reading the repository. The workflows of pull requests have tests of their own.
+RIGHTS = {
+    "nightly.yml": {"id-token": "write"},
+    COMMENT: {"actions": "read", "pull-requests": "write", "statuses": "write"},
+    ASK: {"actions": "write", "pull-requests": "read"},
+}
 every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 every_command = pytest.mark.parametrize("step", COMMANDS, ids=lambda step: step["run"])
 
 
-def test_there_is_a_workflow_for_tests_and_one_for_the_nightly():
+def test_there_is_a_workflow_for_tests_one_for_the_nightly_and_those_of_pull_requests():
     assert {name: sorted(load(name)["on"]) for name in WORKFLOWS} == {
         "nightly.yml": ["schedule", "workflow_dispatch"],
+        ASK: ["issue_comment"],
+        COMMENT: ["workflow_run"],
+        "pr-performance.yml": ["pull_request", "workflow_dispatch"],
         "test.yml": ["pull_request", "push"],
     }
 
@@ -90,7 +87,7 @@ def test_the_tests_are_those_of_ci_run():
 
 @every_command
 def test_commands_get_only_variables_of_the_makefile_or_of_aws(step):
-    variables = set(step.get("env", {})) - AWS
+    variables = set(step.get("env", {})) - AWS - ({"GITHUB_TOKEN"} if step["run"] == "make comment" else set())
     assert {one for one in variables if not re.search(rf"\$\((value )?{one}\)", MAKEFILE)} == set()
 
 
@@ -119,8 +116,8 @@ def test_a_workflow_may_read_the_repository_and_no_more(name):
     assert load(name)["permissions"] == {"contents": "read"}
     for job in jobs(name):
         more = {one: right for one, right in job.get("permissions", {}).items() if one != "contents"}
-        assert more in ({}, {"id-token": "write"})
-        if more:
+        assert more in ({}, RIGHTS.get(name))
+        if "id-token" in more:
             assert "role-to-assume" in str(job["steps"])
 
 
@@ -132,7 +129,7 @@ def test_a_job_ends_in_time_and_only_one_of_a_kind_runs_at_once(name):
 
 @every_workflow
 def test_actions_are_pinned_to_a_commit_and_keep_no_credentials(name):
-    lines = [line for line in WORKFLOWS[name].read_text().splitlines() if "uses:" in line]
+    lines = [line for line in WORKFLOWS[name].read_text().splitlines() if re.search(r"\buses:", line)]
     pinned = re.compile(r"\s*(- )?uses: [\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert [line for line in lines if not pinned.fullmatch(line)] == []
     for step in steps(name, "uses"):
@@ -140,7 +137,7 @@ def test_actions_are_pinned_to_a_commit_and_keep_no_credentials(name):
             assert step["with"]["persist-credentials"] == "false"
 
 
-@every_workflow
+@pytest.mark.parametrize("name", MEASURING)
 def test_artifacts_are_kept_on_failure_too_and_expire(name):
     kept = [step for step in steps(name, "uses") if re.search(r"upload-artifact|cache/save", step["uses"])]
     assert kept
@@ -175,20 +172,6 @@ def copy(tmp_path_factory) -> Path:
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
     return folder
-
-
-def run_step(step: dict, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command of a step as a runner does: bash -e, little in the environment, and what the step gives."""
-    kept = {
-        name: os.environ[name]
-        for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR", "HARNESS_RUNS")
-        if name in os.environ
-    }
-    given = {name: environment.get(name, "") for name in step.get("env", {})}
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
-        cwd=folder, env={**kept, "CI": "true", **given, **environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
 
 
 @pytest.mark.real
