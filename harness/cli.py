@@ -106,9 +106,7 @@ def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
         module.add_arguments(parser)
         words = _joined_sort(arguments[1:])
         # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
-        # Without any option the plain way is the same and twenty times as fast: argparse formats no usage.
-        is_plain = "--" in words or not any(word.startswith("-") for word in words)
-        options = parser.parse_args(words) if is_plain else parser.parse_intermixed_args(words)
+        options = parser.parse_args(words) if "--" in words else parser.parse_intermixed_args(words)
         return module.run(options)
 
 
