@@ -16,6 +16,8 @@ _STATES = {
     "IMPROVED": State.SUCCESS,
     "CANNOT TELL": State.SUCCESS,
 }
+# How the headline of a comparison begins that was interrupted, or killed with the job.
+_INTERRUPTED = "INTERRUPTED"
 _SHORT_SHA = 7
 # Invisible: GitHub and GitLab take @name and a line that begins with / for a mention and a command.
 _WORD_JOINER = "\u2060"
@@ -47,13 +49,14 @@ class Subject:
 def status_of(comparison: Comparison, subject: Subject) -> Status:
     """Return the status of the commit.
 
-    CANNOT TELL is a success whose text says so: a noisy machine must not block a pull request. Everything that is no
-    verdict is an error.
+    CANNOT TELL is a success whose text says so: a noisy machine must not block a pull request. A comparison that was
+    interrupted is an error, and so is everything that is no verdict.
     """
-    state = _STATES.get(comparison.verdict, State.ERROR)
     verdict = comparison.verdict or "ABORTED"
     headline = comparison.headline or "no result"
-    text = headline if headline.startswith(verdict) else f"{verdict}: {headline}"
+    is_ended = not headline.startswith(_INTERRUPTED)
+    state = _STATES.get(verdict, State.ERROR) if is_ended else State.ERROR
+    text = f"{verdict}: {headline}" if is_ended and not headline.startswith(verdict) else headline
     return Status(subject.context, state, _CONTROL.sub(" ", text).strip(), subject.link)
 
 

@@ -127,6 +127,7 @@ def test_a_comment_of_somebody_else_is_never_edited_whatever_it_contains(
         ("OK", "nothing is worse", "success", "OK: nothing is worse"),
         ("IMPROVED", "p95 is 9 % lower", "success", "IMPROVED: p95 is 9 % lower"),
         ("CANNOT TELL", "the runs differ too much", "success", "CANNOT TELL: the runs differ too much"),
+        ("OK", "INTERRUPTED, so far OK: 4 pairs", "error", "INTERRUPTED, so far OK: 4 pairs"),
         ("FINE\n\x1b[2J", "x" * 200, "error", f"FINE [2J: {'x' * 130}"),
     ],
 )
