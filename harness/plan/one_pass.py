@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,15 +14,18 @@ _TIMERS_OF_MANY = ("SyncTimer", "ConstantThroughputTimer", "PreciseThroughputTim
 _ON_ERROR = "ThreadGroup.on_sample_error"
 
 
-def one_pass(jmx: Path) -> bytes:
+def one_pass(jmx: Path, left_out: Collection[str] = ()) -> bytes:
     """Return the plan with a Thread Group of one user and one iteration in place of each thread group of the load.
 
-    setUp and tearDown thread groups stay as they are. Endless loops run once. Timers that need many users are disabled.
+    setUp and tearDown thread groups stay as they are. Endless loops run once. Timers that need many users are disabled,
+    and so are the thread groups `left_out`.
     """
     tree = parse(jmx)
     for element in list(tree.getroot().iter()):
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS:
             _make_single(element)
+            if element.get("testname") in left_out:
+                element.set("enabled", "false")
         elif element.tag.rpartition(".")[2] in _TIMERS_OF_MANY:
             element.set("enabled", "false")
         elif element.tag == "LoopController":

@@ -70,7 +70,8 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
             system = stack.enter_context(system_of(request, directory.system_logs, context))
             start(system, directory.system_logs, request, context)
         prepared = prepare(spec, directory, system, context)
-        directory.effective_plan.write_bytes(one_pass(spec.plan.jmx_path))
+        left_out = [load.group for load in spec.plan.load.loads if not load.level]
+        directory.effective_plan.write_bytes(one_pass(spec.plan.jmx_path, left_out))
         with context.interrupts.held():
             stop = _drive(prepared, context, limit_s)
     exchanges = _stored(directory.path)

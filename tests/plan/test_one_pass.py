@@ -6,6 +6,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from harness.plan.one_pass import one_pass
+from tests.support.several import BROWSE, BUY, several_jmx
 
 
 def single(tmp_path: Path, elements: str):
@@ -45,6 +46,13 @@ def test_a_thread_group_of_any_kind_becomes_one_user_with_one_iteration(tmp_path
 def test_a_disabled_thread_group_stays_disabled(tmp_path):
     found = single(tmp_path, '<ThreadGroup testname="Off" enabled="false"/><hashTree/>')[0]
     assert found.get("enabled") == "false"
+
+
+def test_a_thread_group_without_users_is_left_out(tmp_path):
+    jmx = tmp_path / "plan.jmx"
+    jmx.write_text(several_jmx(BROWSE, BUY))
+    groups = fromstring(one_pass(jmx, ["Buy"])).iter("ThreadGroup")
+    assert [(group.get("testname"), group.get("enabled")) for group in groups] == [("Browse", None), ("Buy", "false")]
 
 
 def test_set_up_stays_as_it_is(tmp_path):
