@@ -109,8 +109,10 @@ def _observed(
         return found
     if directory.telemetry.is_file():
         with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
-            usages, usage_series = read_telemetry(lines, run_ms, window_ms)
-        found = replace(found, usages=usages, usage_series=usage_series)
+            telemetry = read_telemetry(lines, run_ms, window_ms)
+        found = replace(
+            found, usages=telemetry.usages, usage_series=telemetry.series, machine_figures=telemetry.machines
+        )
     if directory.heap.is_file():
         with directory.heap.open(encoding="utf-8", errors="replace") as lines:
             heaps = read_heaps(lines)

@@ -9,7 +9,14 @@ from harness.base import units
 from harness.metrics.generators import GeneratorFigures
 from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
 from harness.run.record import GeneratorRecord
-from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, process_at
+from harness.run.telemetry import (
+    GENERATOR,
+    GENERATOR_PREFIX,
+    HARNESS,
+    HOST,
+    STOLEN,
+    process_at,
+)
 
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
@@ -17,6 +24,8 @@ HOST_CPU_RATIO = 0.90
 OTHER_CPU_RATIO = 0.10
 # Other processes may have used idle cores; a hypervisor takes a core from a thread that is running.
 STOLEN_CPU_RATIO = 0.05
+# A few throttled periods at the start of a process are usual.
+QUOTA_RATIO = 0.05
 # Generators of one load differ by chance: an average of 200 samples as scattered as response times are by a seventh.
 SLOW_GENERATOR_RATIO = 1.5
 SLOW_GENERATOR_LEAST_SAMPLES = 200
@@ -208,3 +217,14 @@ def stolen_cpu(evidence: Evidence) -> Iterator[Values]:
         ratio = machine.used.get(STOLEN, 0.0) / machine.core_count
         if ratio > STOLEN_CPU_RATIO:
             yield {"percent": units.percent_text(ratio, 0), "cores": machine.cores}
+
+
+def used_up_quotas(evidence: Evidence) -> Iterator[Values]:
+    """Yield the processes whose CPU quota was used up in many of its periods."""
+    shares = [
+        f"{usage.process} {units.percent_text(usage.throttled_ratio, 0)} %"
+        for usage in evidence.usages
+        if (usage.throttled_ratio or 0.0) > QUOTA_RATIO
+    ]
+    if shares:
+        yield {"shares": ", ".join(shares)}

@@ -25,12 +25,13 @@ from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
 from harness.report.loads import rows_by_load
+from harness.report.machine import machine_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_table
-from harness.report.summary import RunSummary
+from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
@@ -212,6 +213,12 @@ def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
     ]
 
 
+def _usage_tables(observed: Observed, notes: Footnotes) -> str:
+    """Return the tables of processes and of machines, as far as there are any."""
+    tables = (_usage_table(observed.usages, notes) if observed.usages else "", machine_table(observed.machine_figures))
+    return "\n\n".join(filter(None, tables))
+
+
 def _usage_table(usages: Sequence[Usage], notes: Footnotes) -> str:
     columns = ("process", "CPU % of one core", "range", "memory MB", "range", "peak of live threads")
     return table(columns, [_usage_row(usage, notes) for usage in usages])
@@ -308,7 +315,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         machine=[image(picture, folder) for picture in charts.machine],
         heap=[image(picture, folder) for picture in charts.heap],
         is_cut=window.length_s < window.run_s,
-        usage_table=_usage_table(observed.usages, footnotes) if observed.usages else "",
+        usage_table=_usage_tables(observed, footnotes),
         heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
         **_profile_values(summary, folder),
         heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],

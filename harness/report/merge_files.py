@@ -166,4 +166,4 @@ def _put_telemetry(named: Sequence[tuple[str, Path]], directory: RunDirectory) -
             with telemetry.open(encoding="utf-8", errors="replace", newline="") as lines:
                 for row in csv.DictReader(lines):
                     process = process_at(row["process"] or "", name)
-                    writer.writerow([process if column == "process" else row[column] for column in COLUMNS])
+                    writer.writerow([process if column == "process" else row.get(column) or "" for column in COLUMNS])

@@ -23,7 +23,7 @@ from harness.report.slowest import SlowSample
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
-from harness.run.telemetry import Usage, UsageSeries
+from harness.run.telemetry import MachineFigure, Usage, UsageSeries
 from harness.system.exceptions import ExceptionCount
 from harness.system.heap import HeapSeries, HeapUse
 from harness.system.profile import ProcessProfile
@@ -36,13 +36,14 @@ FORMAT_VERSION = 3
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses, profiles and `slowest` cover the window, series and databases the whole run. Exceptions cover the life of
-    the system, or the run if the system runs across several runs. `missing_logs` were to be read for exceptions but do
-    not exist. `cloudwatch` is None if nothing was fetched.
+    Uses, figures of machines, profiles and `slowest` cover the window, series and databases the whole run. Exceptions
+    cover the life of the system, or the run if the system runs across several runs. `missing_logs` were to be
+    read for exceptions but do not exist. `cloudwatch` is None if nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
     usage_series: tuple[UsageSeries, ...] = ()
+    machine_figures: tuple[MachineFigure, ...] = ()
     heap_uses: tuple[HeapUse, ...] = ()
     heap_series: tuple[HeapSeries, ...] = ()
     exceptions: tuple[ExceptionCount, ...] = ()

@@ -335,6 +335,15 @@ class WarningCode(StrEnum):
         "times include waiting for it. Run again later, or on a machine with cores of its own.",
         found_in=of_generators.stolen_cpu,
     )
+    CPU_QUOTA = _Definition(
+        code="cpu-quota",
+        concerns=(Part.VERDICT, Part.HOST),
+        brief="a CPU quota was used up",
+        text="A CPU quota (cgroup) was used up in part of its periods in the measurement window: {shares}. Until the "
+        "next period, usually 100 ms, these processes wait, and response times include that. Raise the quota (cpu.max, "
+        "--cpus), or drive fewer users.",
+        found_in=of_generators.used_up_quotas,
+    )
     CLOSED_MODEL = _Definition(
         code="closed-model",
         severity=Severity.NOTE,

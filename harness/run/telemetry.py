@@ -12,7 +12,21 @@ from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
-COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
+_USE_COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
+# Only rows of a host have them: rates of the whole machine, and threads that run or wait for a core.
+MACHINE_COLUMNS = (
+    "iowait_cores",
+    "runnable_threads",
+    "switches_per_s",
+    "received_bytes_per_s",
+    "sent_bytes_per_s",
+    "read_bytes_per_s",
+    "written_bytes_per_s",
+    "cpu_mhz",
+)
+# Only rows of processes with a CPU quota have them: periods of the quota, and those in which it was used up.
+QUOTA_COLUMNS = ("quota_periods", "throttled_periods")
+COLUMNS = (*_USE_COLUMNS, *MACHINE_COLUMNS, *QUOTA_COLUMNS)
 HOST = "host"
 HARNESS = "harness"
 # CPU time that the hypervisor gave to other virtual machines while this one needed it; it has no memory.
@@ -26,7 +40,10 @@ NOT_SYSTEM = (GENERATOR, HARNESS, HOST, STOLEN)
 
 @dataclass(frozen=True)
 class Usage:
-    """The resource usage of one process over an interval; `thread_count_max` is None for the host."""
+    """The resource usage of one process over an interval; `thread_count_max` is None for the host.
+
+    `throttled_ratio` is the share of the periods of its CPU quota in which the quota was used up; None without one.
+    """
 
     process: str
     second_count: int
@@ -37,6 +54,18 @@ class Usage:
     rss_bytes_min: int
     rss_bytes_max: int
     thread_count_max: int | None
+    throttled_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class MachineFigure:
+    """One of MACHINE_COLUMNS over an interval; `process` is the name of the host."""
+
+    process: str
+    figure: str
+    mean: float
+    minimum: float
+    maximum: float
 
 
 @dataclass(frozen=True)
@@ -68,12 +97,25 @@ class _Row(NamedTuple):
     cpu_cores: float
     rss_bytes: int
     thread_count: int | None
+    machine: tuple[float | None, ...]
+    quota_periods: int
+    throttled_periods: int
 
 
-def read_telemetry(
-    lines: Iterable[str], run_ms: tuple[int, int], window_ms: tuple[int, int]
-) -> tuple[tuple[Usage, ...], tuple[UsageSeries, ...]]:
-    """Return the usage per process within the window, and its time series over the run, in order of appearance.
+@dataclass(frozen=True)
+class Telemetry:
+    """What telemetry.csv has: the usage per process within the window, its time series over the run, and machines.
+
+    All are in order of appearance; the figures of machines cover the window.
+    """
+
+    usages: tuple[Usage, ...]
+    series: tuple[UsageSeries, ...]
+    machines: tuple[MachineFigure, ...]
+
+
+def read_telemetry(lines: Iterable[str], run_ms: tuple[int, int], window_ms: tuple[int, int]) -> Telemetry:
+    """Return the usages and time series of a run.
 
     Both intervals are epoch ms and include their ends. Rows are read once and not stored, as a run may last for days.
     Stolen time is left out when there is none.
@@ -85,11 +127,12 @@ def read_telemetry(
             uses.setdefault(row.process, _Use()).add(row)
         if run_ms[0] <= row.time_ms <= run_ms[1]:
             series.setdefault(row.process, _Series()).add(row)
-    return (
+    return Telemetry(
         tuple(use.usage(process) for process, use in uses.items() if use.is_any or not _is_stolen(process)),
         tuple(
             one.series(process, run_ms[0]) for process, one in series.items() if one.is_any or not _is_stolen(process)
         ),
+        tuple(figure for process, use in uses.items() for figure in use.figures(process)),
     )
 
 
@@ -100,10 +143,32 @@ def _is_stolen(process: str) -> bool:
 def _rows(lines: Iterable[str]) -> Iterator[_Row]:
     for row in csv.DictReader(lines):
         try:
-            threads = int(row["thread_count"]) if row["thread_count"] else None
-            yield _Row(int(row["time_ms"]), row["process"], float(row["cpu_cores"]), int(row["rss_bytes"]), threads)
+            yield _Row(
+                int(row["time_ms"]),
+                row["process"],
+                float(row["cpu_cores"]),
+                int(row["rss_bytes"]),
+                int(row["thread_count"]) if row["thread_count"] else None,
+                tuple(float(value) if (value := row.get(column)) else None for column in MACHINE_COLUMNS),
+                *(int(row.get(column) or 0) for column in QUOTA_COLUMNS),
+            )
         except (TypeError, ValueError, KeyError):
             continue  # a killed harness leaves an incomplete last row
+
+
+class _Figure:
+    """Adds up the values of one figure of a machine."""
+
+    def __init__(self) -> None:
+        self._count, self._sum, self._min, self._max = 0, 0.0, math.inf, -math.inf
+
+    def add(self, value: float) -> None:
+        self._count += 1
+        self._sum += value
+        self._min, self._max = min(self._min, value), max(self._max, value)
+
+    def figure(self, process: str, name: str) -> MachineFigure:
+        return MachineFigure(process, name, round(self._sum / self._count, 4), self._min, self._max)
 
 
 class _Use:
@@ -114,6 +179,8 @@ class _Use:
         self._cores_sum, self._cores_min, self._cores_max = 0.0, math.inf, 0.0
         self._bytes_sum, self._bytes_min, self._bytes_max = 0, 0, 0
         self._threads_max: int | None = None
+        self._periods, self._throttled = 0, 0
+        self._figures: dict[str, _Figure] = {}
 
     @property
     def is_any(self) -> bool:
@@ -130,6 +197,11 @@ class _Use:
         self._count += 1
         if row.thread_count is not None:
             self._threads_max = max(self._threads_max or 0, row.thread_count)
+        self._periods += row.quota_periods
+        self._throttled += row.throttled_periods
+        for column, value in zip(MACHINE_COLUMNS, row.machine, strict=True):
+            if value is not None:
+                self._figures.setdefault(column, _Figure()).add(value)
 
     def usage(self, process: str) -> Usage:
         return Usage(
@@ -142,7 +214,11 @@ class _Use:
             rss_bytes_min=self._bytes_min,
             rss_bytes_max=self._bytes_max,
             thread_count_max=self._threads_max,
+            throttled_ratio=round(self._throttled / self._periods, 4) if self._periods else None,
         )
+
+    def figures(self, process: str) -> Iterator[MachineFigure]:
+        return (figure.figure(process, column) for column, figure in self._figures.items())
 
 
 @dataclass

@@ -14,22 +14,28 @@ from types import TracebackType
 
 import psutil
 
-from harness.run.telemetry import COLUMNS, HARNESS, HOST, STOLEN
+from harness.run.counters import MachineCounters, QuotaCounters
+from harness.run.telemetry import COLUMNS, HARNESS, HOST, MACHINE_COLUMNS, STOLEN
 
 _PERIOD_S = 1.0
 # The search for descendants reads every process of the machine, so it runs only every few seconds.
 _FAMILY_PERIOD = 10
+_NO_MACHINE = ("",) * len(MACHINE_COLUMNS)
 
 
 class TelemetryWriter:
-    """A thread that appends one row per process and second to telemetry.csv until it is stopped."""
+    """A thread that appends one row per process and second to telemetry.csv until it is stopped.
 
-    def __init__(self, path: Path, pids: Mapping[str, int]) -> None:
+    `root` is the folder of proc/ and sys/ with the counters of the machine and of CPU quotas.
+    """
+
+    def __init__(self, path: Path, pids: Mapping[str, int], root: Path = Path("/")) -> None:
         self._path = path
         self._processes: dict[str, psutil.Process] = {}
         self._families: dict[str, list[psutil.Process]] = {}
         self._family_age = 0
         self._cpu_s: dict[str | int, float] = {}
+        self._machine, self._quotas = MachineCounters(root), QuotaCounters(root)
         self._stop = threading.Event()
         self.problem = ""  # why rows could not be written
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
@@ -86,10 +92,14 @@ class TelemetryWriter:
         memory = psutil.virtual_memory()
         used_s = self._used_s(HOST, busy_s)
         rows: list[tuple[object, ...]] = [
-            (now_ms, HOST, _cores_text(used_s, passed_s), memory.total - memory.available, "")
+            (
+                *(now_ms, HOST, _cores_text(used_s, passed_s), memory.total - memory.available, ""),
+                *(*self._machine.cells(passed_s), "", ""),
+            )
         ]
         if hasattr(times, "steal"):
-            rows.append((now_ms, STOLEN, _cores_text(self._used_s(STOLEN, times.steal), passed_s), 0, ""))
+            stolen_s = self._used_s(STOLEN, times.steal)
+            rows.append((now_ms, STOLEN, _cores_text(stolen_s, passed_s), 0, "", *_NO_MACHINE, "", ""))
         self._find_families()
         for name, process in self._processes.items():
             try:
@@ -101,7 +111,8 @@ class TelemetryWriter:
                     of_member = self._use(member)
                     used_s, rss_bytes = used_s + of_member[0], rss_bytes + of_member[1]
                     thread_count += of_member[2]
-            rows.append((now_ms, name, _cores_text(used_s, passed_s), rss_bytes, str(thread_count)))
+            cells = (now_ms, name, _cores_text(used_s, passed_s), rss_bytes, str(thread_count))
+            rows.append((*cells, *_NO_MACHINE, *self._quotas.cells(process.pid)))
         return rows
 
     def _find_families(self) -> None:

@@ -76,6 +76,7 @@ MAY_ACT = {
     "harness.report.screen",
     "harness.run.child",
     "harness.run.context",
+    "harness.run.counters",
     "harness.run.directory",
     "harness.run.drive",
     "harness.run.java_classes",

@@ -57,10 +57,10 @@ def samples_of_100_s():
 
 
 def telemetry_of_100_s():
-    rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count"]
+    rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count,iowait_cores,runnable_threads"]
     for second in range(-5, 105):
         time_ms = START_MS + 1000 * second
-        rows += [f"{time_ms},host,1.950,900000000,", f"{time_ms},jmeter,1.700,200000000,40"]
+        rows += [f"{time_ms},host,1.950,900000000,,0.050,3", f"{time_ms},jmeter,1.700,200000000,40,,"]
     return "\n".join(rows) + "\n"
 
 
@@ -370,6 +370,13 @@ def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
     assert min(len(values) for values in data["observed"].values() if isinstance(values, list)) > 0
     assert data["whole"]["total"]["sample_count"] == 190
     assert json_text(RunSummary.from_json(data).to_json()) == text
+
+
+def test_the_machine_has_one_row_with_the_figures_that_are_known(directory):
+    write_report(directory)
+    report = directory.report.read_text(encoding="utf-8")
+    assert "| machine, mean (range) | iowait % of one core | run queue |" in report
+    assert "| host, all processes | 5.0 (5.0-5.0) | 3.0 (3.0-3.0) |" in report
 
 
 def test_an_unknown_or_missing_key_is_refused(directory):

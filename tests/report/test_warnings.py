@@ -1,6 +1,7 @@
 """Warnings: when each is raised, when it is not, and that it says what to do."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -148,6 +149,17 @@ def test_a_hypervisor_that_takes_more_than_a_twentieth_of_the_cores_makes_a_run_
 def test_an_idle_generator_has_no_warning():
     found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
     assert not {"generator-cpu", "host-cpu"} & set(found)
+
+
+@pytest.mark.parametrize(("ratio", "is_named"), [(None, False), (0.0, False), (0.05, False), (0.34, True)])
+def test_a_cpu_quota_that_is_used_up_is_a_warning_with_its_share(ratio, is_named):
+    run = (replace(usage("shop", 0.8), throttled_ratio=ratio), usage("jmeter", 0.3))
+    summary = summary_of(two_users(), record(), usage=run)
+    texts = [warning.text for warning in summary.caveats if warning.code == "cpu-quota"]
+    assert bool(texts) is is_named
+    if is_named:
+        assert "used up in part of its periods in the measurement window: shop 34 %." in texts[0]
+        assert summary.verdict.state == "VALID"
 
 
 def test_the_closed_model_is_noted_and_the_open_one_is_not():

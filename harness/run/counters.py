@@ -1,0 +1,158 @@
+"""Reads the kernel's counters of this machine and of CPU quotas, from /proc and /sys of Linux."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from statistics import fmean
+
+from harness.run.telemetry import MACHINE_COLUMNS
+
+_SECTOR_BYTES = 512
+_KHZ_PER_MHZ = 1000
+# Reading a frequency can take milliseconds, and machines have up to hundreds of cores.
+_FREQUENCIES_MOST = 4
+# Interfaces whose bytes another one counts, too, and the loopback.
+_INNER_INTERFACES = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "cali", "ifb", "tun", "tap")
+# Devices that are part of another one, or memory.
+_INNER_DISKS = ("loop", "ram", "zram", "dm-", "md", "sr")
+
+
+class MachineCounters:
+    """The machine's counters, as rates since the last call. `root` is the folder of proc/ and sys/."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._proc, self._sys = root / "proc", root / "sys"
+        self._last: dict[str, float] = {}
+
+    def cells(self, passed_s: float) -> tuple[str, ...]:
+        """Return the values of MACHINE_COLUMNS; one that the system does not have is empty."""
+        try:
+            return self._cells(passed_s)
+        except (ValueError, IndexError):  # another format than that of this kernel
+            return ("",) * len(MACHINE_COLUMNS)
+
+    def _cells(self, passed_s: float) -> tuple[str, ...]:
+        stat = dict(_lines(self._proc / "stat"))
+        found = {
+            "iowait_cores": self._rate("iowait", _iowait_s(stat.get("cpu", [])), passed_s, 3),
+            "runnable_threads": stat.get("procs_running", [""])[0],
+            "switches_per_s": self._rate("switches", _number(stat.get("ctxt", [])), passed_s),
+        }
+        received, sent = _network_bytes(dict(_lines(self._proc / "net" / "dev")))
+        found["received_bytes_per_s"] = self._rate("received", received, passed_s)
+        found["sent_bytes_per_s"] = self._rate("sent", sent, passed_s)
+        read, written = self._disk_bytes()
+        found["read_bytes_per_s"] = self._rate("read", read, passed_s)
+        found["written_bytes_per_s"] = self._rate("written", written, passed_s)
+        found["cpu_mhz"] = self._mhz()
+        return tuple(found[column] for column in MACHINE_COLUMNS)
+
+    def _rate(self, name: str, value: float | None, passed_s: float, decimals: int = 0) -> str:
+        last = self._last.get(name)
+        if value is None:
+            return ""
+        self._last[name] = value
+        return "" if last is None else f"{max(0.0, (value - last) / passed_s):.{decimals}f}"
+
+    def _disk_bytes(self) -> tuple[float | None, float | None]:
+        """Return the bytes that all disks have read and written since the machine's start."""
+        read, written = None, None
+        for _, fields in _lines(self._proc / "diskstats"):
+            # minor, name, reads, merged, sectors read, ms, writes, merged, sectors written
+            name = fields[1] if len(fields) > 8 else ""
+            if name.startswith(_INNER_DISKS) or not (self._sys / "block" / name).is_dir() or not name:
+                continue
+            read = (read or 0) + int(fields[4]) * _SECTOR_BYTES
+            written = (written or 0) + int(fields[8]) * _SECTOR_BYTES
+        return read, written
+
+    def _mhz(self) -> str:
+        found = []
+        for core in range(_FREQUENCIES_MOST):
+            path = self._sys / "devices" / "system" / "cpu" / f"cpu{core}" / "cpufreq" / "scaling_cur_freq"
+            with suppress(OSError, ValueError):
+                found.append(int(path.read_text(encoding="ascii")) / _KHZ_PER_MHZ)
+        return f"{fmean(found):.0f}" if found else ""
+
+
+class QuotaCounters:
+    """The periods of the CPU quota of a process's cgroup, of version 1 or 2, and of the cgroups above it."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._proc, self._groups = root / "proc", root / "sys" / "fs" / "cgroup"
+        self._files: dict[int, tuple[Path, ...]] = {}
+        self._last: dict[tuple[int, Path], tuple[int, int]] = {}
+
+    def cells(self, pid: int) -> tuple[str, str]:
+        """Return how many periods have ended since the last call, and how many throttled; empty without a quota.
+
+        They are those of the cgroup that was throttled most.
+        """
+        if pid not in self._files:
+            self._files[pid] = tuple(dict.fromkeys(self._stat_files(pid)))
+        found = (0, 0)
+        for file in self._files[pid]:
+            counts = _periods(file)
+            if counts is None:
+                continue
+            last = self._last.get((pid, file), counts)
+            self._last[pid, file] = counts
+            found = max(found, (counts[0] - last[0], counts[1] - last[1]))
+        throttled, periods = found
+        return (str(periods), str(throttled)) if periods > 0 else ("", "")
+
+    def _stat_files(self, pid: int) -> Iterator[Path]:
+        """Yield the cpu.stat of the process's cgroup and of all above it; a container sees only some of them."""
+        with suppress(OSError, ValueError):
+            for line in (self._proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
+                _, controllers, path = line.split(":", 2)
+                if controllers and "cpu" not in controllers.split(","):
+                    continue
+                mounts = [controllers, "cpu"] if controllers else ["", "unified"]
+                group = Path(path.lstrip("/"))
+                for mount in mounts:
+                    for folder in (group, *group.parents):
+                        file = self._groups / mount / folder / "cpu.stat"
+                        if file.is_file():
+                            yield file
+
+
+def _periods(file: Path) -> tuple[int, int] | None:
+    """Return throttled periods and periods; None where the cgroup counts none."""
+    counts = dict(_lines(file))
+    try:
+        return int(counts["nr_throttled"][0]), int(counts["nr_periods"][0])
+    except (KeyError, ValueError, IndexError):
+        return None
+
+
+def _lines(file: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the first word of each line, without its colon, and the other ones; nothing without the file."""
+    with suppress(OSError):
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            head, *fields = line.replace(":", ": ", 1).split() or [""]
+            yield head.rstrip(":"), fields
+
+
+def _number(fields: list[str]) -> float | None:
+    return float(fields[0]) if fields else None
+
+
+def _iowait_s(fields: list[str]) -> float | None:
+    """Return the seconds that idle cores waited for disks, of the line `cpu`: user, nice, system, idle, iowait, …"""
+    return int(fields[4]) / os.sysconf("SC_CLK_TCK") if len(fields) > 4 else None
+
+
+def _network_bytes(interfaces: Mapping[str, list[str]]) -> tuple[float | None, float | None]:
+    """Return the bytes that outer interfaces have received and sent; None without one."""
+    outer = [
+        fields
+        for name, fields in interfaces.items()
+        if len(fields) == 16 and not name.startswith(_INNER_INTERFACES)  # 8 counters of each direction
+    ]
+    if not outer:
+        return None, None
+    return sum(int(fields[0]) for fields in outer), sum(int(fields[8]) for fields in outer)

@@ -1,0 +1,134 @@
+"""Counters of the machine and of CPU quotas, from a made /proc and /sys."""
+
+import os
+
+import pytest
+
+from harness.run.counters import MachineCounters, QuotaCounters
+from harness.run.telemetry import COLUMNS, MACHINE_COLUMNS, read_telemetry
+from harness.run.telemetry_writer import TelemetryWriter
+
+TICKS = os.sysconf("SC_CLK_TCK")
+NET_HEAD = (
+    "Inter-|   Receive                            |  Transmit\n face |bytes    packets errs|bytes    packets errs\n"
+)
+
+
+def put(root, name, text):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def interface(name, received, sent):
+    return f"{name:>6}: {received} 9 0 0 0 0 0 0 {sent} 8 0 0 0 0 0 0\n"
+
+
+def machine(root, iowait, running, switches, received, sent, read, written):
+    """Write the counters of a machine with one disk of two partitions and one network card."""
+    cpu = f"cpu  500 0 500 9000 {iowait} 0 0 0 0 0\ncpu0 500 0 500 9000 {iowait} 0 0 0 0 0\n"
+    put(root, "proc/stat", f"{cpu}ctxt {switches}\nbtime 1\nprocs_running {running}\nprocs_blocked 0\n")
+    card = interface("eth0", received, sent) + interface("lo", 10**9, 10**9) + interface("docker0", 5000, 5000)
+    put(root, "proc/net/dev", NET_HEAD + card)
+    counts = f"5 0 {read} 3 6 0 {written} 4 0 0 0"
+    put(root, "proc/diskstats", f"7 0 loop0 9 9 9 9 9 9 9 9\n8 0 sda {counts}\n8 1 sda1 {counts}\n")
+    (root / "sys/block/sda").mkdir(parents=True, exist_ok=True)
+    (root / "sys/block/loop0").mkdir(parents=True, exist_ok=True)
+
+
+def cells_of(counters, passed_s):
+    return dict(zip(MACHINE_COLUMNS, counters.cells(passed_s), strict=True))
+
+
+def test_rates_are_differences_per_second_and_loopback_and_partitions_are_not_counted(tmp_path):
+    machine(tmp_path, 100, 3, 1000, 10_000, 500, 200, 80)
+    counters = MachineCounters(tmp_path)
+    assert set(counters.cells(1.0)) == {"", "3"}  # the first call has no rates yet
+    machine(tmp_path, 100 + TICKS, 5, 5000, 30_000, 1500, 1200, 480)
+    assert cells_of(counters, 2.0) == {
+        "iowait_cores": "0.500",  # one second of two
+        "runnable_threads": "5",
+        "switches_per_s": "2000",
+        "received_bytes_per_s": "10000",
+        "sent_bytes_per_s": "500",
+        "read_bytes_per_s": "256000",  # 1000 sectors of 512 bytes in two seconds
+        "written_bytes_per_s": "102400",
+        "cpu_mhz": "",
+    }
+
+
+def test_the_frequency_is_that_of_the_first_cores(tmp_path):
+    for core, khz in enumerate((2_000_000, 3_000_000)):
+        put(tmp_path, f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq", f"{khz}\n")
+    assert cells_of(MachineCounters(tmp_path), 1.0)["cpu_mhz"] == "2500"
+
+
+@pytest.mark.parametrize("stat", [None, "", "cpu a b c d e f\n", "cpu 1 2\nctxt\nprocs_running\n", "\x00\x00"])
+def test_a_system_without_counters_or_with_others_has_empty_cells(tmp_path, stat):
+    if stat is not None:
+        put(tmp_path, "proc/stat", stat)
+        put(tmp_path, "proc/diskstats", "8 0\n")
+    for _ in range(2):
+        assert set(MachineCounters(tmp_path).cells(1.0)) == {""}
+
+
+V1 = ("4:memory:/pod\n3:cpu,cpuacct:/pod/web\n0::/\n", "sys/fs/cgroup/cpu,cpuacct/pod/web/cpu.stat")
+V1_ALONE = ("1:cpu:/\n", "sys/fs/cgroup/cpu/cpu.stat")
+V2 = ("0::/pod/web\n", "sys/fs/cgroup/pod/web/cpu.stat")
+# The quota is on the pod.
+V2_ABOVE = ("0::/pod/web\n", "sys/fs/cgroup/pod/cpu.stat")
+# A container whose path is not below its own mount.
+V1_CONTAINER = ("3:cpu,cpuacct:/docker/0a1b\n", "sys/fs/cgroup/cpu,cpuacct/cpu.stat")
+
+
+@pytest.mark.parametrize(("groups", "file"), [V1, V1_ALONE, V2, V2_ABOVE, V1_CONTAINER])
+def test_throttled_periods_are_those_of_the_cgroup_with_a_quota(tmp_path, groups, file):
+    put(tmp_path, "proc/42/cgroup", groups)
+    put(tmp_path, file, "nr_periods 100\nnr_throttled 40\nthrottled_time 9000\n")
+    counters = QuotaCounters(tmp_path)
+    assert counters.cells(42) == ("", "")
+    put(tmp_path, file, "usage_usec 1\nnr_periods 110\nnr_throttled 44\nthrottled_usec 9\n")
+    assert counters.cells(42) == ("10", "4")
+    assert counters.cells(42) == ("", "")
+
+
+def test_of_several_quotas_the_one_that_throttled_counts(tmp_path):
+    put(tmp_path, "proc/42/cgroup", "0::/pod/web\n")
+    for name, periods, throttled in (("pod/web", 100, 0), ("pod", 50, 7)):
+        put(tmp_path, f"sys/fs/cgroup/{name}/cpu.stat", f"nr_periods {periods}\nnr_throttled {throttled}\n")
+    counters = QuotaCounters(tmp_path)
+    counters.cells(42)
+    put(tmp_path, "sys/fs/cgroup/pod/web/cpu.stat", "nr_periods 110\nnr_throttled 0\n")
+    put(tmp_path, "sys/fs/cgroup/pod/cpu.stat", "nr_periods 60\nnr_throttled 10\n")
+    assert counters.cells(42) == ("10", "3")
+
+
+@pytest.mark.parametrize("text", ["nr_periods x\nnr_throttled 1\n", "nr_periods\n", "usage_usec 5\n", ""])
+def test_a_cgroup_without_a_quota_or_with_odd_counts_has_empty_cells(tmp_path, text):
+    put(tmp_path, "proc/42/cgroup", "0::/\n")
+    put(tmp_path, "sys/fs/cgroup/cpu.stat", text)
+    counters = QuotaCounters(tmp_path)
+    assert (counters.cells(42), counters.cells(42), counters.cells(43)) == (("", ""),) * 3
+
+
+def test_telemetry_has_the_machine_in_the_rows_of_the_host_and_the_quota_in_those_of_processes(tmp_path):
+    put(tmp_path, f"proc/{os.getpid()}/cgroup", "0::/\n")
+    put(tmp_path, "sys/fs/cgroup/cpu.stat", "nr_periods 0\nnr_throttled 0\n")
+    machine(tmp_path, 0, 1, 0, 0, 0, 0, 0)
+    writer = TelemetryWriter(tmp_path / "telemetry.csv", {}, tmp_path)
+    rows = []
+    for second in range(1, 4):
+        machine(tmp_path, 0, second, 100 * second, 0, 2**20 * second, 0, 0)
+        put(tmp_path, "sys/fs/cgroup/cpu.stat", f"nr_periods {10 * second}\nnr_throttled {3 * second}\n")
+        rows += [",".join(map(str, (1000 * second, *row[1:]))) for row in writer.rows(1.0)]
+    with (tmp_path / "telemetry.csv").open("w") as out:
+        out.write("\n".join([",".join(COLUMNS), *rows]))
+    found = read_telemetry((tmp_path / "telemetry.csv").read_text().splitlines(), (0, 9000), (0, 9000))
+    figures = {figure.figure: (figure.mean, figure.minimum, figure.maximum) for figure in found.machines}
+    assert {figure.process for figure in found.machines} == {"host"}
+    assert figures["runnable_threads"] == (2, 1, 3)
+    assert figures["switches_per_s"] == (100, 100, 100)
+    assert figures["sent_bytes_per_s"] == (2**20, 2**20, 2**20)
+    assert "cpu_mhz" not in figures
+    ratios = {usage.process: usage.throttled_ratio for usage in found.usages}
+    assert ratios == {**dict.fromkeys(ratios), "harness": 0.3}
