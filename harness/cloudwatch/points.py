@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.cloudwatch.queries import AVERAGE, MAXIMUM, MINIMUM, Query, Resource, Span
+from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, Query, Resource, Span
 from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
 
@@ -18,6 +18,8 @@ COMPLETE = "Complete"
 # Whether the counted periods are within the window, or extend beyond it because none is within.
 WITHIN, AROUND = "within", "around"
 _DIGITS = 6
+# Less than this of a balance is nothing: a credit is one minute of a core.
+BALANCES = {CPU_CREDITS: 0.5, BURST: 0.01}
 
 
 @dataclass
@@ -40,11 +42,17 @@ class Answers:
             self.messages += [str(message["Value"]) for message in part.get("Messages", ()) if message.get("Value")]
 
     def to_csv(self, queries: Sequence[Query], span: Span) -> str:
-        """Return cloudwatch.csv: a row per statistic and period of the span; missing values are empty."""
+        """Return cloudwatch.csv: a row per statistic and period of the span; missing values are empty.
+
+        A metric that not all resources of its kind have is left out without values.
+        """
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(COLUMNS)
+        known = {(query.resource, query.metric) for query in queries if self.values.get(query.id)}
         for query in queries:
+            if not query.metric.is_everywhere and (query.resource, query.metric) not in known:
+                continue
             values = self.values.get(query.id, {})
             named = (query.resource.kind, query.resource.name, query.metric.name, query.statistic)
             status = self.statuses.get(query.id, "")
@@ -76,6 +84,16 @@ class CloudMetric:
     maximum: float | None
     seconds: tuple[float, ...]
     averages: tuple[float | None, ...]
+
+    @property
+    def is_balance(self) -> bool:
+        """Whether it is a budget that is used up, published every five minutes."""
+        return self.metric in BALANCES
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether such a budget reached zero in a counted period."""
+        return self.is_balance and self.minimum is not None and self.minimum < BALANCES[self.metric]
 
     @property
     def of(self) -> Resource:

@@ -19,6 +19,8 @@ from harness.base.errors import UsageError
 ECS, RDS, EC2 = "ecs", "rds", "ec2"
 KIND_TITLES = {ECS: "ECS", RDS: "RDS", EC2: "EC2"}
 CPU, MEMORY, FREE_MEMORY, CONNECTIONS = "cpu_ratio", "memory_ratio", "free_memory_bytes", "connection_count"
+# Balances of a budget: CPU credits of burstable instances, and I/O credits of a database's gp2 volume.
+CPU_CREDITS, BURST = "cpu_credit_count", "burst_balance_ratio"
 AVERAGE, MINIMUM, MAXIMUM = "average", "minimum", "maximum"
 STATISTICS = (AVERAGE, MINIMUM, MAXIMUM)
 QUERIES_PER_CALL = 500
@@ -54,12 +56,17 @@ class Resource:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: our name, which contains the unit, CloudWatch's names, and the factor from its unit to ours."""
+    """A metric: our name, which contains the unit, CloudWatch's names, and the factor from its unit to ours.
+
+    One that is not `is_everywhere` exists only for some resources of the kind, every five minutes: without values it is
+    left out.
+    """
 
     name: str
     namespace: str
     metric_name: str
     factor: float = 1.0
+    is_everywhere: bool = True
 
 
 METRICS = {
@@ -72,11 +79,14 @@ METRICS = {
         # Memory in use would need the size of the instance class, which CloudWatch does not know.
         Metric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
         Metric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
+        Metric(CPU_CREDITS, "AWS/RDS", "CPUCreditBalance", is_everywhere=False),
+        Metric(BURST, "AWS/RDS", "BurstBalance", _PERCENT, is_everywhere=False),
     ),
     EC2: (
         Metric(CPU, "AWS/EC2", "CPUUtilization", _PERCENT),
         # EC2 cannot see memory: the CloudWatch agent on the machine publishes this metric.
         Metric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
+        Metric(CPU_CREDITS, "AWS/EC2", "CPUCreditBalance", is_everywhere=False),
     ),
 }
 

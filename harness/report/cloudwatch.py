@@ -12,11 +12,14 @@ from harness.base.log import Log
 from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import source_of, titles
+from harness.metrics.throttle import Throttle
 from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import observed_cloudwatch, summary_of_run, write_summary
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
+from harness.report.throttle_evidence import throttle_values
+from harness.report.warnings import RunWarning, WarningCode
 from harness.run.directory import RunDirectory, read_json, write_whole
 from harness.run.record import RunRecord
 
@@ -44,11 +47,23 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: CloudWatchSpec | Non
     if is_new and spec != run.cloudwatch:
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
-    summary = replace(summary, run=run, observed=replace(summary.observed, cloudwatch=found))
+    summary = replace(
+        summary,
+        run=run,
+        observed=replace(summary.observed, cloudwatch=found),
+        caveats=tuple(_with_balances(warning, summary.throttle, found) for warning in summary.caveats),
+    )
     write_summary(directory, summary)
     for line in _found_lines(found, summary.source) if found else ():
         log(line)
     return summary
+
+
+def _with_balances(warning: RunWarning, fall: Throttle | None, found: CloudMetrics | None) -> RunWarning:
+    """Return the warning about a fall of the throughput with the balances that were used up; others as they are."""
+    if fall is None or warning.code != WarningCode.THROTTLED:
+        return warning
+    return replace(warning, text=WarningCode.THROTTLED.text.format(**throttle_values(fall, found)))
 
 
 def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDirectory], log: Log) -> None:

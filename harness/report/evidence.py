@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
+from harness.cloudwatch.points import CloudMetrics
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
@@ -83,6 +84,7 @@ class Evidence:
     longest_ms: int | None = None
     gaps: tuple[Gap, ...] = ()
     throttle: Throttle | None = None
+    cloudwatch: CloudMetrics | None = None
     clock_step: ClockStep | None = None
     pause_s: float = 0.0
     loads: tuple[LoadFigures, ...] = ()

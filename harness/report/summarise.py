@@ -209,6 +209,7 @@ def _evidence(
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
         throttle=_throttle(tally, run),
+        cloudwatch=observed.cloudwatch,
         clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
     )
 

@@ -151,9 +151,9 @@ class WarningCode(StrEnum):
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="the throughput fell to a constant fraction: CPU credits?",
         text="From {at} on the machine delivered {percent} % of its earlier rate: CPU credits? {before} req/s fell to "
-        "{after} req/s{during}{users}, and {times}{failed}. A used-up CPU or disk budget and a CPU quota look like "
-        "this. Look at steal, cgroup throttling and credit balances at that time; count both parts alone with "
-        "./aggregate.py table --window ..{began_s} and {constant_s}..",
+        "{after} req/s{during}{users}, and {times}{failed}.{balances} A used-up CPU or disk budget and a CPU quota "
+        "look like this. Look at steal, cgroup throttling and credit balances at that time; count both parts alone "
+        "with ./aggregate.py table --window ..{began_s} and {constant_s}..",
         found_in=of_throttling.throttled,
     )
     FAST_WARM_UP = _Definition(

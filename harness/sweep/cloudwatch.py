@@ -39,7 +39,7 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
                     metrics = [metric for one in runs if (metric := one.metric(resource, name))]
                     row += metric_cells(metrics, resource, name, show)
                 rows.append(row)
-        if rows:
+        if any(one.metric(resource, name) for resource in resources for runs in found for one in runs):
             heads = [head for level in shown for head in (units.plural(level.users, "user"), "range")]
             tables.append(LevelTable(title, table(["resource", *heads], rows)))
     return tables

@@ -18,8 +18,10 @@ from harness.cloudwatch.queries import (
     queries_of,
     whole_periods,
 )
+from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_charts, cloud_notes, cloud_table, cloud_warnings
+from harness.report.throttle_evidence import throttle_values
 from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, LevelRun, levels_of
 
@@ -279,6 +281,52 @@ def test_a_table_has_average_and_range_and_na_for_missing_values():
         "For a service, 100 % is its reservation.",
         "n/a: CloudWatch had no values (EC2 i-0123456789abcdef0).",
     ]
+
+
+def test_a_metric_that_only_some_machines_have_is_left_out_without_values():
+    spec = parse(ec2=["i-0123456789abcdef0", "i-00000000"])
+    queries = queries_of(spec)
+    credit = next(query for query in queries if query.metric.name == "cpu_credit_count")
+    assert credit.to_request(60)["MetricStat"]["Metric"]["MetricName"] == "CPUCreditBalance"
+    answers = Answers()
+    answers.add(page(credit.id, {120: 0.0}))
+    lines = answers.to_csv(queries, Span(120, 240, 60)).splitlines()
+    assert [line for line in lines if "cpu_credit" in line] == [
+        "120,60,ec2,i-0123456789abcdef0,cpu_credit_count,average,0,Complete",
+        "180,60,ec2,i-0123456789abcdef0,cpu_credit_count,average,,Complete",
+        "120,60,ec2,i-0123456789abcdef0,cpu_credit_count,minimum,,",
+        "180,60,ec2,i-0123456789abcdef0,cpu_credit_count,minimum,,",
+        "120,60,ec2,i-0123456789abcdef0,cpu_credit_count,maximum,,",
+        "180,60,ec2,i-0123456789abcdef0,cpu_credit_count,maximum,,",
+    ]
+    assert {line.split(",")[4] for line in lines if "i-00000000," in line} == {"cpu_ratio", "memory_ratio"}
+
+
+FALL = Throttle(2050, 2050, 2050, 7.4, 1.49, 6720.0, 33_560.0, 0.0, 50)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "text"),
+    [
+        ("cpu_credit_count", 0.0, "the CPU credits of RDS folio-db reached 0."),
+        ("cpu_credit_count", 12.0, ""),
+        ("burst_balance_ratio", 0.0, "the burst balance of RDS folio-db reached 0."),
+        ("burst_balance_ratio", 0.6, ""),
+        ("free_memory_bytes", 0.0, ""),  # not a balance
+        ("cpu_ratio", 0.0, ""),
+    ],
+)
+def test_a_balance_that_reached_zero_is_part_of_the_warning_about_throttling(name, least, text):
+    found = metrics(metric(DATABASE, name, (least, least, 90.0)))
+    balances = throttle_values(FALL, found)["balances"]
+    assert balances == (f" In the measurement window {text}" if text else "")
+    assert throttle_values(FALL, None)["balances"] == ""
+
+
+def test_balances_come_every_five_minutes_and_are_not_called_late():
+    found = metrics(metric(DATABASE), metric(DATABASE, "cpu_credit_count", (3.0, 2.0, 4.0), points=1, missing_last=3))
+    assert cloud_warnings(found, "x") == []
+    assert cloud_table(found).splitlines()[2].endswith("| 3.0 | 2.0-4.0 | 4 of 4 |")
 
 
 def test_without_an_agent_the_memory_of_a_machine_is_reported_as_unknown():

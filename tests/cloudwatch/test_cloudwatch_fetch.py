@@ -36,6 +36,8 @@ PLACES = {"ecs": ["perf/okapi"], "rds": ["folio-db"], "ec2": ["i-0123456789abcde
 DIMENSIONS = {
     "ECS": [{"Name": "ClusterName", "Value": "perf"}, {"Name": "ServiceName", "Value": "okapi"}],
     "RDS": [{"Name": "DBInstanceIdentifier", "Value": "folio-db"}],
+    # Not among PLACES: a machine with credits.
+    "EC2": [{"Name": "InstanceId", "Value": "i-0bbbbbbbbbbbbbbbb"}],
 }
 
 
@@ -127,6 +129,24 @@ def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(t
         "cloudwatch-cpu.svg", "cloudwatch-free-memory.svg",
     }  # fmt: skip
     assert "testing" not in "".join(path.read_text() for path in directory.path.glob("*.*"))
+
+
+def test_credits_that_reached_zero_are_named_in_the_warning_about_throttling(tmp_path, moto):
+    directory = add_recent_run(tmp_path, cloudwatch=spec(moto, ec2=["i-0bbbbbbbbbbbbbbbb"]))
+    data = json.loads(directory.summary_json.read_text())
+    fall = {"at_s": 100, "began_s": 100, "constant_s": 100, "before_per_s": 5.0, "after_per_s": 1.0, "before_ms": 10.0}
+    data["throttle"] = {**fall, "after_ms": 50.0, "after_error_ratio": 0.0, "user_count": 2}
+    data["caveats"].append({"code": "throttled", "text": "From 1:40 on …", "subject": ""})
+    directory.summary_json.write_text(json.dumps(data))
+    client, at = client_of(moto), datetime.fromtimestamp(BEGAN_S, UTC)
+    publish(client, "EC2", "CPUUtilization", at + timedelta(minutes=1), 20.0)
+    publish(client, "EC2", "CPUCreditBalance", at + timedelta(minutes=1), 0.0)
+    assert metrics(directory.path) == 0
+    rows = [line for line in directory.cloudwatch.read_text().splitlines() if "cpu_credit_count" in line]
+    assert {row.split(",")[3] for row in rows} == {"i-0bbbbbbbbbbbbbbbb"}  # not of the database, which has none
+    report = " ".join(directory.report.read_text().split())
+    assert "In the measurement window the CPU credits of EC2 i-0bbbbbbbbbbbbbbbb reached 0." in report
+    assert "CPU credits | range |" in report
 
 
 def test_the_report_is_the_same_again_from_samples_from_the_json_alone_and_fetched_again(tmp_path, moto):

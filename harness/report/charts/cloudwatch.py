@@ -7,7 +7,7 @@ from statistics import median
 
 from harness.base import units
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import CONNECTIONS, CPU, ECS, FREE_MEMORY, MEMORY, Resource
+from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY, Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.over_time import Band, Series, line_chart
 from harness.report.tables import cell, table
@@ -30,12 +30,16 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
     (MEMORY, "memory %", _percent),
     (FREE_MEMORY, "free memory MB", units.mb_text),
     (CONNECTIONS, "connections", _count),
+    (CPU_CREDITS, "CPU credits", _count),
+    (BURST, "burst balance %", _percent),
 )
 # Metric, file, title, unit, and what a value is multiplied by.
 _CHARTS = (
     (CPU, "cloudwatch-cpu", "CPU in {source}", "%", 100.0),
     (MEMORY, "cloudwatch-memory", "Memory in {source}", "%", 100.0),
     (FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {source}", "MB", 1 / units.BYTES_PER_MB),
+    (CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {source}", "credits", 1.0),
+    (BURST, "cloudwatch-burst-balance", "Burst balance in {source}", "%", 100.0),
 )
 CHART_NAMES = tuple(name for _, name, *_ in _CHARTS)
 
@@ -68,7 +72,7 @@ def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, 
 
 def _periods(found: CloudMetrics, resource: Resource) -> str:
     """Return how many periods of the window have a value, for the metric with the fewest values above 0."""
-    metrics = [metric for metric in found.metrics if metric.of == resource]
+    metrics = [metric for metric in found.metrics if metric.of == resource and not metric.is_balance]
     fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
     return f"{fewest} of {metrics[0].period_count}"
 
@@ -97,7 +101,9 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     absent = [text for resource in found.resources if (text := _absent(found, resource))]
     if absent:
         lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
-    late = [metric for metric in found.metrics if metric.point_count and metric.missing_last_count]
+    late = [
+        metric for metric in found.metrics if metric.point_count and metric.missing_last_count and not metric.is_balance
+    ]
     if late:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
