@@ -83,9 +83,12 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
     """Return the file of an element; None for a script or an upload of which only the run knows the name."""
     text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
     name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
-    source = next((path for folder in folders for path in _places(folder, text) if path.is_file()), None)
+    is_csv = node.kind == KIND
+    places = (path for folder in folders for path in _places(folder, text))
+    # An empty CSV file ends its users at once: it is replaced like an absent one.
+    source = next((path for path in places if path.is_file() and (path.stat().st_size or not is_csv)), None)
     target = f"data/{plan_name}/{name or 'data.csv'}"
-    if node.kind != KIND:
+    if not is_csv:
         is_fixed = name and "${" not in raw.replace("\\", "/").rpartition("/")[2]
         return DataFile(target, source, ()) if source and is_fixed else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))

@@ -216,12 +216,15 @@ def test_a_property_has_the_default_of_the_enabled_elements_and_two_different_on
     assert [left.text for left in adoption.left] == ["Shop: reads the property zone with the defaults 1, 2"]
 
 
-def test_a_csv_file_beside_the_jmx_is_used(tmp_path: Path) -> None:
+def test_a_csv_file_beside_the_jmx_is_used_unless_it_is_empty(tmp_path: Path) -> None:
     (tmp_path / "own.jmx").write_bytes(OWN.read_bytes())
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "barcodes.csv").write_text("barcode;item_id;name\n1;2;3\n")
     (file,) = adopt(tmp_path / "own.jmx", "shop", tmp_path / "plans").data
     assert file.source == tmp_path / "data" / "barcodes.csv"
+    file.source.write_text("")
+    (file,) = adopt(tmp_path / "own.jmx", "shop", tmp_path / "plans").data
+    assert file.source is None and file.text.startswith("barcode;item_id;name\n")
 
 
 def test_what_the_jmx_contains_is_listed(adoption: Adoption) -> None:
