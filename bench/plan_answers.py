@@ -13,13 +13,14 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import unquote_plus
 
-from bench.plan_expectations import Expectations, wanted_by_loops
+from bench.plan_expectations import Expectations, put_by_scripts, wanted_by_loops
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import column
 from harness.plan.jmx import Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
 
 _VALUES_MOST = 50
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,11 @@ class Answers:
         tree = plan_tree(jmx)
         nodes = enabled_nodes(tree)
         values = Values.of(nodes, {}, jmx.parent)
-        loops = wanted_by_loops(nodes)
+        loops, puts = wanted_by_loops(nodes), put_by_scripts(nodes)
         routes: dict[tuple[str, str, tuple[str, ...]], Route] = {}
         for node in nodes:
             if node.kind.startswith("HTTPSampler"):
-                route = _route(node, values, loops)
+                route = _route(node, values, loops, puts)
                 key = (route.method, route.target.pattern, route.body)
                 before = routes.setdefault(key, route)
                 if before is not route:
@@ -114,8 +115,8 @@ def _answer(expected: Expectations) -> Answer:
     return Answer(code, headers, kind, body)
 
 
-def _route(node: Node, values: Values, loops: Mapping[str, Sequence[str]]) -> Route:
-    expected = Expectations(lambda text: _known_values(values, text))
+def _route(node: Node, values: Values, loops: Mapping[str, Sequence[str]], puts: Mapping[str, Sequence[str]]) -> Route:
+    expected = Expectations(lambda text: _known_values(values, text, puts))
     path = node.value("HTTPSampler.path").strip()
     if "login" in path:
         expected.add_login()
@@ -187,14 +188,17 @@ def _pieces(raw: str, values: Values) -> Iterator[tuple[str, bool]]:
     yield raw[position:], True
 
 
-def _known_values(values: Values, text: str) -> Sequence[str]:
-    """Return the values that a text can have: one, or those of a CSV column; none when only the run knows them."""
+def _known_values(values: Values, text: str, puts: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return the values that a text can have: its own, those of a CSV column, and those that scripts put."""
+    found: list[str] = []
     try:
-        return (values.text(text),)
+        found.append(values.text(text))
     except UnknownValueError as error:
-        found: list[str] = []
+        rows: list[str] = []
         for setter in values.setters.get(error.variable, ()):
-            rows = column(setter, values.csv_file(setter), error.variable) if setter.kind == CSV else None
-            found += rows or ()
-        reference = f"${{{error.variable}}}"
-        return [text.replace(reference, value) for value in dict.fromkeys(found)][:_VALUES_MOST]
+            if setter.kind == CSV:
+                rows += column(setter, values.csv_file(setter), error.variable) or ()
+        found += [text.replace(f"${{{error.variable}}}", row) for row in dict.fromkeys(rows)]
+    for name in _VARIABLE.findall(text):
+        found += [text.replace(f"${{{name}}}", value) for value in puts.get(name, ())]
+    return found[:_VALUES_MOST]

@@ -20,6 +20,7 @@ _PARSED = re.compile(r"(\w+)\s*=\s*new\s+(?:groovy\.json\.)?JsonSlurper\(\)\s*\.
 _COMPILED = re.compile(r"JsonPath\.(?:compile|read)\([^\"']*[\"']\\?(\$[^\"]*)[\"']")
 _VARIABLE = r"(?:\"\$\{(\w+)\}\"|vars\.get\([\"'](\w+)[\"']\)(?:\.toInteger\(\))?|\$\{(\w+)\})"
 _COMPARED = re.compile(_VARIABLE + r"\s*(==|!=|=|\.equals\()\s*[\"']?([\w -]+?)[\"']?\s*(?=[)&|,}]|$)")
+_PUT = re.compile(r"vars\.put(?:Object)?\(\s*[\"'](\w+)[\"']\s*,\s*[\"']([^\"'$]+)[\"']")
 _FAILED = re.compile(r"(?i)fail|error|not_?found|cancel")
 # What FOLIO answers to a log-in: the token as a header and as a cookie.
 _TOKEN = "stand-in-token"
@@ -232,6 +233,15 @@ def wanted_by_loops(nodes: Iterable[Node]) -> dict[str, list[str]]:
             values.append("COMPLETED")
         if values:
             found[name] = values
+    return found
+
+
+def put_by_scripts(nodes: Iterable[Node]) -> dict[str, list[str]]:
+    """Return the variables to which scripts assign fixed texts, with these."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        for name, value in _PUT.findall(node.value("script")):
+            found.setdefault(name, []).append(value)
     return found
 
 

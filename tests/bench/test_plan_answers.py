@@ -112,6 +112,12 @@ def test_json_assertions_get_their_values_and_what_must_be_absent_is_absent(answ
     }  # fmt: skip
 
 
+def test_a_filter_finds_the_texts_that_scripts_assign(answers: Any) -> None:
+    script = element("JSR223Sampler", prop("script", "vars.putObject('kind', 'Book'); vars.put(\"kind\", \"Map\")"))
+    found = answers(script, request("GET", "/kinds", extracts("id", "$.kinds[?(@.name == '${kind}')].id")))
+    assert [kind["name"] for kind in body(found, "GET", "/kinds")["kinds"]] == ["Book", "Map", "name-1"]
+
+
 def test_equal_requests_that_expect_different_values_take_turns(answers: Any) -> None:
     found = answers(
         request("GET", "/item", validates("$.status", "Available")),

@@ -1,4 +1,4 @@
-"""Fixes the files that a JMX reads: they become files below plans/data, with samples of absent CSV files."""
+"""Fixes the files that a JMX reads: they become files below plans/data, with samples of absent ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND, delimiter_of, variable_names
 from harness.plan.data_files import file_names_of
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node
+from harness.plan.jmx import CODE, Node
 
 # A file that is read again from its start needs few rows; each row of one that is used up is one iteration.
 _ROWS, _ROWS_USED_UP = 100, 5000
@@ -80,7 +80,7 @@ def _unique(file: DataFile, files: dict[str, DataFile]) -> DataFile:
 
 
 def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
-    """Return the file of an element; None for a script or an upload of which only the run knows the name."""
+    """Return the file of an element; None for an absent script, and for a name that only the run knows."""
     text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
     name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
     is_csv = node.kind == KIND
@@ -90,7 +90,9 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
     target = f"data/{plan_name}/{name or 'data.csv'}"
     if not is_csv:
         is_fixed = name and "${" not in raw.replace("\\", "/").rpartition("/")[2]
-        return DataFile(target, source, ()) if source and is_fixed else None
+        is_upload = not CODE.match(node.kind)
+        sample = f"sample of {name}\n" if is_upload and not source else ""
+        return DataFile(target, source, (), sample) if is_fixed and (source or is_upload) else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
     return DataFile(target, source, columns, "" if source else _sample(node, columns))
 

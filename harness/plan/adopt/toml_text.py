@@ -73,9 +73,13 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
     """Return a line for each data file of a fixed plan."""
     return [
         f"plans/{file.name}: "
-        + (f"copied from {file.source}" if file.source else f"SAMPLE values ({', '.join(file.columns)}): replace them")
+        + (f"copied from {file.source}" if file.source else f"SAMPLE {_sample_text(file)}: replace them")
         for file in data
     ]
+
+
+def _sample_text(file: DataFile) -> str:
+    return f"values ({', '.join(file.columns)})" if file.columns else "contents"
 
 
 def _plugins(found: Found) -> list[str]:

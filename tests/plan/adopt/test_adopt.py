@@ -10,7 +10,7 @@ import pytest
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.toml_text import plan_toml
+from harness.plan.adopt.toml_text import data_lines, plan_toml
 from harness.plan.data_files import data_files
 from harness.plan.finding import Rule
 from harness.plan.jmx import Node, plan_tree
@@ -184,6 +184,17 @@ def test_an_upload_that_only_the_run_knows_is_left(tmp_path: Path) -> None:
     (tmp_path / "own.jmx").write_text(own)
     (left,) = adopt(tmp_path / "own.jmx", "shop", tmp_path).left
     assert left.text == "GET desks: reads the file ${base}/${name}.mrc"
+
+
+def test_an_absent_upload_gets_a_sample(tmp_path: Path) -> None:
+    prop = '<stringProp name="File.path">/home/someone/items.csv</stringProp>'
+    own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
+    (tmp_path / "own.jmx").write_text(own)
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    assert adoption.left == ()
+    upload = next(file for file in adoption.data if not file.columns)
+    assert (upload.name, upload.source, upload.text) == ("data/shop/items.csv", None, "sample of items.csv\n")
+    assert data_lines([upload]) == ["plans/data/shop/items.csv: SAMPLE contents: replace them"]
 
 
 def test_uploads_of_one_folder_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
