@@ -12,6 +12,8 @@ from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_strin
 # Timers that wait for other users, or that divide a rate among them.
 _TIMERS_OF_MANY = ("SyncTimer", "ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 _ON_ERROR = "ThreadGroup.on_sample_error"
+# A Flow Control Action that pauses, such as for the ten minutes in which a scheduler works; longer ones last this long.
+_PAUSE, _PAUSE_MS, _PAUSE_MOST_MS = "1", "ActionProcessor.duration", 1000
 
 
 def one_pass(jmx: Path, left_out: Collection[str] = ()) -> bytes:
@@ -19,6 +21,7 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> bytes:
 
     setUp and tearDown thread groups stay as they are. Endless loops run once. Timers that need many users are disabled,
     and so are the thread groups `left_out`.
+    Flow Control Actions pause for at most a second.
     """
     tree = parse(jmx)
     for element in list(tree.getroot().iter()):
@@ -30,6 +33,8 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> bytes:
             element.set("enabled", "false")
         elif element.tag == "LoopController":
             _end_loop(element)
+        elif element.tag == "TestAction":
+            _shorten_pause(element)
     written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
     return written + b"\n"
 
@@ -51,3 +56,12 @@ def _end_loop(controller: ElementTree.Element) -> None:
     for prop in controller:
         if prop.get("name") == LOOPS and (prop.text or "").strip() == LOOPS_ENDLESS:
             prop.text = "1"
+
+
+def _shorten_pause(action: ElementTree.Element) -> None:
+    if any(prop.get("name") == "ActionProcessor.action" and prop.text != _PAUSE for prop in action):
+        return
+    for prop in action:
+        text = (prop.text or "").strip()
+        if prop.get("name") == _PAUSE_MS and text.isdigit() and int(text) > _PAUSE_MOST_MS:
+            prop.text = str(_PAUSE_MOST_MS)

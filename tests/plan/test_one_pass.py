@@ -70,3 +70,14 @@ def test_only_an_endless_loop_is_cut(tmp_path, loops, once):
 def test_timers_that_need_other_users_are_disabled(tmp_path):
     found = single(tmp_path, "<SyncTimer/><hashTree/><ConstantTimer/><hashTree/>")
     assert [element.get("enabled") for element in found] == ["false", None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("action", "pause_ms", "shorter_ms"),
+    [("1", "600000", "1000"), ("1", "500", "500"), ("1", "${pause}", "${pause}"), ("0", "600000", "600000")],
+    ids=["long", "short", "a-variable", "an-action-that-stops"],
+)
+def test_a_long_pause_is_cut(tmp_path, action, pause_ms, shorter_ms):
+    pause = f"""<TestAction testname="Wait"><intProp name="ActionProcessor.action">{action}</intProp>
+      <stringProp name="ActionProcessor.duration">{pause_ms}</stringProp></TestAction><hashTree/>"""
+    assert texts(single(tmp_path, pause)[0])["ActionProcessor.duration"] == shorter_ms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape as glob_escape
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,7 @@ from harness.plan.jmx import CODE, Node
 _ROWS, _ROWS_USED_UP = 100, 5000
 _PROPERTY = re.compile(r"(\$\{__P\([^,()$]+,)[^,()$]*(\)\})")
 _UNSAFE = re.compile(r"[^\w.-]+")
-_VARIABLE = re.compile(r"\$\{[\w.-]+\}")
+_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 # Each run gets a copy of its files.
 _UPLOADS_MOST_BYTES = 20_000_000
 _ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
@@ -50,7 +50,9 @@ def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tup
         for prop in file_names_of(node):
             raw = prop.text or ""
             file = _file_of(mapping, node, raw, folders, plan_name)
-            if file is None and (found := _possible_uploads(mapping, raw, folders, plan_name)):
+            found = [] if file else _possible_uploads(mapping, raw, folders, plan_name)
+            found = found or ([] if file else _sample_upload(mapping, raw, folders, plan_name))
+            if found:
                 files |= {one.name: one for one in found}
                 folder = found[0].name.rpartition("/")[0]
                 mapping.draft.set_text(prop, f"{folder}/{_last(raw)}", Fix.DATA)
@@ -94,7 +96,7 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
         sample = f"sample of {name}\n" if is_upload and not source else ""
         return DataFile(target, source, (), sample) if is_fixed and (source or is_upload) else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
-    return DataFile(target, source, columns, "" if source else _sample(node, columns))
+    return DataFile(target, source, columns, "" if source else _sample(node, columns, _upload_variables(mapping)))
 
 
 def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
@@ -106,7 +108,7 @@ def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], pla
     last = _last(raw)
     if not where or ".." in where or "${__" in last:
         return []
-    pattern = ".+".join(map(re.escape, _VARIABLE.split(last)))
+    pattern = ".+".join(map(re.escape, _VARIABLE.split(last)[::2]))
     fits = re.compile(pattern).fullmatch
     paths = next(
         (sorted(folder.glob(f"{glob_escape(where)}/*")) for folder in folders if (folder / where).is_dir()), []
@@ -115,6 +117,29 @@ def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], pla
     if sum(path.stat().st_size for path in paths) > _UPLOADS_MOST_BYTES:
         return []
     return [DataFile(f"data/{plan_name}/uploads/{path.name}", path, ()) for path in paths]
+
+
+def _sample_upload(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
+    """Return a sample for an upload whose name comes from an absent CSV file: that has one name in all rows."""
+    variable = _VARIABLE.fullmatch(_last(raw))
+    setters = mapping.values.setters.get(variable[1], ()) if variable else ()
+    for setter in setters:
+        file = _file_of(mapping, setter, setter.value("filename"), folders, plan_name) if setter.kind == KIND else None
+        if file is None or file.source:
+            return []
+    names = {_value(variable[1], 1)} if variable and setters else set()
+    return [DataFile(f"data/{plan_name}/uploads/{name}", None, (), f"sample of {name}\n") for name in names]
+
+
+def _upload_variables(mapping: Variables) -> set[str]:
+    """Return the variables in the names of uploads."""
+    return {
+        name
+        for node in mapping.nodes
+        if node.kind != KIND
+        for prop in file_names_of(node)
+        for name in _VARIABLE.findall(_last(prop.text or ""))
+    }
 
 
 def _last(raw: str) -> str:
@@ -157,12 +182,15 @@ def _unset_variables(mapping: Variables, node: Node) -> Sequence[str]:
     )
 
 
-def _sample(node: Node, columns: Sequence[str]) -> str:
-    """Return rows with made-up values, below a header where the data set expects one."""
+def _sample(node: Node, columns: Sequence[str], uploads: Collection[str]) -> str:
+    """Return rows with made-up values, below a header where the data set expects one; `uploads` are the same in all."""
     count = _ROWS if node.value("recycle") != "false" else _ROWS_USED_UP
     delimiter = delimiter_of(node)
     has_header = not node.value("variableNames") or node.value("ignoreFirstLine") == "true"
-    rows = [delimiter.join(_value(column, number) for column in columns) for number in range(1, count + 1)]
+    rows = [
+        delimiter.join(_value(column, 1 if column in uploads else number) for column in columns)
+        for number in range(1, count + 1)
+    ]
     return "\n".join([delimiter.join(columns), *rows] if has_header else rows) + "\n"
 
 

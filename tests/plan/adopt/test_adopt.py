@@ -197,6 +197,18 @@ def test_an_absent_upload_gets_a_sample(tmp_path: Path) -> None:
     assert data_lines([upload]) == ["plans/data/shop/items.csv: SAMPLE contents: replace them"]
 
 
+def test_an_upload_that_an_absent_csv_file_names_gets_a_sample(tmp_path: Path) -> None:
+    prop = '<stringProp name="File.path">${base}/${name}</stringProp>'
+    own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
+    (tmp_path / "own.jmx").write_text(own)
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    assert adoption.left == ()
+    rows, upload = adoption.data
+    assert {row.split(";")[2] for row in rows.text.splitlines()} == {"name", "name-1"}
+    assert (upload.name, upload.text) == ("data/shop/uploads/name-1", "sample of name-1\n")
+    assert '<stringProp name="File.path">data/shop/uploads/${name}</stringProp>' in adoption.draft.text().decode()
+
+
 def test_uploads_of_one_folder_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
     prop = '<stringProp name="File.path">${base}/records/${name}.mrc</stringProp>'
     own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
