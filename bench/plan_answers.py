@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import unquote_plus
 
 from bench.plan_expectations import Expectations, put_by_scripts, wanted_by_loops
@@ -79,11 +80,11 @@ class Answers:
     routes: list[Route] = field(default_factory=list)
 
     @classmethod
-    def of(cls, jmx: Path) -> Answers:
-        """Return the answers that the samplers of a JMX expect."""
+    def of(cls, jmx: Path, properties: Mapping[str, str] = MappingProxyType({})) -> Answers:
+        """Return the answers that the samplers of a JMX expect in a run with these properties."""
         tree = plan_tree(jmx)
         nodes = enabled_nodes(tree)
-        values = Values.of(nodes, {}, jmx.parent)
+        values = Values.of(nodes, properties, jmx.parent)
         loops, puts = wanted_by_loops(nodes), put_by_scripts(nodes)
         routes: dict[tuple[str, str, tuple[str, ...]], Route] = {}
         for node in nodes:

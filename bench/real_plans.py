@@ -37,7 +37,10 @@ DOUBTFUL. An empty cell was not run.
 
 The server is a stand-in on 127.0.0.1 (`bench/plan_server.py`) that answers everything plausibly: it reads in the plan
 what its extractors, assertions, loops and scripts expect of a response. It shows that the harness runs a plan, not that
-the plan suits its system. Data files that a repository lacks have made-up values.
+the plan suits its system. Data files that a repository lacks have the sample values of `make init`. Some repositories
+have files and properties with placeholders such as `[tenant]`; where these made an address invalid, the file was taken
+away and the property got a value. A plan that takes addresses from responses got the stand-in's as `hosts`. All runs
+shared two cores with other programs, several at once, so many loads are DOUBTFUL and some INVALID for that reason.
 `bench/real_runs.py` ran the plans, and `bench/real_plans.py` writes this page.
 
 {summary}
@@ -103,7 +106,7 @@ def page(rows: list[Row], runs: Mapping[tuple[str, str], Result]) -> str:
             summary += _counts(repository, of_it, runs)
     table = [_line(row, runs) for row in rows]
     reasons = [
-        f"| {run.plan} | {_NAMES[run.kind]} | {_cell(run.why) or run.state} |"
+        f"| {run.plan} | {_NAMES[run.kind]} | {_reason(run)} |"
         for run in sorted(runs.values(), key=lambda run: (run.plan, run.kind))
         if not is_good(run)
     ]
@@ -142,6 +145,12 @@ def _run(run: Result | None) -> str:
     parts = [str(run.samples)] if run.samples else []
     parts += [f"{run.failed} failed"] if run.failed else []
     return ", ".join(parts if run.state in (*_GOOD, "FAILED") and parts else [*parts, run.state])
+
+
+def _reason(run: Result) -> str:
+    if run.kind == LOAD and run.state in _GOOD:
+        return f"{run.failed} of {run.samples} samples failed"
+    return _cell(run.why) or run.state
 
 
 def _cell(text: str) -> str:

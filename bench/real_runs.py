@@ -5,8 +5,10 @@ usage: .venv/bin/python -m bench.real_runs FOLDER WORK RESULTS.jsonl [--kind loa
 FOLDER contains the JMX files; each is fixed as `make init FIX=1` does, in a folder of its own below WORK. The kind
 "pass" is `make check`: one user, one pass. "load" is `make run` with 2 users (at least 1 per load) for 30 s. The server
 is bench.plan_server: it answers as the plan itself expects. Where `make init` asks for the hosts of a plan that takes
-addresses from responses, that server is named. RESULTS.jsonl gets one line per run; plans that it has
-are not run again, so an interrupted batch continues. The whole output of a run is in WORK/<plan>/<kind>.txt.
+addresses from responses, that server is named. Properties whose default is a placeholder in brackets get a value.
+
+RESULTS.jsonl gets one line per run; plans that it has are not run again, so an interrupted batch continues. The whole
+output of a run is in WORK/<plan>/<kind>.txt.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.json_document import made_up
 from bench.plan_answers import Answers
 from bench.plan_server import serving
 from harness.base import toolchain
@@ -31,6 +34,7 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_RE
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.files import store_secrets, write_adopted
 from harness.plan.finding import Rule
+from harness.plan.jmx import read_properties
 from harness.plan.plan import load_plan
 from harness.run.result import read_end
 
@@ -41,6 +45,9 @@ _MOST_S = {PASS: 330, LOAD: 150}
 _STOP_S = 30
 _STATES = {EXIT_OK: PASSED, EXIT_REGRESSED: "FAILED", EXIT_USAGE: "REFUSED", EXIT_INVALID: "NO SAMPLE"}
 _COUNTS = re.compile(r": (\d+) requests?, (\d+) failed")
+
+
+_PLACEHOLDER = re.compile(r"\s*\[[^\]]*\]\s*")
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,8 @@ def run_plan(jmx: Path, plan: str, kind: str, work: Path) -> Result:
         write_adopted(home / "plans", name, adoption, jmx.name)
         store_secrets(home, adoption.secrets)
         loads = len(load_plan(home / "plans", name).load.loads)
-        answers = Answers.of(home / "plans" / f"{name}.jmx")
+        given = _given(home / "plans" / f"{name}.jmx")
+        answers = Answers.of(home / "plans" / f"{name}.jmx", given)
         needs_hosts = any(finding.rule is Rule.UNKNOWN_HOST for finding in adoption.left)
     except UsageError as error:
         return Result(plan, kind, 0, 0, "REFUSED", str(error))
@@ -73,6 +81,8 @@ def run_plan(jmx: Path, plan: str, kind: str, work: Path) -> Result:
             _allow(home / "plans" / f"{name}.toml", address)
         command = [sys.executable, str(toolchain.ROOT / "scripts" / ("check" if kind == PASS else "run"))]
         command += ["--home", str(home), "--plan", name, "--target", address]
+        if given:
+            command += ["--properties", " ".join(f"{one}={value}" for one, value in given.items())]
         if kind == LOAD:
             command += ["--users", str(max(2, loads)), "--duration", "30"]
             command += ["--reports", str(home / "reports"), "--result", str(home / "result.json")]
@@ -89,6 +99,12 @@ def _home(folder: Path) -> Path:
         if not (folder / name).exists():
             (folder / name).symlink_to(toolchain.ROOT / name)
     return folder
+
+
+def _given(jmx: Path) -> dict[str, str]:
+    """Return values for the properties whose default is a placeholder such as [tenant]: their user must give them."""
+    reads = read_properties(jmx).items()
+    return {name: str(made_up(name, name)) for name, default in reads if _PLACEHOLDER.fullmatch(default or "")}
 
 
 def _allow(toml: Path, address: str) -> None:
@@ -120,7 +136,8 @@ def _checked(plan: str, code: int, text: str) -> Result:
     counts = _COUNTS.findall(text)
     samples, failed = map(int, counts[-1]) if counts else (0, 0)
     state = "INTERRUPTED" if code == EXIT_INTERRUPTED else _STATES.get(code, f"exit code {code}")
-    return Result(plan, PASS, samples, failed, state, "" if code == EXIT_OK else _why(text))
+    why = "" if code in (EXIT_OK, EXIT_INTERRUPTED) else _why(text)
+    return Result(plan, PASS, samples, failed, state, why)
 
 
 def _loaded(plan: str, code: int, text: str, home: Path) -> Result:
@@ -139,7 +156,8 @@ def _why(text: str) -> str:
     """Return the first failed sample and assertion of an output, else its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     failed = [line for line in lines if re.search(r": FAILED[,:] ", line)][:2]
-    return "; ".join(failed or lines[-1:])[:300]
+    why = "; ".join(failed or lines[-1:]).removeprefix("scripts/check: plan: ")
+    return re.sub(r"\S*/check/pass/", "", why)[:300]
 
 
 def main(arguments: list[str]) -> None:

@@ -91,7 +91,7 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
     source = next((path for path in places if path.is_file() and (path.stat().st_size or not is_csv)), None)
     target = f"data/{plan_name}/{name or 'data.csv'}"
     if not is_csv:
-        is_fixed = name and "${" not in raw.replace("\\", "/").rpartition("/")[2]
+        is_fixed = name and (mapping.known(raw) is not None or "${" not in _last(raw))
         is_upload = not CODE.match(node.kind)
         sample = f"sample of {name}\n" if is_upload and not source else ""
         return DataFile(target, source, (), sample) if is_fixed and (source or is_upload) else None

@@ -186,8 +186,9 @@ def test_an_upload_that_only_the_run_knows_is_left(tmp_path: Path) -> None:
     assert left.text == "GET desks: reads the file ${base}/${name}.mrc"
 
 
-def test_an_absent_upload_gets_a_sample(tmp_path: Path) -> None:
-    prop = '<stringProp name="File.path">/home/someone/items.csv</stringProp>'
+@pytest.mark.parametrize("path", ["/home/someone/items.csv", "C:\\someone\\items.csv", "${__P(items,/x/items.csv)}"])
+def test_an_absent_upload_gets_a_sample(tmp_path: Path, path: str) -> None:
+    prop = f'<stringProp name="File.path">{path}</stringProp>'
     own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
     (tmp_path / "own.jmx").write_text(own)
     adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
