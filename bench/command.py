@@ -9,6 +9,7 @@ from bench import aggregate as bench_aggregate
 from bench import compare as bench_compare
 from bench import failures as bench_failures
 from bench import gate as bench_gate
+from bench import profile as bench_profile
 from bench import push as bench_push
 from bench import remote as bench_generators
 from bench import run as bench_run
@@ -35,6 +36,7 @@ examples:
   scripts/bench throttle recorded/*.jtl                         what it finds in these runs
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
+  scripts/bench profile                                         what PROFILE=1 costs: runs with and without, in turn
   scripts/bench push                                            upload of a JTL file, next to a plain copy
   scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is DOUBTFUL
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
@@ -55,6 +57,7 @@ _PARTS = {
     "throttle": (bench_throttle, "falls of the throughput to a constant fraction, in simulated or recorded runs"),
     "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),
     "failures": (bench_failures, "runs that watch for failed requests next to runs that do not; none fails"),
+    "profile": (bench_profile, "profiled runs next to runs that are not profiled"),
     "verdicts": (bench_verdicts, "every plan that starts a system, ten times: how many runs are VALID (hours)"),
     "push": (bench_push, "upload of a JTL file to S3, next to a plain copy to the same server"),
 }
