@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 STATEMENTS_MOST = 10
-# Text of a statement that a table shows.
+# Of a longer statement the beginning and the end are shown.
 _CHARACTERS_MOST = 300
 _NEEDED = ("statement", "count", "total_ms")
 
@@ -62,7 +62,9 @@ def read_statements(process: str, lines: Iterable[str]) -> DatabaseUse:
 def _use(row: Mapping[str, str]) -> StatementUse:
     statement = " ".join(row["statement"].split())
     if len(statement) > _CHARACTERS_MOST:
-        statement = statement[: _CHARACTERS_MOST - 1] + "…"
+        # The end of a query names its table and its conditions.
+        half = _CHARACTERS_MOST // 2
+        statement = f"{statement[:half]} … {statement[-half:]}"
     longest, rows, without, locked = (
         _number(row.get(name, "")) for name in ("longest_ms", "rows_examined", "count_without_index", "lock_ms")
     )

@@ -25,6 +25,7 @@ def context(**settings):
         "work": "/work",
         "artifacts": "/artifacts",
         "java_version": "17",
+        "is_profiled": False,
     }
 
 
@@ -42,7 +43,16 @@ def test_the_hashing_of_credentials_is_killbills_own_unless_a_profile_says_other
     assert "shiroNbHashIterations=7\n" in rendered("killbill.properties", shiro_hash_iterations=7)
 
 
-@pytest.mark.parametrize("name", ["local", "local-mariadb"])
+@pytest.mark.parametrize(
+    ("database", "is_profiled", "found"), [("mariadb", True, 2), ("mariadb", False, 0), ("h2", True, 0)]
+)
+def test_only_a_profiled_killbill_on_mariadb_does_without_prepared_statements(database, is_profiled, found):
+    values = {**context(database=database), "is_profiled": is_profiled}
+    text = render((FOLDER / "templates" / "killbill.properties").read_text(encoding="utf-8"), values, "here")
+    assert text.count("dao.useServerPrepStmts=false\n") == found
+
+
+@pytest.mark.parametrize("name", ["local", "local-mariadb", "local-mariadb-no-index"])
 def test_a_profile_that_hashes_once_says_so(name):
     assert load_profile(ROOT / "env", name).system_settings["killbill"]["shiro_hash_iterations"] == 1
 

@@ -34,6 +34,14 @@ def test_what_the_database_does_not_tell_is_unknown():
     assert found.statements == (StatementUse("COMMIT", 1, 3.0, None, None, None, None),)
 
 
+def test_a_long_statement_keeps_its_beginning_and_its_table():
+    text = f"SELECT {', '.join(f'column_{number}' for number in range(50))} FROM payments WHERE id = ?"
+    found = read_statements("till", ["statement\tcount\ttotal_ms", f"{text}\t1\t3"])
+    (use,) = found.statements
+    assert use.statement == f"{text[:150]} … {text[-150:]}"
+    assert use.statement.endswith("FROM payments WHERE id = ?")
+
+
 @pytest.mark.parametrize("text", ["", "ERROR 1045 (28000): Access denied", "statement\tcount\na\t1"])
 def test_another_output_is_no_table_of_statements(text):
     with pytest.raises(ValueError, match="has no column"):
