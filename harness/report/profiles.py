@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from harness.base import units
-from harness.base.units import BYTES_PER_MB, MS_PER_S
+from harness.base.units import MS_PER_S, average_text, mb_text
 from harness.report.tables import cell, table
-from harness.system.profile import SAMPLES_LEAST, LockWait, ProcessProfile
+from harness.system.profile import SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import DatabaseUse
 
 
@@ -38,9 +38,10 @@ def _locks(profile: ProcessProfile) -> str:
     if not profile.locks:
         return "Locks: no thread waited 1 ms or longer for one."
     rows = [
-        [cell(wait.lock), cell(wait.method), cell(wait.holder), str(wait.count), *map(_ms, _times(wait))]
+        [cell(wait.lock), cell(wait.method), cell(wait.holder), str(wait.count),
+         *map(average_text, (wait.total_ms, wait.longest_ms))]
         for wait in profile.locks
-    ]
+    ]  # fmt: skip
     waiting = profile.wait_ms / MS_PER_S / profile.length_s
     text = f"Locks: on average {waiting:.2f} threads waited for one, counting waits of 1 ms and longer."
     columns = ("lock", "waited at", "held by", "waits", "all ms", "longest ms")
@@ -53,12 +54,12 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
         return f"### {cell(used.process)}\n\nStatements: none."
     per_request = f", {used.count / request_count:.1f} per sample of the load" if request_count else ""
     text = (
-        f"Statements: {used.count} in the whole load{per_request}; together {_ms(used.total_ms)} ms. "
+        f"Statements: {used.count} in the whole load{per_request}; together {average_text(used.total_ms)} ms. "
         "Those that took most time:"
     )
     rows = [
-        [cell(use.statement), str(use.count), _ms(use.total_ms), _ms(use.mean_ms), _known_ms(use.longest_ms),
-         _each(use.rows_examined, use.count), _each(use.count_without_index, use.count), _known_ms(use.lock_ms)]
+        [cell(use.statement), str(use.count), *map(average_text, (use.total_ms, use.mean_ms, use.longest_ms)),
+         _each(use.rows_examined, use.count), _each(use.count_without_index, use.count), average_text(use.lock_ms)]
         for use in used.statements
     ]  # fmt: skip
     columns = (
@@ -67,28 +68,19 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
     return f"### {cell(used.process)}\n\n{text}\n\n{table(columns, rows)}"
 
 
-def _known_ms(value: float | None) -> str:
-    return "" if value is None else _ms(value)
-
-
 def _each(total: int | None, count: int) -> str:
     return "" if total is None else f"{total / count:.1f}"
-
-
-def _times(wait: LockWait) -> tuple[float, float]:
-    return wait.total_ms, wait.longest_ms
 
 
 def _allocations(profile: ProcessProfile) -> str:
     if not profile.allocated_bytes:
         return ""
-    per_s = profile.allocated_bytes / BYTES_PER_MB / profile.length_s
     rows = [
-        [cell(made.object_class), cell(made.method), f"{_mb_per_s(made.bytes_estimated, profile.length_s)}",
+        [cell(made.object_class), cell(made.method), mb_text(made.bytes_estimated / profile.length_s, 1),
          _percent(made.bytes_estimated, profile.allocated_bytes)]
         for made in profile.allocations
     ]  # fmt: skip
-    text = f"Allocations: about {per_s:.1f} MB/s, estimated from samples."
+    text = f"Allocations: about {mb_text(profile.allocated_bytes / profile.length_s, 1)} MB/s, estimated from samples."
     return f"{text}\n\n{table(('class', 'allocated at', 'MB/s', '%'), rows, text_columns=2)}"
 
 
@@ -98,8 +90,8 @@ def _collections(profile: ProcessProfile) -> str:
         return "Garbage collections: none."
     share = found.pause_ms / MS_PER_S / profile.length_s
     return (
-        f"Garbage collections: {found.count}, pauses {_ms(found.pause_ms)} ms in all "
-        f"({units.percent_text(share, 2)} % of the window), the longest {_ms(found.longest_ms)} ms."
+        f"Garbage collections: {found.count}, pauses {average_text(found.pause_ms)} ms in all "
+        f"({units.percent_text(share, 2)} % of the window), the longest {average_text(found.longest_ms)} ms."
     )
 
 
@@ -114,11 +106,3 @@ def _flame_graphs(profile: ProcessProfile, folder: str) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return units.percent_text(part / whole, 1)
-
-
-def _ms(value: float) -> str:
-    return units.average_text(value)
-
-
-def _mb_per_s(size: int, length_s: float) -> str:
-    return f"{size / BYTES_PER_MB / length_s:.1f}"
