@@ -24,7 +24,7 @@ from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
-from tests.support.several import group, several_jmx
+from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.tiny import TINY_PLAN, start_script
 
 SUITE = """format_version = 1
@@ -100,20 +100,6 @@ def test_a_load_with_auto_duration_is_planned_with_its_maximum(home, tmp_path, c
     suite = SUITE.replace("duration = 2", 'duration = "auto"').replace('"10m"', '"20m"')
     assert main([*arguments(home, tmp_path, suite), "--dry-run"], "scripts/nightly") == 0
     assert "  1. tiny, 4 users, profile local, round 1 of 1: 600 s\n" in capsys.readouterr().out
-
-
-TWO_LOADS = """format_version = 1
-title = "Two loads"
-shape = "tiny.jmx"
-system = "tiny"
-[[load]]
-group = "Browse"
-users = 2
-duration_s = 4
-[[load]]
-group = "Buy"
-users = 1
-"""
 
 
 def test_a_plan_with_several_loads_is_planned_like_any_other(home, tmp_path, capsys):

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+# A plan file for a JMX with the thread groups Browse and Buy.
+TWO_LOADS = """format_version = 1
+title = "Two loads"
+shape = "tiny.jmx"
+system = "tiny"
+[[load]]
+group = "Browse"
+users = 2
+duration_s = 4
+[[load]]
+group = "Buy"
+users = 1
+"""
+
 
 def sampler(label: str, elapsed_ms: int) -> str:
     """Return a sampler that asks no server."""

@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import processes_of, wait_for
-from tests.support.several import group, several_jmx
+from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_script
 
 LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
@@ -131,25 +131,10 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
     assert nothing_is_left(tmp_path)
 
 
-TWO_LOADS = """format_version = 1
-title = "Two loads"
-shape = "tiny.jmx"
-system = "tiny"
-[[load]]
-group = "Browse"
-users = 2
-duration_s = 4
-[[load]]
-group = "Buy"
-users = 1
-goal = "p90<500"
-"""
-
-
 @pytest.mark.real
 def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, home, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(several_jmx(group("Browse", ""), group("Buy", "")))
-    (home / "plans" / "tiny.toml").write_text(TWO_LOADS)
+    (home / "plans" / "tiny.toml").write_text(TWO_LOADS + 'goal = "p90<500"\n')
     code, out = finished("sweep", "--users", "3,9", "--duration", "2", "--warmup", "1")
     assert code == 0, out
     reports = tmp_path / "reports"
