@@ -23,6 +23,7 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
+from harness.base.python_packages import ensure_bench_venv
 from harness.base.units import mb_text, parse_whole_number, percent_text
 from harness.run.jmeter import JMeterHome
 
@@ -79,7 +80,7 @@ def _tools(chosen: Sequence[Contender]) -> Tools:
     """Return the programs of the chosen readers, built if necessary."""
     names = {one.name for one in chosen}
     python = Path(sys.executable)
-    bench_python = toolchain.ensure_bench_venv() if names & IN_BENCH_VENV else python
+    bench_python = ensure_bench_venv() if names & IN_BENCH_VENV else python
     jmeter_home = toolchain.ensure_jmeter() if JMETER in names else toolchain.BUILD
     jmeter_version = JMeterHome(jmeter_home, java="").versions()["jmeter"]
     return Tools(toolchain.ROOT, python, bench_python, jmeter_home, jmeter_version)

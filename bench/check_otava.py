@@ -14,6 +14,7 @@ from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, run_or_fail
+from harness.base.python_packages import ensure_otava_venv
 from harness.base.units import plural
 from harness.history.catalogue import runs_of
 from harness.history.change_points import LEAST_RATIO, P_MOST, WINDOW, change_points
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print one row per history; return 0 when all agree, else 1."""
     with Interrupts():
-        python = toolchain.ensure_otava_venv()
+        python = ensure_otava_venv()
         folders = options.reports or [toolchain.ROOT / "reports", toolchain.ROOT / "reports" / "nightly"]
         lines = [(name, otava.line_of(values)) for name, values in otava.histories(_SEED)]
         lines += [found for folder in folders if folder.is_dir() for found in _measured(folder)]

@@ -21,6 +21,7 @@ from harness.base.units import MS_PER_S, percent_text
 from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.report.tables import table
+from harness.run.interim import LOAD_LEAST_S
 from harness.run.telemetry import HARNESS
 
 _CPU_RUN = ("--users", "50", "--duration", "60")
@@ -51,9 +52,11 @@ def bench(options: argparse.Namespace) -> int:
         rows.append(["set-up when all is built", _figures([_set_up_s() for _ in range(options.repeat)]), "< 1"])
         command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", options.plan]
         if options.cold:
-            rows.append(
-                ["fresh clone, empty caches: to ready", _figures([_cold_ready_s(folder, options.plan)]), "≤ 180"]
-            )
+            ready_s, table_s = _fresh_clone_s(folder, options.plan, with_caches=False)
+            rows.append(["fresh clone, empty caches: to ready", _figures([ready_s]), "≤ 80"])
+            rows.append(["fresh clone, empty caches: to the interim table", _figures([table_s]), "≤ 110"])
+            _, table_s = _fresh_clone_s(folder, options.plan, with_caches=True)
+            rows.append(["fresh clone, warm caches: to the interim table", _figures([table_s]), "≤ 75"])
         warm = [_time_run([*command, *_SHORT_RUN], folder / "reports", options.plan) for _ in range(options.repeat)]
         rows.append(["warm: to ready", _figures([run.ready_s for run in warm if run.ready_s is not None]), "≤ 25"])
         rows.append(["warm: to the first sample", _figures([run.first_sample_s for run in warm]), "≤ 25"])
@@ -74,7 +77,7 @@ def bench(options: argparse.Namespace) -> int:
 def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
     """Return the timing of one run: ready by the harness's message, the first sample by its time stamp."""
     start_s = time.time()
-    ready_s = _ready_s([*command, "--reports", str(reports)])
+    ready_s = _seconds_until([": ready after"], [*command, "--reports", str(reports)])[0]
     run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
     first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl", Dropped()))
     observed = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["observed"]
@@ -82,22 +85,27 @@ def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
     return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)
 
 
-def _ready_s(
-    command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
-) -> float | None:
-    """Run the command; return the seconds until its message `ready after`, None without this message."""
-    start_s, ready_s = time.monotonic(), None
+def _seconds_until(
+    texts: Sequence[str],
+    command: Sequence[str],
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> list[float | None]:
+    """Run the command; return the seconds until it prints each text, None for a text that it does not print."""
+    start_s = time.monotonic()
+    found: dict[str, float] = {}
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             for line in process.stdout or ():
-                if ": ready after" in line:
-                    ready_s = time.monotonic() - start_s
+                for text in texts:
+                    if text in line:
+                        found.setdefault(text, time.monotonic() - start_s)
         except KeyboardInterrupt:
             process.terminate()  # the terminal sends Ctrl-C to the child, too, but TERM and HUP reach only this process
             raise
     if process.returncode:
         raise StartError(f"{' '.join(command)} ended with code {process.returncode}", "see its output")
-    return ready_s
+    return [found.get(text) for text in texts]
 
 
 def _set_up_s() -> float:
@@ -107,22 +115,24 @@ def _set_up_s() -> float:
     return time.monotonic() - start_s
 
 
-def _cold_ready_s(folder: Path, plan: str) -> float:
-    """Return the seconds from `make run` in a fresh clone with empty caches until the system is ready."""
+def _fresh_clone_s(folder: Path, plan: str, *, with_caches: bool) -> tuple[float, float]:
+    """Return the seconds of `make run` in a fresh clone until the system is ready, and until the interim table.
+
+    Without caches, pip and Maven download everything.
+    """
     clone, home = folder / "clone", folder / "home"
     home.mkdir()
     subprocess.run(["git", "clone", "--quiet", str(toolchain.ROOT), str(clone)], check=True)
-    environment = {
-        **os.environ,
-        "HOME": str(home),
-        "PIP_NO_CACHE_DIR": "1",
-        "MAVEN_OPTS": f"-Dmaven.repo.local={home / 'repository'}",
-    }
-    ready_s = _ready_s(["make", "run", f"PLAN={plan}", "USERS=1", "LOOPS=1"], clone, environment)
-    if ready_s is None:
-        raise StartError("make run in a fresh clone printed no message that the system is ready", "see its output")
+    repository = f"-Dmaven.repo.local={home / 'repository'}"
+    empty = {"HOME": str(home), "PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1", "MAVEN_OPTS": repository}
+    environment = {**os.environ, **({} if with_caches else empty)}
+    command = ["make", "run", f"PLAN={plan}", "USERS=5", f"DURATION={LOAD_LEAST_S:.0f}"]
+    ready_s, table_s = _seconds_until([": ready after", "Interim results after"], command, clone, environment)
+    if ready_s is None or table_s is None:
+        raise StartError("make run in a fresh clone printed no interim table", "see its output")
     shutil.rmtree(clone)
-    return ready_s
+    shutil.rmtree(home)
+    return ready_s, table_s
 
 
 class StartedSystem:

@@ -11,8 +11,8 @@ import sys
 
 from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
+from harness.base.first_setup import enter_venv
 from harness.base.interrupts import Interrupts
-from harness.base.toolchain import ROOT, enter_venv
 
 _AGGREGATE = "aggregate.py"
 # Variables of make that are options without a value.
@@ -41,7 +41,7 @@ def run(program: str) -> int:
 def _code_of(program: str) -> int:
     try:
         with Interrupts():
-            enter_venv(ROOT / program)
+            enter_venv(program)
         from harness.cli import main  # here, because it is imported only inside .venv
 
         return main(sys.argv[1:], program)

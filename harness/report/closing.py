@@ -56,7 +56,7 @@ def closing(
 
     `compare_command` compares the run with an earlier one, "" without such a run. `text_width` measures a label.
     """
-    tables = _tables(key_rows(summary), width, text_width)
+    tables = key_tables(key_rows(summary), width, text_width)
     next_steps = [("report:", report_path)]
     if summary.verdict.state == INVALID:
         next_steps.append(("logs:", f"{report_path.removesuffix('.md')}/"))
@@ -123,7 +123,7 @@ def _comparisons(summary: RunSummary) -> Iterator[Line]:
             yield Line(((what, ""), (one.verdict, _COMPARED_STYLES.get(one.verdict, "bold")), (rest, "")), 2)
 
 
-def _tables(parts: Sequence[Rows], width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:
+def key_tables(parts: Sequence[Rows], width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:
     """Return a table of each part, with the same columns and widths, and with labels that fit."""
     if not parts:
         return ()

@@ -38,7 +38,12 @@ def key_rows(summary: RunSummary) -> tuple[Shown, ...]:
     if load is None:
         return ()
     by_load = Shown(LOADS, rows_by_load(summary.loads, load).labels, None, counts_transactions=True)
-    return tuple(map(_most_important, (*parts_of(load), *([by_load] if by_load.labels else []))))
+    return (*key_rows_of(load), *([_most_important(by_load)] if by_load.labels else []))
+
+
+def key_rows_of(load: Group) -> tuple[Shown, ...]:
+    """Return the tables of one load as in `key_rows`: requests with TOTAL, and transactions."""
+    return tuple(map(_most_important, parts_of(load)))
 
 
 def _most_important(group: Rows) -> Shown:

@@ -10,12 +10,14 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from harness.report.closing import Line, closing
+from harness.report.closing import Closing, Line, closing
 from harness.report.columns import Column
+from harness.report.interim import interim
 from harness.report.selection import View
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
+from harness.run.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 
@@ -46,7 +48,15 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
 def show_closing(console: Console, summary: RunSummary, report_path: str, compare_command: str = "") -> None:
     """Print the last lines of a run; see `closing`. The table is 80 columns wide when there is no terminal."""
     width = shutil.get_terminal_size().columns
-    last = closing(summary, report_path, compare_command, width, cell_len)
+    _show_closing(console, closing(summary, report_path, compare_command, width, cell_len))
+
+
+def show_interim(console: Console, figures: InterimFigures) -> None:
+    """Print the interim table of a run; see `interim`. It is 80 columns wide when there is no terminal."""
+    _show_closing(console, interim(figures, shutil.get_terminal_size().columns, cell_len))
+
+
+def _show_closing(console: Console, last: Closing) -> None:
     _print_lines(console, last.above)
     for number, table in enumerate(last.tables):
         if number:

@@ -6,6 +6,7 @@ import argparse
 import shlex
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -30,7 +31,7 @@ from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import add_comparisons, write_report
-from harness.report.screen import show_closing
+from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
 from harness.run.arguments import (
     add_folders,
@@ -171,7 +172,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             ensure_profile_reader()
             ensure_flame_graphs()
         kept_in = storage_for_run(options.s3, request.profile)
-        context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        console, guardian = Console(), stack.enter_context(Guardian())
+        context = RunContext(jmeter, interrupts, console, guardian, show_interim=partial(show_interim, console))
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
         log_warnings(request, context.log)

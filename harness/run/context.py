@@ -21,6 +21,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.run.directory import check_space
+from harness.run.interim import ShowInterim
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.other_runs import OtherRun
@@ -32,13 +33,17 @@ from harness.system.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class RunContext:
-    """The shared state of the runs; `generators`, if any, produce the load instead of this machine's JMeter."""
+    """The shared state of the runs; `generators`, if any, produce the load instead of this machine's JMeter.
+
+    `show_interim` prints an interim table in the first minute of a run; None prints none.
+    """
 
     jmeter: JMeterHome
     interrupts: Interrupts
     console: Console
     guardian: Guardian
     generators: Generators | None = None
+    show_interim: ShowInterim | None = None
 
     def log(self, text: str) -> None:
         """Print a line."""

@@ -90,6 +90,7 @@ def drive(
             first_sample_s = now_s
         if first_sample_s is not None:
             progress.show(figures, now_s - first_sample_s, end.duration_s)
+            progress.add(samples, row_count, now_s - first_sample_s)
         if interrupts.count:
             progress.log("stopping: JMeter finishes its running samples; interrupt again to stop at once")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())

@@ -20,6 +20,7 @@ from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.dumps import read_figures
 from harness.run.early_stop import EarlyStop
 from harness.run.failures import remove_if_killed, store_failures
+from harness.run.interim import interim_of
 from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
@@ -90,7 +91,8 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         process = JMeter(run.command, directory.path)
         stack.callback(process.stop, 0.0, 0.0)  # does nothing unless an error of the harness left JMeter running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
-        progress = Progress(context.console, context.log)
+        interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
+        progress = Progress(context.console, context.log, interim)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,7 @@ from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
+from harness.run.interim import Interim
 
 PLAIN_PERIOD_S = 10.0
 
@@ -77,10 +79,11 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
 
 
 class Progress:
-    """Prints progress; `log` prints a separate line."""
+    """Prints progress and, with `interim`, one interim table; `log` prints a separate line."""
 
-    def __init__(self, console: Console, log: Log) -> None:
+    def __init__(self, console: Console, log: Log, interim: Interim | None = None) -> None:
         self.log = log
+        self._interim = interim
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._next_plain_s = PLAIN_PERIOD_S
 
@@ -103,3 +106,8 @@ class Progress:
         elif passed_s >= self._next_plain_s:
             self._next_plain_s += PLAIN_PERIOD_S
             self.log(text)
+
+    def add(self, samples: Sequence[Sample], row_count: int, passed_s: float) -> None:
+        """Count new rows for the interim table, of which `samples` are all or part, and print it when it is due."""
+        if self._interim:
+            self._interim.add(samples, row_count, passed_s)

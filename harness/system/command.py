@@ -33,12 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--plan", default="killbill-stripe", help="plan whose system to start (killbill-stripe)")
     option("--env", default="local", help="profile env/<ENV>.toml (local)")
     option("--port", help="port of the system (a free one)")
+    option("--prepare-only", action="store_true", help="download what the system needs, and end without starting it")
     option("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="folder of its logs (build/system-logs)")
     add_home(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Keep the system running until a signal and return 0; StartError when it does not start, or a process dies."""
+    """Keep the system running until a signal and return 0; StartError when it does not start, or a process dies.
+
+    With --prepare-only it is not started.
+    """
     plan = load_plan(options.home / "plans", options.plan)
     profile = load_profile(options.home / "env", options.env)
     manifest, settings = configured_system(options.home, plan, profile)
@@ -49,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
         Supervisor(manifest, settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports) as system,
     ):
         system.prepare()
+        if options.prepare_only:
+            return EXIT_OK
         system.start()
         for name, value in system.facts:
             print(f"- {name}: {value}")

@@ -78,4 +78,10 @@ def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log_pa
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log_path))
     step.stamp_file.write_text(step.stamp)
-    log(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s")
+    size = sum(map(_bytes_of, step.creates))
+    log(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s, {size / 1e6:.1f} MB")
+
+
+def _bytes_of(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.lstat().st_size for file in files if not file.is_dir())

@@ -50,6 +50,7 @@ CLOCKS = {("datetime", "now"), ("datetime", "today"), ("date", "today")}
 MAY_ACT = {
     "harness.ab.runner",
     "harness.ab.worktree",
+    "harness.base.first_setup",
     "harness.base.folder_lock",
     "harness.base.git",
     "harness.base.guardian",
@@ -59,7 +60,9 @@ MAY_ACT = {
     "harness.base.ports",
     "harness.base.process",
     "harness.base.s3_stream",
+    "harness.base.python_packages",
     "harness.base.secrets",
+    "harness.base.setup_step",
     "harness.base.standard_streams",
     "harness.base.toolchain",
     "harness.compare.sides",

@@ -370,9 +370,10 @@ def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     # A set-up step that would last for a minute, stopped as `kill` stops it.
     log = tmp_path / "log"
     code = (
-        "from pathlib import Path\nfrom harness.base import toolchain\nfrom harness.base.interrupts import Interrupts\n"
-        "with Interrupts():\n"
-        f"    toolchain._run(['sh', '-c', 'sleep 61 & echo up; wait'], Path({str(log)!r}), '')"
+        "from pathlib import Path\nfrom harness.base.setup_step import run, step\n"
+        "from harness.base.interrupts import Interrupts\n"
+        f"with Interrupts(), step('a minute', Path({str(log)!r})) as one:\n"
+        "    run(['sh', '-c', 'sleep 61 & echo up; wait'], one, Path.cwd(), '')"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL)
     wait_for(lambda: log.is_file() and log.read_text() == "up\n")

@@ -1,0 +1,82 @@
+"""Sets up a fresh clone: the Python packages, JMeter and the system of the plan at once, not one after the other.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from harness.base import setup_step, toolchain
+from harness.base.errors import HarnessError, StartError, UsageError
+from harness.base.python_packages import VENV, check_python, ensure_venv, has_venv
+from harness.base.toolchain import BUILD, ROOT
+
+# Programs that run JMeter and, without a target, start the system of a plan.
+_LOADS = ("scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check")
+_SYSTEM = ROOT / "scripts" / "system"
+
+
+def enter_venv(program: str) -> None:
+    """Complete .venv if necessary, and run the program again with its Python if this process is another one."""
+    check_python()
+    if not (ROOT / "requirements.txt").is_file():
+        raise UsageError(f"{ROOT} is no checkout of the harness", "run pip install -e . in a checkout, or its scripts/")
+    arguments = sys.argv[1:]
+    if program in _LOADS and not has_venv() and not {"-h", "--help"} & set(arguments):
+        python = set_up(system_arguments(arguments))
+    else:
+        python = ensure_venv(tests=False)
+    if Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(python, [str(python), str(ROOT / program), *arguments])
+
+
+def system_arguments(arguments: Sequence[str]) -> list[str]:
+    """Return the options of scripts/system for a program's plan and profile; empty when no system is started."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    for name in ("--plan", "--env", "--home", "--target"):
+        parser.add_argument(name)
+    with suppress(argparse.ArgumentError):
+        known, _ = parser.parse_known_args(arguments)
+        if not known.target:
+            given = {name: getattr(known, name) for name in ("plan", "env", "home")}
+            return ["--prepare-only", *(f"--{name}={value}" for name, value in given.items() if value)]
+    return []
+
+
+def set_up(system: Sequence[str] = (), *, tests: bool = False) -> Path:
+    """Return the Python of .venv; at the same time build JMeter and, with options in `system`, prepare a system.
+
+    A StartError of the Python packages ends everything. Another part that fails is only left out: the program that
+    needs it builds it again, and reports the error.
+    """
+    ahead = threading.Thread(target=_build_jmeter, name="set-up of JMeter")
+    ahead.start()
+    try:
+        python = ensure_venv(tests=tests)
+        if system:
+            _prepare_system(python, system)
+        ahead.join()
+    except BaseException:
+        setup_step.end_all()
+        ahead.join()
+        raise
+    return python
+
+
+def _build_jmeter() -> None:
+    with suppress(HarnessError, OSError):
+        toolchain.ensure_jmeter()
+        toolchain.ensure_agent()
+        toolchain.ensure_counter()
+
+
+def _prepare_system(python: Path, system: Sequence[str]) -> None:
+    with suppress(StartError), setup_step.step("the plan's system", BUILD / "system.log") as step:
+        setup_step.run([str(python), str(_SYSTEM), *system], step, ROOT, "see its log")

@@ -1,0 +1,117 @@
+"""Installs Python packages into .venv and into environments of the benchmarks, with uv where it is present, else pip.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base import setup_step
+from harness.base.errors import StartError, UsageError
+from harness.base.once import has_stamp, lock, stamp_of
+from harness.base.setup_step import Step
+from harness.base.toolchain import BUILD, ROOT, stamp_file
+
+VENV = ROOT / ".venv"
+PYTHON_LEAST = (3, 11)
+_REQUIREMENTS = ROOT / "requirements.txt"
+_TODO = "check the network or the package index of pip"
+
+
+def check_python() -> None:
+    """Raise a UsageError when this Python is too old."""
+    if sys.version_info < PYTHON_LEAST:
+        wanted = ".".join(map(str, PYTHON_LEAST))
+        raise UsageError(
+            f"Python {sys.version.split()[0]} is too old", f"install Python {wanted} or newer (python{wanted}, -venv)"
+        )
+
+
+def has_venv() -> bool:
+    """Return whether .venv was ever completed; its requirements may have changed since then."""
+    return stamp_file(VENV, _REQUIREMENTS.name).is_file()
+
+
+def ensure_venv(*, tests: bool) -> Path:
+    """Return the Python of .venv; build or update it first when the requirements have changed."""
+    return _ensure_packages(VENV, [_REQUIREMENTS, *([ROOT / "requirements-dev.txt"] if tests else [])])
+
+
+def ensure_bench_venv() -> Path:
+    """Return the Python of a separate environment with the JTL readers that the benchmark compares ours with."""
+    return _ensure_packages(BUILD / "bench-venv", [ROOT / "requirements-bench.txt"])
+
+
+def ensure_otava_venv() -> Path:
+    """Return the Python of a separate environment with Apache Otava, which checks our change points."""
+    return _ensure_packages(BUILD / "otava-venv", [ROOT / "requirements-otava.txt"])
+
+
+def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
+    """Return the Python of an environment with all the requirements; a change of the first file rebuilds it."""
+    python = venv / "bin" / "python"
+    stamps = {path: stamp_of([path]) for path in files}
+
+    def missing() -> list[Path]:
+        if not python.exists():  # also when its base Python is gone
+            return list(files)
+        return [path for path, stamp in stamps.items() if not has_stamp(stamp_file(venv, path.name), stamp)]
+
+    if not missing():
+        return python
+    name = venv.name.removeprefix(".")
+    with lock(BUILD / f"{name}.lock", venv.name, setup_step.log):
+        wanted = missing()
+        if wanted:
+            is_new = files[0] in wanted
+            with setup_step.step(f"Python packages into {venv.relative_to(ROOT)}", BUILD / f"{name}.log") as step:
+                _install(venv, files if is_new else wanted, is_new, step)
+            for path in files:
+                stamp_file(venv, path.name).write_text(stamps[path])
+    return python
+
+
+def _install(venv: Path, files: Sequence[Path], is_new: bool, step: Step) -> None:
+    """Install the requirements, into a new environment when `is_new`.
+
+    uv does not read the settings of pip, such as a mirror. Where it fails, pip does everything again.
+    """
+    if shutil.which("uv"):
+        try:
+            _install_with_uv(venv, files, is_new, step)
+            return
+        except StartError:
+            setup_step.log(f"{step.what}: uv failed, pip is used instead")
+    python = str(venv / "bin" / "python")
+    if is_new:
+        setup_step.run([_base(), "-m", "venv", "--clear", str(venv)], step, ROOT, "install python3-venv (ensurepip)")
+    elif not _has_pip(venv):  # uv made the environment, without pip
+        setup_step.run([python, "-m", "ensurepip"], step, ROOT, "install python3-venv (ensurepip)")
+    # Modules are compiled when they are first imported: compiling all of them takes longer than the installation.
+    pip = [python, "-m", "pip", "install", "--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
+    setup_step.run([*pip, *_options(files)], step, ROOT, _TODO)
+
+
+def _install_with_uv(venv: Path, files: Sequence[Path], is_new: bool, step: Step) -> None:
+    if is_new:
+        shutil.rmtree(venv, ignore_errors=True)
+        setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, ROOT, _TODO)
+    install = ["uv", "pip", "install", "--python", str(venv / "bin" / "python")]
+    setup_step.run([*install, *_options(files)], step, ROOT, _TODO)
+
+
+def _options(files: Sequence[Path]) -> list[str]:
+    return [word for path in files for word in ("-r", str(path))]
+
+
+def _base() -> str:
+    """Return the Python that .venv is made of; it stays when .venv is cleared."""
+    return str(getattr(sys, "_base_executable", sys.executable))
+
+
+def _has_pip(venv: Path) -> bool:
+    return any(venv.glob("lib/python*/site-packages/pip"))

@@ -1,0 +1,119 @@
+"""Runs the commands of the one-time set-up: a log and progress for each, and an end for those of all threads at once.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.base.errors import StartError
+from harness.base.log import stderr_log
+
+log = stderr_log("setup: ")
+
+_TAIL_LINES = 15
+_PROGRESS_S = 10.0
+# What Maven, pip and uv print about a download: its name and its size.
+_DOWNLOAD = re.compile(r"(?:Downloaded from \S+ \S+|Downloading \S+) \(([\d.]+) ?([kKMG]?)i?B\b")
+_BYTES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+
+_running: set[subprocess.Popen[bytes]] = set()
+_starting = threading.Lock()
+_is_ended = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the set-up: what it installs, the log of its commands, and when it started (s, monotonic)."""
+
+    what: str
+    log_file: Path
+    started_s: float
+
+    def status(self) -> str:
+        """Return how long the step has taken, and how much it has downloaded."""
+        size = downloaded_bytes(self.log_file.read_text(errors="replace"))
+        passed = f"{time.monotonic() - self.started_s:.0f} s"
+        return f"{passed}, {size / 1e6:.1f} MB downloaded" if size else passed
+
+
+@contextmanager
+def step(what: str, log_file: Path) -> Iterator[Step]:
+    """Yield a step; print its start with the path of its log, and its end with the time and the downloaded size."""
+    one = Step(what, log_file, time.monotonic())
+    log(f"{what}: one-time set-up (log: {log_file.parent.name}/{log_file.name})")
+    log_file.write_bytes(b"")
+    yield one
+    log(f"{what}: done in {one.status()}")
+
+
+def run(command: Sequence[str], step: Step, cwd: Path, todo: str) -> None:
+    """Run a command; print progress while it runs. StartError with the tail of its log when it fails.
+
+    The command's process group ends when this thread is interrupted, or when `end_all` is called.
+    """
+    with step.log_file.open("ab") as out:
+        process = _started(command, out, cwd, todo)
+        try:
+            code = _wait(process, step)
+        finally:
+            _end(process)
+            process.wait()
+            _running.discard(process)
+    if code:
+        tail = "\n".join(step.log_file.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+        raise StartError(f"set-up failed: {Path(command[0]).name} ended with exit code {code}", todo, tail)
+
+
+def end_all() -> None:
+    """End the commands of all threads; none starts afterwards, as the program ends, too."""
+    global _is_ended
+    with _starting:
+        _is_ended = True
+        for process in tuple(_running):
+            _end(process)
+
+
+def downloaded_bytes(text: str) -> float:
+    """Return the sum of the sizes of all downloads in the output of Maven, pip or uv, in bytes, as they round it."""
+    return sum(float(number) * _BYTES[unit] for number, unit in _DOWNLOAD.findall(text))
+
+
+def _started(command: Sequence[str], out: IO[bytes], cwd: Path, todo: str) -> subprocess.Popen[bytes]:
+    with _starting:
+        if _is_ended:
+            raise StartError("the set-up was ended", "run the command again")
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd, start_new_session=True
+            )
+        except OSError as error:
+            raise StartError(f"{command[0]} does not run ({error.strerror})", todo) from None
+        _running.add(process)
+        return process
+
+
+def _wait(process: subprocess.Popen[bytes], step: Step) -> int:
+    while True:
+        try:
+            return process.wait(timeout=_PROGRESS_S)
+        except subprocess.TimeoutExpired:
+            log(f"{step.what}: {step.status()}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)

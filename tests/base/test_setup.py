@@ -1,0 +1,130 @@
+"""The set-up of a fresh clone, with fakes of uv, Maven and the JDK at the edge of the process."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from harness.base.first_setup import system_arguments
+from harness.base.setup_step import downloaded_bytes
+from tests.support.paths import ROOT
+from tests.support.processes import wait_for
+
+# Each waits for the other one: one after the other they would fail.
+UV = """
+case "$1" in
+venv) mkdir -p .venv/bin && ln -s "$REAL_PYTHON" .venv/bin/python;;
+pip) touch uv-runs; echo 'Downloading pandas (10.5MiB)'; wait_for mvn-runs;;
+esac
+"""
+MAVEN = """
+[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }
+touch mvn-runs
+for word; do case "$word" in -Djmeter.home=*) home="${word#*=}"; mkdir -p "$home/bin" "$home/lib";; esac; done
+echo 'Downloaded from central: https://repo.example.org/jmeter.jar (2.5 MB at 1.1 MB/s)'
+wait_for uv-runs
+"""
+WAIT = 'wait_for() { n=0; until [ -e "$1" ]; do n=$((n + 1)); [ $n -lt 100 ] || exit 9; sleep 0.05; done; }'
+JAVAC = 'while [ "$1" != -d ]; do shift; done; mkdir -p "$2"'
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """Return a function that makes a fresh clone's tools and starts its set-up."""
+    for name in ("harness", "scripts", "jmeter"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "requirements.txt", tmp_path)
+
+    def started(uv=UV, maven=MAVEN):
+        tools = {"uv": uv, "mvn": maven, "java": "echo 'openjdk version \"17.0.15\"' >&2", "javac": JAVAC}
+        (tmp_path / "bin").mkdir()
+        for name, text in tools.items():
+            path = tmp_path / "bin" / name
+            path.write_text(f"#!/bin/sh\n{WAIT}\n{text}\n")
+            path.chmod(0o755)
+        variables = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "JMETER_HOME")}
+        variables |= {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "REAL_PYTHON": sys.executable}
+        command = [sys.executable, str(tmp_path / "scripts" / "setup")]
+        return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=variables)
+
+    return started
+
+
+def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clone, tmp_path):
+    process = clone()
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 0, said
+    assert "setup: Python packages into .venv: done in 0 s, 10.5 MB downloaded\n" in said
+    assert "setup: JMeter and its plugins from Maven Central: done in 0 s, 2.5 MB downloaded\n" in said
+    assert "uv-runs" in os.listdir(tmp_path)
+
+
+def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
+    process = clone(maven='[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; touch mvn-runs; echo no route; exit 1')
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 3
+    errors = [line for line in said.splitlines() if not line.startswith("setup: ")]
+    what = "scripts/setup: set-up failed: mvn ended with exit code 1; check the network or Maven's settings"
+    assert errors == [what, "no route"]
+
+
+def test_packages_that_fail_end_the_other_downloads(clone, tmp_path):
+    # Neither uv nor pip can make an environment of a file.
+    (tmp_path / ".venv").touch()
+    slow = '[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; echo $$ > mvn-runs; exec sleep 61'
+    process = clone(uv="wait_for mvn-runs; exit 1", maven=slow)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 3
+    assert "setup: Python packages into .venv: uv failed, pip is used instead\n" in said
+    assert [line for line in said.splitlines() if line.startswith("scripts/setup: ")][0].endswith("(ensurepip)")
+    wait_for(lambda: not is_running(int((tmp_path / "mvn-runs").read_text())), 5)
+
+
+def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
+    slow = '[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; echo $$ > mvn-runs; exec sleep 61'
+    process = clone(uv=f"{UV}\n[ $1 = venv ] || {{ echo $$ > uv-pid; exec sleep 61; }}", maven=slow)
+    files = [tmp_path / "mvn-runs", tmp_path / "uv-pid"]
+    wait_for(lambda: all(file.is_file() and file.read_text().strip() for file in files))
+    process.terminate()
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "scripts/setup: interrupted; run it again to finish"
+    wait_for(lambda: not any(is_running(int(file.read_text())) for file in files), 5)
+    assert not (tmp_path / ".venv" / ".stamp-requirements.txt").exists()
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_sizes_of_downloads_are_read_from_the_logs_of_maven_pip_and_uv():
+    text = """
+[INFO] Downloading from central: https://repo.example.org/a.pom
+[INFO] Downloaded from central: https://repo.example.org/a.pom (900 B at 4.1 kB/s)
+Downloaded from central: https://repo.example.org/b.jar (65 kB at 1.2 MB/s)
+Collecting pandas==3.1.1 (from -r requirements.txt (line 8))
+  Downloading pandas-3.1.1-cp311-cp311-manylinux_2_24_x86_64.whl (12.4 MB)
+  Using cached rich-15.0.0-py3-none-any.whl (250 kB)
+Downloading numpy (15.9MiB)
+"""
+    assert downloaded_bytes(text) == pytest.approx(900 + 65e3 + 12.4e6 + 15.9e6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], ["--prepare-only"]),
+        (["--plan", "lb-direct", "--users", "5"], ["--prepare-only", "--plan=lb-direct"]),
+        (["--plan=thruzero", "--env=folio", "--note", "--x"], ["--prepare-only", "--plan=thruzero", "--env=folio"]),
+        (["--plan", "lb-direct", "--target", "http://127.0.0.1:8080"], []),
+        (["--plan"], []),
+    ],
+)
+def test_the_system_of_a_program_is_that_of_its_plan_unless_there_is_a_target(arguments, options):
+    assert system_arguments(arguments) == options
