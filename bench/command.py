@@ -9,6 +9,7 @@ from bench import aggregate as bench_aggregate
 from bench import compare as bench_compare
 from bench import failures as bench_failures
 from bench import gate as bench_gate
+from bench import generator as bench_generator
 from bench import profile as bench_profile
 from bench import push as bench_push
 from bench import remote as bench_generators
@@ -34,6 +35,7 @@ examples:
   scripts/bench window                                          false alarms and power of the steady-state check
   scripts/bench throttle                                        false alarms and power of the throttle detector
   scripts/bench throttle recorded/*.jtl                         what it finds in these runs
+  scripts/bench generator                                       CPU time per request of JMeter with other settings
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench profile                                         what PROFILE=1 costs: runs with and without, in turn
@@ -44,7 +46,7 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts",)
+_BY_NAME = ("verdicts", "generator")
 # The parts in the order in which they run.
 _PARTS = {
     "run": (bench_run, "a run: time until ready, time until the first sample, CPU"),
@@ -55,6 +57,7 @@ _PARTS = {
     "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
     "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
     "throttle": (bench_throttle, "falls of the throughput to a constant fraction, in simulated or recorded runs"),
+    "generator": (bench_generator, "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
     "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),
     "failures": (bench_failures, "runs that watch for failed requests next to runs that do not; none fails"),
     "profile": (bench_profile, "profiled runs next to runs that are not profiled"),

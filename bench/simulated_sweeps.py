@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from harness.sweep import usl
 from harness.sweep.analysis import SweepAnalysis, analyse
@@ -43,7 +42,11 @@ class Queue:
         counts = np.arange(users + 1)
         busy = np.minimum(counts, self.server_count)
         at_servers = np.concatenate([[0.0], np.cumsum(np.log(self.service_s / busy[1:]))])
-        logs = at_servers + (users - counts) * math.log(self.think_s) - gammaln(users - counts + 1)
+        logs = (
+            at_servers
+            + (users - counts) * math.log(self.think_s)
+            - np.array(list(map(math.lgamma, users - counts + 1)))
+        )
         shares = np.exp(logs - logs.max())
         return float((shares * busy).sum() / shares.sum() / self.service_s)
 

@@ -14,9 +14,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scipy.special import stdtr, stdtrit
-
 from harness.compare.comparison import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
+from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
 
@@ -123,8 +122,8 @@ def _test(series: Series, level: float) -> _Test:
     change = max(0.0, abs(mean) - series.step)
     if error == 0.0:  # such as no errors at all
         return _Test(mean, series.step, 0.0 if change else 1.0)
-    reach = float(stdtrit(count - 1, 1 - level / 2)) * error + series.step
-    return _Test(mean, reach, 2 * float(stdtr(count - 1, -change / error)))
+    reach = student_t_quantile(count - 1, 1 - level / 2) * error + series.step
+    return _Test(mean, reach, 2 * student_t_below(count - 1, -change / error))
 
 
 def _compared(series: Series, test: _Test | None, adjusted: float, threshold: float, level: float) -> MetricComparison:

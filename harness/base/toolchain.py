@@ -314,4 +314,3 @@ def _version_output(command: Sequence[str], name: str, todo: str) -> str:
 def stamp_file(folder: Path, name: str) -> Path:
     """Return the file with the stamp of what was built in a folder."""
     return folder / f".stamp-{name}"
-

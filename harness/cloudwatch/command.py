@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             code = error.exit_code
             print(f"aggregate.py: {error}", file=sys.stderr)
     for report in sweeps:
-        from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need SciPy
+        from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need NumPy
 
         write_sweep_report(report)
         print(os.path.relpath(report))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.special import stdtrit
-
+from harness.metrics.distributions import student_t_quantile
 from harness.metrics.ranks import least_p_value
 from harness.metrics.shift import CONFIDENCE, POWER
 
@@ -67,4 +66,4 @@ def _square_sum(values: Sequence[float]) -> float:
 
 
 def _reach(freedom: int) -> float:
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2) + stdtrit(freedom, POWER))
+    return student_t_quantile(freedom, (1 + CONFIDENCE) / 2) + student_t_quantile(freedom, POWER)

@@ -18,7 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+
+from harness.metrics.distributions import student_t_below
 
 P_MOST = 0.001
 # Smaller changes are ignored, as in a comparison.
@@ -133,7 +134,7 @@ def change_at(series: NDArray[np.float64], start: int, index: int, end: int) -> 
         return ChangePoint(index, before, after, 1.0)
     variance = ((len(left) - 1) * float(left.var()) + (len(right) - 1) * float(right.var())) / freedom
     error = math.sqrt(variance * (1 / len(left) + 1 / len(right)))
-    p_value = 2 * float(stdtr(freedom, -abs(after - before) / error)) if error else 0.0
+    p_value = 2 * student_t_below(freedom, -abs(after - before) / error) if error else 0.0
     return ChangePoint(index, before, after, p_value)
 
 

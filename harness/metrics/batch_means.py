@@ -22,9 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from scipy.special import stdtr, stdtrit
-
 from harness.metrics.batches import Batches
+from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric
 from harness.metrics.shift import CONFIDENCE, POWER, Shift
@@ -161,6 +160,6 @@ def _welch(difference: float, base: tuple[float, float], new: tuple[float, float
     if error == 0:
         return Shift(difference, difference, difference, 0.0 if difference else 1.0, 0.0)
     freedom = sum(squares) ** 2 / sum(square**2 / side[1] for square, side in zip(squares, (base, new), strict=True))
-    reach, power = (float(stdtrit(freedom, p)) for p in ((1 + CONFIDENCE) / 2, POWER))
-    p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
+    reach, power = (student_t_quantile(freedom, p) for p in ((1 + CONFIDENCE) / 2, POWER))
+    p_value = 2 * student_t_below(freedom, -abs(difference) / error)
     return Shift(difference, difference - reach * error, difference + reach * error, p_value, (reach + power) * error)

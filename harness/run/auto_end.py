@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from scipy.special import stdtrit
-
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, generator_of
 from harness.metrics.batch_means import average
 from harness.metrics.batches import BATCH_COUNT, Batches
+from harness.metrics.distributions import student_t_quantile
 from harness.metrics.figures import LOAD, ONCE
 from harness.metrics.shift import CONFIDENCE
 from harness.metrics.tally import group_of
@@ -102,4 +101,4 @@ def mean_of(seconds: Sequence[SecondFigures], window: Window) -> tuple[float, fl
     sums_ms = [sum(second.elapsed_sum_ms for second in part) for part in parts]
     means_ms = tuple(sum_ms / count if count else None for sum_ms, count in zip(sums_ms, counts, strict=True))
     found = average(Batches(window.length_s / BATCH_COUNT, tuple(counts), (0,) * len(counts), means_ms, {}, {}))
-    return found.value, float(stdtrit(found.freedom, (1 + CONFIDENCE) / 2)) * found.error
+    return found.value, student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error

@@ -16,7 +16,7 @@ from harness.run.jmeter import JMeter, ending_text, signal_of
 from harness.run.progress import JtlTail, Progress
 
 if TYPE_CHECKING:
-    from harness.run.auto_end import AutoEnd  # it needs SciPy, and most runs do not
+    from harness.run.auto_end import AutoEnd
 
 _PERIOD_S = 1.0
 # The time for running samples to finish after Ctrl-C; KillBill allows 30 s for a payment.

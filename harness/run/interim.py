@@ -1,4 +1,4 @@
-"""Counts the samples of the first seconds of a load for one interim table, so that nobody waits for the first numbers."""
+"""Counts the samples of the first seconds of a load for one interim table: nobody waits long for the first numbers."""
 
 from __future__ import annotations
 

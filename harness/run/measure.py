@@ -126,7 +126,7 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     """Return the end condition of a load of the length `auto`; None for other loads."""
     if isinstance(spec.load, OpenLoad) or not spec.load.is_auto:
         return None
-    from harness.run.auto_end import AutoEnd  # imported here: other runs do not need SciPy
+    from harness.run.auto_end import AutoEnd  # imported here, because other runs do not need it
 
     return AutoEnd(spec.load, spec.plan.once_labels)
 

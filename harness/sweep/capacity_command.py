@@ -116,7 +116,7 @@ class _Search:
 
     def _unsure(self, progress: Progress) -> dict[int, str]:
         """Return the undecided levels, with the reasons."""
-        # Imported here, because SciPy loads slowly and the first run does not need it.
+        # Imported here, because NumPy loads slowly and the first run does not need it.
         from harness.sweep.analysis import outcome
 
         pairs = zip(progress.record.runs, progress.results, strict=True)

@@ -280,7 +280,7 @@ class _Sweep:
         if not self._files.record.is_file():
             return None
         if record.runs:
-            # Imported here, because SciPy loads slowly and no run needs it.
+            # Imported here, because NumPy loads slowly and no run needs it.
             from harness.sweep.sources import write_sweep_report
             from harness.sweep.text import answer_text
 

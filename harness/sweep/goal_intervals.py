@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from scipy.special import bdtr, stdtrit
-
 from harness.compare.result import LabelResult
 from harness.metrics.batch_means import Estimate, estimate, slower_share
+from harness.metrics.distributions import binomial_at_most, student_t_quantile
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, Metric
 from harness.metrics.shift import CONFIDENCE
@@ -73,7 +72,7 @@ def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
     if any(math.isinf(one.error) for one in known):
         return Interval(0.0, None, together)
     error = math.sqrt(sum((n * one.error) ** 2 for n, one in zip(counts, known, strict=True))) / together
-    reach = float(stdtrit(sum(one.freedom for one in known), 1 - _TAIL)) * error
+    reach = student_t_quantile(sum(one.freedom for one in known), 1 - _TAIL) * error
     return _widened(Interval(mean_ms - reach, mean_ms + reach, together), [one.value for one in known])
 
 
@@ -87,7 +86,7 @@ def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
 
 def _binomial_quantile(probability: float, count: int, ratio: float) -> int:
     """Return the smallest number of samples below a percentile with at least this cumulative probability."""
-    return next(below for below in range(count + 1) if float(bdtr(below, count, ratio)) >= probability)
+    return next(below for below in range(count + 1) if binomial_at_most(below, count, ratio) >= probability)
 
 
 def _average(run: LabelResult) -> Estimate | None:
@@ -107,7 +106,7 @@ def _widened(found: Interval, values_ms: Sequence[float]) -> Interval:
     """Return the interval, at least as wide as Student's t interval of the runs' values."""
     if len(values_ms) < _RUNS_LEAST:
         return found
-    reach = float(stdtrit(len(values_ms) - 1, 1 - _TAIL)) * stdev(values_ms) / math.sqrt(len(values_ms))
+    reach = student_t_quantile(len(values_ms) - 1, 1 - _TAIL) * stdev(values_ms) / math.sqrt(len(values_ms))
     low_ms, high_ms = fmean(values_ms) - reach, fmean(values_ms) + reach
     ends = None if found.high_ms is None else max(found.high_ms, high_ms)
     return Interval(min(found.low_ms, low_ms), ends, found.sample_count)

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from scipy.special import stdtrit
-
+from harness.metrics.distributions import student_t_quantile
 from harness.metrics.shift import CONFIDENCE
 from harness.run.telemetry import NOT_SYSTEM
 from harness.sweep.levels import Sweep
@@ -91,7 +90,7 @@ def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
     spread = sum(x * x for x, _ in pairs)
     slope = sum(x * y for x, y in pairs) / spread
     square_sum = sum((y - slope * x) ** 2 for x, y in pairs)
-    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(square_sum / freedom / spread)
+    reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(square_sum / freedom / spread)
     return Growth(
         process=process,
         run_count=len(points),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scipy.special import chdtrc, fdtrc
+from harness.metrics.distributions import chi_squared_above, f_above
 
 
 def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -43,8 +43,8 @@ def fall_p_value(
     ratio = distance / variance
     shares = enumerate(_level_shares(count)[:-1], start=1)
     if freedom is None:
-        return float(sum(share * chdtrc(count - levels, ratio) for levels, share in shares))
-    return float(sum(share * fdtrc(count - levels, freedom, ratio / (count - levels)) for levels, share in shares))
+        return float(sum(share * chi_squared_above(count - levels, ratio) for levels, share in shares))
+    return float(sum(share * f_above(count - levels, freedom, ratio / (count - levels)) for levels, share in shares))
 
 
 def _level_shares(count: int) -> list[float]:

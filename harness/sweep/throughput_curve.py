@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
-from scipy.special import stdtr, stdtrit
-
 from harness.base.units import MS_PER_S
 from harness.metrics.batch_means import estimate
+from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import THROUGHPUT
 from harness.metrics.shift import CONFIDENCE
 from harness.sweep.levels import Level
@@ -167,7 +166,7 @@ def _is_certain(points: Sequence[Point], best: int, index: int, noise: Noise) ->
         fall = _log(before) - _log(after)
         error = noise.cv * math.sqrt(1 / _run_count(before) + 1 / _run_count(after))
         pairs = len(points) - 1 - best
-        return error == 0 or float(stdtr(noise.freedom, -fall / error)) * pairs < _CLIFF_P_VALUE
+        return error == 0 or student_t_below(noise.freedom, -fall / error) * pairs < _CLIFF_P_VALUE
     if any(point.rate_per_s >= before.rate_per_s * (1 - CLIFF_RATIO) for point in points[index:]):
         return False  # throughput recovers: that one level was low
     least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
@@ -222,7 +221,7 @@ def knee_of(points: Sequence[Point], saturation: Saturation | None, noise: Noise
     flat_runs = sum(
         _run_count(point) or 1 for point in points if saturation.from_users <= point.users <= saturation.to_users
     )
-    t = float(stdtrit(noise.freedom, (1 + CONFIDENCE) / 2)) if noise.freedom < _KNOWN else _NORMAL
+    t = student_t_quantile(noise.freedom, (1 + CONFIDENCE) / 2) if noise.freedom < _KNOWN else _NORMAL
     factor = math.exp(t * noise.cv * math.sqrt(1 / (_run_count(first) or 1) + 1 / flat_runs))
     assumed = noise.cv if noise == Noise(SINGLE_RUN_CV, _KNOWN) else None
     return Knee(Estimate(users, users / factor, users * factor), round_s * MS_PER_S, assumed)

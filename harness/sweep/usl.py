@@ -11,13 +11,13 @@ has a peak, too. Therefore a peak is reported only if the measured throughput fa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from scipy.optimize import OptimizeResult, least_squares, nnls
-from scipy.special import chdtrc, stdtrit
 
+from harness.metrics.distributions import chi_squared_above, student_t_quantile
 from harness.sweep.monotone import fall_p_value
 
 LEAST_LEVELS = 6
@@ -38,6 +38,11 @@ _ROUNDING = 1e-20
 # Leverage of a point that the curve always passes through.
 _LEVERAGE_MOST = 0.999
 _LOG_MOST = 50.0
+# Bounds of γ ÷ the best throughput, α and β.
+_LOW, _HIGH = np.zeros(_PARAMETERS), np.array([np.inf, 1.0, np.inf])
+_STEPS_MOST = 500
+_STEP_LEAST = 1e-12
+_DAMPING_LEAST, _DAMPING_MOST = 1e-10, 1e12
 
 
 @dataclass(frozen=True)
@@ -106,23 +111,15 @@ def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV)
     rates = np.array([rate for _, rate in points], dtype=float)
     best = float(rates.max())
     terms = np.stack([np.ones_like(users), users - 1, users * (users - 1)])
-
-    def residuals(values: np.ndarray) -> np.ndarray:
-        gamma, alpha, *beta = values
-        slowed = terms[0] + alpha * terms[1] + (beta[0] * terms[2] if beta else 0)
-        missed: np.ndarray = (gamma * users / slowed - rates) / best
-        return missed
-
-    start = _start(users, rates, terms)
-    found = _least_squares(residuals, start)
-    squares, scatter = float(found.fun @ found.fun), float(((rates - rates.mean()) ** 2).sum()) / best**2
-    missed = {int(level): abs(float(np.median(found.fun[users == level]))) for level in np.unique(users)}
+    found = _least_squares(users, rates / best, _start(users, rates, terms))
+    squares, scatter = float(found.missed @ found.missed), float(((rates - rates.mean()) ** 2).sum()) / best**2
+    missed = {int(level): abs(float(np.median(found.missed[users == level]))) for level in np.unique(users)}
     worst = max(missed, key=lambda level: missed[level])
-    gamma, alpha, beta = (float(value) for value in found.x)
+    gamma, alpha, beta = (float(value) for value in found.values * (best, 1, 1))
     # A β that changes the curve by less than a millionth is 0 apart from floating point.
     beta = 0.0 if beta * float(users.max()) ** 2 < 1e-6 else beta
-    covariance = _covariance(found.jac, found.fun, scatter)
-    t = float(stdtrit(len(points) - _PARAMETERS, (1 + CONFIDENCE) / 2))
+    covariance = _covariance(found.jacobian / (best, 1, 1), found.missed, scatter)
+    t = student_t_quantile(len(points) - _PARAMETERS, (1 + CONFIDENCE) / 2)
     falls = _fall_p_value(points, best, squares, noise_ratio) < FALL_P_VALUE
     limits = (math.inf, 1.0, math.inf)
     estimates = [
@@ -141,21 +138,69 @@ def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV)
     )
 
 
-def _least_squares(residuals: Callable[[np.ndarray], np.ndarray], start: Sequence[float]) -> OptimizeResult:
-    bounds = ([0.0, 0.0, 0.0], [np.inf, 1.0, np.inf])
-    low, high = (ends[: len(start)] for ends in bounds)
-    return least_squares(
-        residuals, start, bounds=(low, high), x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=2000
-    )
+@dataclass(frozen=True)
+class _Minimum:
+    """Parameters with the least sum of squares, with the residuals and the Jacobian at it."""
+
+    values: np.ndarray
+    missed: np.ndarray
+    jacobian: np.ndarray
 
 
-def _start(users: np.ndarray, rates: np.ndarray, terms: np.ndarray) -> list[float]:
+def _at(users: np.ndarray, rates: np.ndarray, values: np.ndarray) -> _Minimum:
+    gamma, alpha, beta = values
+    slowed = 1 + alpha * (users - 1) + beta * users * (users - 1)
+    curve = users / slowed
+    slope = -gamma * curve / slowed
+    jacobian = np.stack([curve, slope * (users - 1), slope * users * (users - 1)], axis=1)
+    return _Minimum(values, gamma * curve - rates, jacobian)
+
+
+def _least_squares(users: np.ndarray, rates: np.ndarray, start: np.ndarray) -> _Minimum:
+    """Return the minimum near `start`, by Levenberg and Marquardt; a parameter at its bound moves only inwards."""
+    here, damping = _at(users, rates, np.clip(start, _LOW, _HIGH)), 1e-3
+    for _ in range(_STEPS_MOST):
+        gradient = here.jacobian.T @ here.missed
+        is_free = ((here.values > _LOW) | (gradient < 0)) & ((here.values < _HIGH) | (gradient > 0))
+        lengths = np.sqrt((here.jacobian**2).sum(axis=0))
+        is_free &= lengths > 0
+        scaled = here.jacobian[:, is_free] / lengths[is_free]
+        step = np.zeros_like(here.values)
+        squares = scaled.T @ scaled + damping * np.eye(scaled.shape[1])
+        step[is_free] = -np.linalg.solve(squares, scaled.T @ here.missed) / lengths[is_free]
+        there = _at(users, rates, np.clip(here.values + step, _LOW, _HIGH))
+        if not there.missed @ there.missed < here.missed @ here.missed:
+            damping *= 10
+            if damping > _DAMPING_MOST:
+                break
+            continue
+        has_moved = np.any(np.abs(there.values - here.values) > _STEP_LEAST * np.abs(here.values))
+        here, damping = there, max(damping / 10, _DAMPING_LEAST)
+        if not has_moved:
+            break
+    return here
+
+
+def _start(users: np.ndarray, rates: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Return the start of the search: N / X is linear in 1/γ, α/γ and β/γ; weights approximate the squares of X."""
     weights = rates**2 / users
     weights = weights / weights.max()
-    (inverse, alpha, beta), _ = nnls((terms * weights).T, users / rates * weights)
+    inverse, alpha, beta = _not_negative((terms * weights).T, users / rates * weights)
     gamma = 1 / inverse if inverse > 0 else float((rates / users).max())
-    return [gamma, min(1.0, alpha * gamma), beta * gamma]
+    return np.array([gamma / rates.max(), min(1.0, alpha * gamma), beta * gamma])
+
+
+def _not_negative(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the linear least squares without negative parameters: the best of all choices of parameters that are 0."""
+    best, least = np.zeros(terms.shape[1]), float(values @ values)
+    for used in product((True, False), repeat=terms.shape[1]):
+        found = np.zeros(terms.shape[1])
+        if any(used):
+            found[list(used)] = np.linalg.lstsq(terms[:, list(used)], values)[0]
+        missed = terms @ found - values
+        if (found >= 0).all() and missed @ missed < least:
+            best, least = found, float(missed @ missed)
+    return best
 
 
 def _fall_p_value(points: Sequence[tuple[int, float]], best: float, squares: float, noise_ratio: float) -> float:
@@ -175,7 +220,7 @@ def _fall_p_value(points: Sequence[tuple[int, float]], best: float, squares: flo
     freedom = len(points) - _PARAMETERS
     variance = squares / freedom
     p_value = fall_p_value(means, counts, variance, freedom)
-    if chdtrc(freedom, squares / noise_ratio**2) > _NOISIER_P_VALUE:
+    if chi_squared_above(freedom, squares / noise_ratio**2) > _NOISIER_P_VALUE:
         p_value = min(p_value, fall_p_value(means, counts, max(variance, noise_ratio**2)))
     return p_value
 

@@ -12,10 +12,9 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 
-from scipy.special import stdtrit
-
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
 from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison
@@ -71,7 +70,7 @@ def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) 
     ]
     if len(logs) < _PAIRS_LEAST:
         return None
-    half = float(stdtrit(len(logs) - 1, 1 - alpha / 2)) * stdev(logs) / math.sqrt(len(logs))
+    half = student_t_quantile(len(logs) - 1, 1 - alpha / 2) * stdev(logs) / math.sqrt(len(logs))
     return math.expm1(fmean(logs) - half), math.expm1(fmean(logs) + half)
 
 

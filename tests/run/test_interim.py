@@ -54,7 +54,7 @@ def test_without_a_reader_there_is_no_interim_table():
 def test_progress_prints_the_interim_table_between_its_lines():
     out = io.StringIO()
     console = Console(file=out, width=200)
-    interim = interim_of(lambda figures: console.print("the table"), 100.0, ())
+    interim = interim_of(lambda _: console.print("the table"), 100.0, ())
     with Progress(console, console.print, interim) as progress:
         for number in range(1, 41):
             progress.show(LiveFigures(number, 0, 1, 1.0, {}), float(number), 100.0)

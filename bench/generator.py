@@ -1,0 +1,187 @@
+"""`scripts/bench generator`: CPU time per request and throughput of JMeter with different settings, in turn."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+
+from bench.run import StartedSystem
+from harness.base import toolchain
+from harness.base.errors import EXIT_OK, StartError, UsageError
+from harness.base.process import stop
+from harness.base.units import MS_PER_S
+from harness.report.tables import table
+from harness.run.connections import agent_argument
+from harness.run.exchanges import STORE_FAILURES
+
+_PLAN = "lb-direct"
+_JMX = toolchain.ROOT / "plans" / "lb.jmx"
+_SETTINGS = toolchain.ROOT / "jmeter" / "jmeter.properties"
+_COLUMNS = ("response_message", "connect_time", "latency", "sent_bytes", "thread_counts", "label")
+_G1 = "-XX:+UseG1GC -XX:MaxGCPauseMillis=100 -XX:G1ReservePercent=20"
+_PARALLEL = "-XX:+UseParallelGC"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Settings of JMeter: its garbage collector, heap and other options of the JVM, and JMeter properties."""
+
+    gc: str = ""
+    heap: str = "-Xms1g -Xmx1g"
+    options: str = ""
+    has_agent: bool = True
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+_OLD = {"jmeter.save.saveservice.autoflush": "true"}
+# The first one is what the harness shipped before; the second one is what it ships.
+VARIANTS = {
+    "before: G1, a write per row": Variant(_G1, properties=_OLD),
+    "shipped": Variant(),
+    "shipped, with G1": Variant(_G1),
+    "shipped, with SerialGC": Variant("-XX:+UseSerialGC"),
+    "shipped, with ZGC": Variant("-XX:+UseZGC"),
+    "shipped, heap 3 GB": Variant(heap="-Xms3g -Xmx3g"),
+    "shipped, heap 300 MB": Variant(heap="-Xms300m -Xmx300m"),
+    "shipped, a write per row": Variant(properties=_OLD),
+    "shipped, 6 columns less": Variant(properties={f"jmeter.save.saveservice.{name}": "false" for name in _COLUMNS}),
+    "shipped, no agent": Variant(has_agent=False),
+    "shipped, -Xss256k": Variant(options="-Xss256k"),
+    "shipped, C1 only": Variant(options="-XX:TieredStopAtLevel=1"),
+    "shipped, stale check after 60 s": Variant(properties={"httpclient4.validate_after_inactivity": "60000"}),
+    "shipped, state kept per iteration": Variant(
+        properties={"httpclient.reset_state_on_thread_group_iteration": "false"}
+    ),
+    "shipped, no body assertion": Variant(properties={"expected_text": ""}),
+}
+
+
+@dataclass(frozen=True)
+class Speed:
+    """CPU time of JMeter per request, µs, and requests per s, both after the warm-up."""
+
+    cpu_us: float
+    rate_per_s: float
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this part of the benchmark."""
+    option = parser.add_argument
+    option("--users", type=int, default=50, help="users without think time (50)")
+    option("--repeat", type=int, default=5, help="rounds, each with one run per variant (5)")
+    option("--warm-up", type=float, default=20.0, help="seconds before the measurement (20)")
+    option("--seconds", type=float, default=20.0, help="seconds of the measurement (20)")
+    option("--only", help="only the variants whose name contains one of these texts, separated by commas")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print a Markdown table, one row per variant; ratios are medians over the rounds. StartError when a run fails."""
+    names = [name for name in VARIANTS if not options.only or any(text in name for text in options.only.split(","))]
+    if not names:
+        raise UsageError(f"--only {options.only}: no such variant", f"there are: {'; '.join(VARIANTS)}")
+    speeds: dict[str, list[Speed]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, StartedSystem(_PLAN, Path(folder)) as target:
+        for turn in range(options.repeat):
+            for name in [*names[turn % len(names) :], *names[: turn % len(names)]]:
+                speeds[name].append(_measured(VARIANTS[name], options, target, Path(folder) / "run"))
+    print(speeds_table(speeds))
+    return EXIT_OK
+
+
+def speeds_table(speeds: Mapping[str, list[Speed]]) -> str:
+    """Return the table of variants; ratios are the medians of the ratios to the first variant in the same round."""
+    first = next(iter(speeds.values()))
+    rows = []
+    for name, runs in speeds.items():
+        pairs = list(zip(runs, first, strict=True))
+        cpu = statistics.median(one.cpu_us / base.cpu_us for one, base in pairs)
+        rate = statistics.median(one.rate_per_s / base.rate_per_s for one, base in pairs)
+        figures = (
+            f"{statistics.median(one.cpu_us for one in runs):.1f}",
+            f"{cpu:.2f}",
+            f"{statistics.median(one.rate_per_s for one in runs):.0f}",
+            f"{rate:.2f}",
+        )
+        rows.append([name, *figures])
+    return table(("JMeter", "CPU µs per request", "÷ first", "req/s", "÷ first"), rows)
+
+
+def _measured(variant: Variant, options: argparse.Namespace, target: str, folder: Path) -> Speed:
+    """Run JMeter with a variant and return its speed after the warm-up."""
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    lasts_s = options.warm_up + options.seconds + 10
+    address = urlsplit(target)
+    properties = {
+        "host": address.hostname or "",
+        "port": str(address.port),
+        "base_path": address.path,
+        "users": str(options.users),
+        "ramp_s": "0",
+        "duration_s": f"{lasts_s:.0f}",
+        "warm_up_requests": "0",
+        **variant.properties,
+    }
+    command = [str(toolchain.ensure_jmeter() / "bin" / "jmeter"), "-n", "-t", str(_JMX), "-l", "samples.jtl"]
+    command += ["-j", "jmeter.log", "-q", str(_SETTINGS), *(f"-J{name}={value}" for name, value in properties.items())]
+    samples = folder / "samples.jtl"
+    with (folder / "jmeter.out").open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, env=_environment(variant, folder), stdout=out, stderr=out, start_new_session=True
+        )
+        try:
+            _wait_for_samples(samples, process)
+            time.sleep(options.warm_up)
+            watched = psutil.Process(process.pid)
+            from_s, before = time.time(), sum(watched.cpu_times()[:2])
+            time.sleep(options.seconds)
+            to_s, after = time.time(), sum(watched.cpu_times()[:2])
+            time.sleep(1.5)  # until these rows are in the file
+        finally:
+            stop(process, 5.0)
+    count = _count(samples, from_s * MS_PER_S, to_s * MS_PER_S)
+    if not count:
+        raise StartError("JMeter took no samples", f"see {folder}")
+    return Speed((after - before) / count * 1e6, count / (to_s - from_s))
+
+
+def _environment(variant: Variant, folder: Path) -> dict[str, str]:
+    agent = f'"{agent_argument(toolchain.ensure_agent())}" {STORE_FAILURES}' if variant.has_agent else ""
+    return {
+        **os.environ,
+        "TMPDIR": str(folder),
+        "HEAP": variant.heap,
+        "JVM_ARGS": variant.options,
+        "JDK_JAVA_OPTIONS": agent,
+        **({"GC_ALGO": variant.gc} if variant.gc else {}),
+    }
+
+
+def _wait_for_samples(samples: Path, process: subprocess.Popen[bytes]) -> None:
+    until_s = time.monotonic() + 60
+    while not (samples.is_file() and samples.stat().st_size > 10_000):
+        if process.poll() is not None or time.monotonic() > until_s:
+            raise StartError("JMeter took no samples", f"see {samples.parent / 'jmeter.log'}")
+        time.sleep(0.1)
+
+
+def _count(samples: Path, from_ms: float, to_ms: float) -> int:
+    """Return how many rows of a JTL ended within the interval, ms since 1970."""
+    count = 0
+    with samples.open("rb") as lines:
+        for line in lines:
+            start, elapsed, *_ = line.split(b",", 2)
+            if start.isdigit() and elapsed.isdigit() and from_ms <= int(start) + int(elapsed) < to_ms:
+                count += 1
+    return count

@@ -1,0 +1,68 @@
+import java.io.PrintWriter;
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.security.ProtectionDomain;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Flushes JMeter's CSV results every {@link #PERIOD_MS}, so that JMeter may collect rows in its buffer.
+ *
+ * With {@code jmeter.save.saveservice.autoflush=true} each row is a write of its own, within the lock that all users share.
+ * Without it, a row would be in the file only when the buffer of 8 KB is full: too late for progress, and lost when JMeter
+ * is killed. The agent patches JMeter's {@code CSVSaveService}, which passes the writer of each row.
+ */
+public final class ResultFlush {
+    private static final long PERIOD_MS = 500;
+    private static final String SERVICE = "org/apache/jmeter/save/CSVSaveService";
+    private static final Set<PrintWriter> WRITERS = ConcurrentHashMap.newKeySet();
+    private static PrintWriter latest; // a stale value costs a look into WRITERS only
+
+    private ResultFlush() {}
+
+    /** Patches JMeter's writer of rows when it is loaded. */
+    static void install(Instrumentation instrumentation) {
+        MethodPatch patch = new MethodPatch("saveSampleResult", "Ljava/io/PrintWriter;", false, "ResultFlush", "see");
+        instrumentation.addTransformer(new ClassFileTransformer() {
+            @Override
+            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
+                if (!SERVICE.equals(name)) {
+                    return null;
+                }
+                try {
+                    byte[] patched = patch.patched(classFile);
+                    if (patch.patchedCount() > 0) {
+                        return patched;
+                    }
+                } catch (RuntimeException | Error error) {
+                    System.err.println(error);
+                }
+                System.err.println("results are not flushed regularly: the CSV writer of this JMeter cannot be patched");
+                return null;
+            }
+        });
+    }
+
+    /** Called by the patched method for each row. */
+    public static void see(PrintWriter writer) {
+        if (writer != latest) {
+            latest = writer;
+            if (WRITERS.add(writer) && WRITERS.size() == 1) {
+                Thread thread = new Thread(ResultFlush::flush, "flushes results");
+                thread.setDaemon(true);
+                thread.start();
+            }
+        }
+    }
+
+    private static void flush() {
+        while (true) {
+            try {
+                Thread.sleep(PERIOD_MS);
+            } catch (InterruptedException error) {
+                return;
+            }
+            WRITERS.forEach(PrintWriter::flush);
+        }
+    }
+}
