@@ -15,14 +15,14 @@ python := scripts/python
 # The variables of each target. Any other variable is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
-levels := $(length) $(goal) STOP LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
+levels := $(length) $(goal) STOP SET LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP USERS RATE PROPERTIES SETTINGS SERIES BASE COMPARE S3 REMOTES KEYS PROFILE SURE
+takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
-takes.ab := A B PLAN ENV USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
+takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
@@ -96,7 +96,8 @@ about.sweep.S3 := S3=…                         refused: upload the runs afterw
 about.capacity.S3 := $(about.sweep.S3)
 about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
 about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
-about.SETTINGS := SETTINGS="plugin_threads=10"  settings of the system, instead of the profile's
+about.SET := SET="killbill.plugin_threads=30 amount=25"  settings of the system, properties of the plan (docs/commands.md)
+about.ab.SET := SET="plugin_threads=30"     settings and properties of both sides; a side's own are in A or B
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
 about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.sweep.USERS := USERS=1,5,10,25              the levels
@@ -263,7 +264,7 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
 	  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
 	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
-	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,settings,$(SETTINGS)) \
+	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
 	  $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
 	  $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) \
 	  $(call option,reports,$(REPORTS))
@@ -273,7 +274,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,duration,$(or $(LEVEL_DURATION),$(DURATION))) $(call option,loops,$(LOOPS)) \
   $(call option,requests,$(or $(LEVEL_REQUESTS),$(REQUESTS))) $(call option,target,$(TARGET)) \
   $(call option,port,$(PORT)) $(call option,goal,$(GOAL)) $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
-  $(call option,errors,$(ERRORS)) $(call option,stop,$(STOP)) \
+  $(call option,errors,$(ERRORS)) $(call option,stop,$(STOP)) $(call option,set,$(SET)) \
   $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
   $(sure) $(call option,reports,$(REPORTS))
@@ -292,7 +293,7 @@ capacity: ## find the largest number of users within the goal
 
 ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
-	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
+	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
 	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(sure) \
 	  $(call option,reports,$(REPORTS)/ab)

@@ -22,7 +22,7 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
-from harness.run.arguments import add_traffic, make_command, refuse_empty
+from harness.run.arguments import add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--a", metavar="SIDE", help=f"the baseline: {forms}")
     option("--b", metavar="SIDE", help="the contender, likewise")
     add_traffic(parser)
+    add_set(parser)
     option("--users", help="concurrent users, closed model (the plan's default)")
     option("--rate", help="new users per second, open model, instead of --users")
     option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
@@ -114,7 +115,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
         if commit is None:
             raise unknown_ref(name, parts.ref, profiles)
         files = checked_out(options.home, commit, options.build, guardian.environment)
-    return ready_side(name, parts, Names(options.plan, options.env), files)
+    return ready_side(name, parts, Names(options.plan, options.env, set_values=options.set), files)
 
 
 def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Load:
@@ -161,7 +162,7 @@ def _record(
     if a.request.plan.load.auto_most_s is not None and not given["duration"]:
         given["duration"] = units.number_text(load.duration_s)
     arguments = {"plan": options.plan, **given}
-    names = ("a", "b", "plan", *_LENGTH, "max", "env")
+    names = ("a", "b", "plan", "set", *_LENGTH, "max", "env")
     checkout = git.facts(toolchain.ROOT)
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
     return AbRecord(

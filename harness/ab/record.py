@@ -24,7 +24,8 @@ WARM_UP = 0
 class Side:
     """One side, as text and resolved: `ref` is a name of git, `commit` its commit; None for the working copy.
 
-    `target` is None for a system that the harness starts. `settings` and `properties` are texts of scripts/run.
+    `target` is None for a system that the harness starts. `settings` and `properties` are words of
+    SET: those of the system, and those of the plan or of JMeter.
     """
 
     text: str
@@ -38,7 +39,8 @@ class Side:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The options of scripts/run for this side."""
-        given = {"env": self.profile, "target": self.target, "settings": self.settings, "properties": self.properties}
+        values = f"{self.settings} {self.properties}".strip()
+        given = {"env": self.profile, "target": self.target, "set": values}
         return tuple(f"--{name}={value}" for name, value in given.items() if value)
 
 

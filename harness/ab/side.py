@@ -11,13 +11,9 @@ from pathlib import Path
 from harness.ab.record import Side
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
-from harness.base.secrecy import is_secret_name
-from harness.plan.jmx import read_properties
 from harness.plan.load import Load, LoadRecord, load_record
-from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.request import Names, Request, resolve_request
-from harness.system.given_settings import words_of
-from harness.system.manifest import system_names
+from harness.run.set_values import words_of
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _FORMS = "settings (name=value), a profile, http://host:port, or a commit of git"
@@ -92,47 +88,21 @@ def unknown_ref(name: str, word: str, profiles: Collection[str]) -> UsageError:
 
 
 def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> ReadySide:
-    """Return a side resolved in its files; `names` are the plan and profile for what its text does not say.
+    """Return a side resolved in its files; `names` are plan, profile and SET for what its text does not say.
 
-    UsageError, starting with the side, for an unknown name or a setting that neither the system nor the plan has.
+    UsageError, starting with the side, for an unknown name or a value that neither the system nor the plan has.
     """
     profile, home, build = text.profile or names.profile, files.home, files.build
+    common = words_of(names.set_values) if names.set_values else []
+    given = shlex.join([*common, *text.changes])
     try:
-        bare = resolve_request(Names(names.plan, profile, text.target), home, build)
-        settings, properties = _sorted_changes(text.changes, bare, system_names(home / "systems"))
-        given = Names(names.plan, profile, text.target, properties=properties or None, settings=settings or None)
-        request = resolve_request(given, home, build)
+        request = resolve_request(Names(names.plan, profile, text.target, set_values=given or None), home, build)
     except HarnessError as error:
         raise UsageError(f"{name}={text.text}: {error.what}", error.todo) from None
-    target = request.target.url if request.target else None
+    target, values = request.target.url if request.target else None, request.set_values
+    settings, properties = shlex.join(values.settings), shlex.join(values.properties)
     side = Side(text.text, profile, target, text.ref, files.commit, settings, properties)
     return ReadySide(name, side, files.source, home, build, request)
-
-
-def _sorted_changes(changes: Collection[str], request: Request, systems: Collection[str]) -> tuple[str, str]:
-    """Return the changes as texts of scripts/run: settings of the system, and properties of the plan or of JMeter."""
-    settings, properties = [], []
-    system = request.manifest if request.target is None else None
-    known = read_properties(request.plan.jmx_path).keys() - SET_BY_THE_RUN.keys()
-    for word in changes:
-        name = word.partition("=")[0]
-        if is_secret_name(name):
-            raise UsageError(f"{name} is a secret, and the report has the sides", "set it in a profile")
-        of_system = name.partition(".")[0] if "." in name else ""
-        if system and (name in system.settings or of_system == system.name):
-            settings.append(word)
-        elif of_system in systems:
-            runs = f"starts {system.name}" if system else "starts no system"
-            raise UsageError(f"{name}: this side {runs}", f"leave {of_system}'s settings out")
-        elif name in known or name in SET_BY_THE_RUN or "." in name:  # JMeter's own properties have a dot
-            properties.append(word)
-        else:
-            names = [*(system.settings if system else ()), *sorted(known)]
-            raise UsageError(
-                f"{name} is neither a setting of the system nor a property of the plan",
-                f"{did_you_mean(name, names)}there are: {', '.join(names)}",
-            )
-    return shlex.join(settings), shlex.join(properties)
 
 
 def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:

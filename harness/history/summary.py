@@ -117,9 +117,10 @@ def _row(entry: Entry) -> list[str]:
 
 
 def facts(entry: Entry) -> list[str]:
-    """Return start, users and profile of a run as text; empty when unknown."""
+    """Return start, users, and profile with the values of SET of a run as text; empty when unknown."""
     run = entry.run
-    return [start_text(entry.started_at), users_text(run.load) if run else "", run.profile if run else ""]
+    profile = ", ".join((run.profile, *run.set_values)) if run else ""
+    return [start_text(entry.started_at), users_text(run.load) if run else "", profile]
 
 
 def figures(entry: Entry) -> list[tuple[float | None, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from harness.base import units
@@ -51,25 +51,25 @@ def load_properties(load: Load) -> dict[str, str]:
     }
 
 
-def with_properties(plan: Plan, text: str) -> Plan:
-    """Return the plan with the properties of a command line, such as `amount=25 note='two words'`.
+def with_properties(plan: Plan, text: str, where: str = "PROPERTIES: ") -> Plan:
+    """Return the plan with further properties of a command line, such as `amount=25 note='two words'`.
 
     UsageError for anything but name=value, a name that occurs twice or that the run itself sets, and one that looks
-    like a misspelt property of the JMX. Other names are properties of JMeter.
+    like a misspelt property of the JMX. Other names are properties of JMeter. Messages start with `where`.
     """
     known = read_properties(plan.jmx_path)
-    given: dict[str, str] = {}
+    given = dict(plan.given)
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"PROPERTIES: {str(error).lower()}", f"give {_EXAMPLE}") from None
+        raise UsageError(f"{where}{str(error).lower()}", f"give {_EXAMPLE}") from None
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not _NAME.fullmatch(name):
-            raise UsageError(f"PROPERTIES: {name if equals else word} is not name=value", f"give {_EXAMPLE}")
+            raise UsageError(f"{where}{name if equals else word} is not name=value", f"give {_EXAMPLE}")
         if name in given:
-            raise UsageError(f"PROPERTIES: {name} occurs twice", "give each property once")
-        _check_name(name, known, plan)
+            raise UsageError(f"{where}{name} occurs twice", "give each property once")
+        _check_name(name, known, plan, where)
         given[name] = value
     private = {name: value for name, value in given.items() if value != known.get(name)}
     secret = tuple(name for name in private if is_secret_name(name))
@@ -81,19 +81,20 @@ def with_properties(plan: Plan, text: str) -> Plan:
     )
 
 
-def _check_name(name: str, known: Mapping[str, str | None], plan: Plan) -> None:
+def _check_name(name: str, known: Mapping[str, str | None], plan: Plan, where: str) -> None:
     if name in SET_BY_THE_RUN:
         todo = f"use {_VARIABLES.get(name, SET_BY_THE_RUN[name])} instead"
-        raise UsageError(f"PROPERTIES: {name} is set by the run", todo)
+        raise UsageError(f"{where}{name} is set by the run", todo)
     for prefix, why in _OF_THE_HARNESS.items():
         if name.startswith(prefix):
-            raise UsageError(f"PROPERTIES: {name} is set by the harness: {why}", "leave it out")
+            raise UsageError(f"{where}{name} is set by the harness: {why}", "leave it out")
     own = sorted(known.keys() - SET_BY_THE_RUN.keys())
     if name not in known and (meant := did_you_mean(name, own)):
-        raise UsageError(f"PROPERTIES: {plan.jmx_path.name} does not read {name}", f"{meant}it reads: {', '.join(own)}")
+        raise UsageError(f"{where}{plan.jmx_path.name} does not read {name}", f"{meant}it reads: {', '.join(own)}")
 
 
-def properties_text(plan: Plan) -> str:
-    """Return the properties as the command line gave them, secrets masked."""
-    words = (f"{name}={MASK if name in plan.secret_properties else value}" for name, value in plan.given.items())
+def properties_text(plan: Plan, without: Collection[str] = ()) -> str:
+    """Return the properties as the command line gave them, secrets masked, except those named in `without`."""
+    given = [(name, value) for name, value in plan.given.items() if name not in without]
+    words = (f"{name}={MASK if name in plan.secret_properties else value}" for name, value in given)
     return " ".join(shlex.quote(word) if " " in word else word for word in words)

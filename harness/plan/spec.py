@@ -75,7 +75,7 @@ class RunSpec:
     """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
-    `is_profiled` asks for a profile of the system's JVMs.
+    `is_profiled` asks for a profile of the system's JVMs. `set_values` are the words of SET, name=value.
     """
 
     plan: Plan
@@ -89,6 +89,7 @@ class RunSpec:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
     is_profiled: bool = False
+    set_values: tuple[str, ...] = ()
 
 
 def parse_target(text: str) -> Target:

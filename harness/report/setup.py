@@ -21,7 +21,8 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("load", load_text(run.load)),
         *((f"load of {one.group}", one.text()) for one in run.load.loads or ()),
         *([("plan may", "; ".join(run.allowances))] if run.allowances else []),
-        *([("PROPERTIES", _given_text(run))] if run.given_properties else []),
+        *([("SET", ", ".join(run.set_values))] if run.set_values else []),
+        *([("PROPERTIES", text)] if (text := _given_text(run)) else []),
         *([("plugins", ", ".join(run.plugins))] if run.plugins else []),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
@@ -44,8 +45,9 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
 
 
 def _given_text(run: RunRecord) -> str:
-    """Return the properties of the command line."""
-    return ", ".join(f"{name}={run.properties[name]}" for name in run.given_properties)
+    """Return the properties of the command line except those of SET, which has a line of its own."""
+    set_names = {word.partition("=")[0] for word in run.set_values}
+    return ", ".join(f"{name}={run.properties[name]}" for name in run.given_properties if name not in set_names)
 
 
 def _auto_text(found: AutoEndRecord) -> str:

@@ -97,10 +97,13 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", action="store_true", help=text)
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the option of settings of the system."""
-    text = 'settings of the system, instead of the profile\'s: "plugin_threads=10 heap_max_mb=1024"'
-    parser.add_argument("--settings", help=text)
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add the option of settings of the system and properties of the plan."""
+    text = (
+        "settings of the system and properties of the plan, instead of those of profile and plan: "
+        "'killbill.plugin_threads=30 authorize_amount=25'"
+    )
+    parser.add_argument("--set", help=text)
 
 
 def add_sure(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +141,8 @@ def refuse_empty(options: argparse.Namespace) -> None:
 
 def names_of(options: argparse.Namespace) -> Names:
     """Return the names in the options."""
-    given: dict[str, Any] = {name: getattr(options, name, None) for name in ("properties", "settings")}
+    given: dict[str, Any] = {"properties": getattr(options, "properties", None)}
+    given["set_values"] = getattr(options, "set", None)
     given["is_profiled"] = getattr(options, "profile", False)
     return Names(options.plan, options.env, options.target, options.port, options.remotes, **given)
 

@@ -40,7 +40,7 @@ from harness.run.arguments import (
     add_profile,
     add_properties,
     add_remotes,
-    add_settings,
+    add_set,
     add_stop,
     add_sure,
     add_traffic,
@@ -68,7 +68,7 @@ examples:
   scripts/run --plan killbill-stripe --users 50
   scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
   scripts/run --plan killbill-stripe --duration auto --max 5m          (until steady state and a mean within 5 %)
-  scripts/run --plan killbill-stripe --settings 'plugin_threads=10 heap_max_mb=1024'
+  scripts/run --plan killbill-stripe --set 'killbill.plugin_threads=10 authorize_amount=25'
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users per second)
   scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that already runs)
   scripts/run --env staging --target http://10.0.0.5:8080             (needs allowed_targets in env/staging.toml)
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_length(parser)
     add_properties(parser)
-    add_settings(parser)
+    add_set(parser)
     option("--max", help="with --duration auto: the longest duration (10m)")
     add_goal(parser)
     add_stop(parser)
@@ -131,7 +131,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         most=options.max,
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, *goal_names(), "stop", "target", "settings", "remotes", "base", "env")
+    names = ("plan", *length, *goal_names(), "stop", "set", "target", "remotes", "base", "env")
     load = resolve_load(parse_load(arguments), request.plan.load)
     check_users(load, request.remotes)
     return request.run_spec(
@@ -141,7 +141,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
             "run",
             {
                 **{name: getattr(options, name) for name in names},
-                "properties": properties_text(request.plan) if options.properties else None,
+                "properties": properties_text(request.plan, request.set_values.property_names) or None,
                 "profile": "1" if options.profile else None,
             },
         ),

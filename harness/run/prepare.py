@@ -153,6 +153,7 @@ def _record(
         given_properties=tuple(plan.given),
         plugins=plan.plugins,
         is_profiled=spec.is_profiled,
+        set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
     )
 
 

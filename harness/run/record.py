@@ -71,6 +71,7 @@ class RunRecord:
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `profile_unknown` contains, per process, why its profile is unknown; it is for runs that are profiled.
+    `set_values` are the words of SET: killbill.plugin_threads=30, amount=25.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -119,6 +120,7 @@ class RunRecord:
     load_goals: Mapping[str, Goal] = field(default_factory=dict)
     is_profiled: bool = False
     profile_unknown: tuple[tuple[str, str], ...] = ()
+    set_values: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,14 +18,14 @@ from harness.plan.plan import Plan, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.remote.load import Remote, check_reach, parse_remotes
-from harness.system.given_settings import with_given
-from harness.system.manifest import load_configured
+from harness.run.set_values import SetValues, sorted_values, with_settings
+from harness.system.manifest import load_configured, system_names
 from harness.system.system import Manifest, Settings
 
 
 @dataclass(frozen=True)
 class Names:
-    """Plan, profile, target, port, load generators, -J properties and settings of a command line, not resolved yet."""
+    """Plan, profile, target, port, load generators, -J properties and SET of a command line, not resolved yet."""
 
     plan: str
     profile: str
@@ -33,7 +34,7 @@ class Names:
     remotes: str | None = None
     properties: str | None = None
     is_profiled: bool = False
-    settings: str | None = None
+    set_values: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Request:
     hidden: tuple[str, ...] = field(repr=False)
     remotes: tuple[Remote, ...] = ()
     is_profiled: bool = False
+    set_values: SetValues = field(default_factory=SetValues)
 
     def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
@@ -70,6 +72,7 @@ class Request:
             secrets=self.secrets,
             hidden=self.hidden,
             is_profiled=self.is_profiled,
+            set_values=self.set_values.shown,
         )
 
 
@@ -94,11 +97,13 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     remotes = parse_remotes(names.remotes) if names.remotes else ()
     check_reach(remotes, target)
     manifest, settings = (None, {}) if is_target_only else configured_system(home, plan, profile)
-    if names.settings:
-        if target or manifest is None:
-            what = "SETTINGS and TARGET exclude each other: the harness does not configure a target"
-            raise UsageError(what, "give one")
-        settings = with_given(manifest, settings, names.settings, plan.embedded_settings)
+    given = SetValues()
+    if names.set_values:
+        systems = system_names(home / "systems")
+        given = sorted_values(names.set_values, plan, manifest, systems, is_target=target is not None)
+        plan = with_properties(plan, shlex.join(given.properties), where="")
+    if manifest and given.settings:
+        settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
     secrets = find_secrets(plan.secrets, {} if target else plan.embedded_secrets, home)
     public = manifest.settings if manifest else {}
     own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
@@ -114,6 +119,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         hidden=(*secrets.values(), *plan.hidden, *secret_values(own_settings), *environment_secrets()),
         remotes=remotes,
         is_profiled=names.is_profiled or (profile.is_profiled and target is None),
+        set_values=given,
     )
 
 

@@ -42,6 +42,7 @@ from harness.run.arguments import (
     add_folders,
     add_goal,
     add_length,
+    add_set,
     add_stop,
     add_sure,
     add_traffic,
@@ -62,7 +63,7 @@ from harness.sweep.terminal import run_line
 # After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3
 # The settings of every kind of sweep.
-SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "warmup", "target", "remotes")
+SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
@@ -98,6 +99,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     add_length(parser)
     add_goal(parser)
     add_stop(parser)
+    add_set(parser)
     option = parser.add_argument
     option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
     option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
@@ -146,10 +148,10 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
 
 
 def _given(options: argparse.Namespace) -> dict[str, str]:
-    """Return the texts of the goal's options and of STOP that were given; UsageError for an invalid STOP."""
+    """Return the texts of the goal's options, STOP and SET that were given; UsageError for an invalid STOP."""
     if options.stop:
         parse_stop(options.stop)
-    return {name: text for name in (*goal_names(), "stop") if (text := getattr(options, name))}
+    return {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
 
 
 def _warm_up_s(text: str) -> float:
@@ -198,6 +200,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         if resumed:
             record = resumed.read()
             names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
+            names = replace(names, set_values=record.set_values)
             request = resolve_request(names, options.home, options.build)
         else:
             request = resolve_request(names_of(options), options.home, options.build)

@@ -49,8 +49,8 @@ class SweepRecord:
     starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
     is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
     that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
-    why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option: goals
-    and stop conditions.
+    why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option: goals,
+    stop conditions and SET.
     """
 
     format_version: int
@@ -113,6 +113,11 @@ class SweepRecord:
         return self.given.get("stop")
 
     @property
+    def set_values(self) -> str | None:
+        """SET as given; None without it."""
+        return self.given.get("set")
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         """All steps of a sweep in the order of measuring.
 
@@ -133,7 +138,7 @@ class SweepRecord:
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
-            self.first_users, self.most_users, self.stop,
+            self.first_users, self.most_users, self.stop, self.set_values,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def test_a_side_that_is_slower_is_found_in_pairs_that_alternate(ab, tmp_path, ca
     assert [(run["side"], run["pair"]) for run in record["runs"]] == [
         ("A", 0), ("A", 1), ("B", 1), ("B", 2), ("A", 2), ("A", 3), ("B", 3), ("B", 4), ("A", 4),
     ]  # fmt: skip
-    assert [call["settings"] for call in calls(tmp_path)[1:3]] == ["delay_ms=0", "delay_ms=20"]
+    assert [call["set"] for call in calls(tmp_path)[1:3]] == ["delay_ms=0", "delay_ms=20"]
     page = page_of(tmp_path)
     assert "**REGRESSED after 4 pairs: B is worse than A: average +20." in page
     assert "- A: delay_ms=0 (profile local)" in page
@@ -167,9 +167,9 @@ BAD = [
     (["--a=delay_ms=0"], "one side is missing; give two sides"),
     (["--a=delay_ms=0", "--b=delay_ms=0"], "A=delay_ms=0 and B=delay_ms=0 are the same: nothing to compare"),
     (["--a=local", "--b=delay_ms=0"], "A=local and B=delay_ms=0 are the same: nothing to compare"),
-    (["--a=local", "--b=delay_m=1"], "B=delay_m=1: delay_m is neither a setting of the system nor a property of the"),
+    (["--a=local", "--b=delay_m=1"], "B=delay_m=1: delay_m is neither a setting of tiny nor a property of tiny.jmx"),
     (["--a=local", "--b=delay_ms=x"], "B=delay_ms=x: system tiny: setting delay_ms = 'x' is not a whole number"),
-    (["--a=local", "--b=tiny.nothing=x"], "B=tiny.nothing=x: SETTINGS: tiny.nothing: tiny has no such setting"),
+    (["--a=local", "--b=tiny.nothing=x"], "B=tiny.nothing=x: tiny.nothing: tiny has no such setting"),
     (["--a=local", "--b=db_password=x"], "B=db_password=x: db_password is a secret"),
     (["--a=local", "--b=lokal"], "B=lokal: neither a profile nor a commit that git knows here; did you mean local?"),
     (["--a=local", "--b=local local"], "B=local local: local is one word too many"),

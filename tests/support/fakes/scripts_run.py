@@ -36,7 +36,7 @@ if doing == "wait":
     time.sleep(60)
 name = f"run-{options['series']}_{count}"
 plan = Path(options["reports"]) / options["plan"]
-delay_ms = float(dict(word.split("=") for word in options.get("settings", "").split()).get("delay_ms", 0))
+delay_ms = float(dict(word.split("=") for word in options.get("set", "").split()).get("delay_ms", 0))
 # Neighbours differ by some tenths of a percent, and the machine becomes slower with each run.
 factor = (100 + delay_ms) / 100 * (1 + 0.002 * (count % 3)) * 1.001**count
 text = (folder / "template.json").read_text().replace("run-01_1", name)

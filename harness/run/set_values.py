@@ -1,0 +1,139 @@
+"""Reads SET, such as `killbill.plugin_threads=30 amount=25`: settings of the system, and properties of the plan."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.base.secrecy import is_secret_name
+from harness.plan.jmx import read_properties
+from harness.plan.plan import SET_BY_THE_RUN, Plan
+from harness.system.system import Manifest, Setting, Settings, there_is
+
+_EXAMPLE = 'SET="plugin_threads=30 amount=25"'
+_TRUTH = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class SetValues:
+    """The words of SET, each name=value: settings of the system; properties of the plan or of JMeter.
+
+    `shown` are all words as a report has them: a setting has its system's name in front.
+    """
+
+    settings: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+    @property
+    def property_names(self) -> frozenset[str]:
+        """The names of the properties."""
+        return frozenset(word.partition("=")[0] for word in self.properties)
+
+
+def sorted_values(
+    text: str, plan: Plan, system: Manifest | None, systems: Collection[str], *, is_target: bool
+) -> SetValues:
+    """Return the words of SET: those that name a setting of the plan's `system`, and properties.
+
+    A name with a dot may be a property of JMeter. UsageError for any other name that neither the system nor the plan
+    has, a setting of another system (`systems` are the names of all) or of a target, a secret, and a name that occurs
+    twice.
+    """
+    own = sorted(read_properties(plan.jmx_path).keys() - SET_BY_THE_RUN.keys())
+    settings, properties, shown = [], [], []
+    for word in words_of(text):
+        name, equals, _ = word.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{word} is not name=value", f"give {_EXAMPLE}")
+        if is_secret_name(name):
+            raise UsageError(f"{name} is a secret, and the report has the command", "set it in a profile")
+        of_system, bare = _parted(name, systems)
+        if system and of_system in ("", system.name) and (of_system or bare in system.settings):
+            if is_target:
+                raise UsageError(f"{name} is a setting of {system.name}, and TARGET starts no system", "leave it out")
+            settings.append(word)
+            shown.append(f"{system.name}.{word.removeprefix(f'{system.name}.')}")
+        elif of_system:
+            starts = f"starts {system.name}" if system and not is_target else "starts no system"
+            raise UsageError(f"{name}: this run {starts}", f"leave {of_system}'s settings out")
+        else:
+            _check_property(name, own, plan, system)
+            properties.append(word)
+            shown.append(word)
+    _check_once(shown)
+    return SetValues(tuple(settings), tuple(properties), tuple(shown))
+
+
+def _parted(name: str, systems: Collection[str]) -> tuple[str, str]:
+    """Return the system in front of a name, empty without one, and the rest."""
+    front, dot, rest = name.partition(".")
+    return (front, rest) if dot and front in systems else ("", name)
+
+
+def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifest | None) -> None:
+    """Raise a UsageError for a name that is no property of the plan, and cannot be one of JMeter."""
+    if name in own or name in SET_BY_THE_RUN:  # with_properties says which variable sets the latter
+        return
+    settings = sorted(system.settings) if system else []
+    with_system = [f"{system.name}.{setting}" for setting in settings] if system else []
+    near = did_you_mean(name, [*settings, *own, *with_system])
+    if "." in name and not near:
+        return
+    raise UsageError(
+        f"{name} is neither a setting of {system.name if system else 'a system'} nor a property of "
+        f"{plan.jmx_path.name}",
+        f"{near}there are: {', '.join([*settings, *own]) or 'none'}",
+    )
+
+
+def _check_once(words: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in (word.partition("=")[0] for word in words):
+        if name in seen:
+            raise UsageError(f"{name} occurs twice", "give each value once")
+        seen.add(name)
+
+
+def with_settings(
+    system: Manifest, settings: Settings, words: Iterable[str], of_plan: Mapping[str, object]
+) -> Settings:
+    """Return a system's settings, changed by words such as plugin_threads=30 or killbill.plugin_threads=30.
+
+    UsageError for an unknown name, a value of another type or out of range, and a setting of which the plan's `of_plan`
+    has another value, because the plan's name would then be misleading.
+    """
+    given: dict[str, Setting] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        bare = name.removeprefix(f"{system.name}.")
+        if bare not in system.settings:
+            raise UsageError(f"{name}: {system.name} has no such setting", there_is(bare, system.settings))
+        given[bare] = _typed(value, system.settings[bare])
+        if of_plan.get(bare, given[bare]) != given[bare]:
+            what = f"{bare}={value}, but the plan sets {of_plan[bare]!r}"
+            raise UsageError(what, "leave it out, or choose another plan")
+    return system.resolve_settings({**settings, **given})
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in which quotes join words; UsageError for a quote that nothing ends."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text}: {str(error).lower()}", "close the quote") from None
+
+
+def _typed(value: str, default: Setting) -> Setting:
+    """Return a value with the type of the setting's default; the text itself when it has another type."""
+    if isinstance(default, bool):
+        return _TRUTH.get(value.lower(), value)
+    if isinstance(default, list):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        return int(value) if isinstance(default, int) else float(value) if isinstance(default, float) else value
+    except ValueError:
+        return value
