@@ -8,6 +8,9 @@ from pathlib import Path
 from harness.plan.jmx import Node
 
 KIND = "CSVDataSet"
+# The plugin bzm - Random CSV Data Set Config has the same properties, but no `recycle`.
+RANDOM_KIND = "com.blazemeter.jmeter.RandomCSVDataSetConfig"
+KINDS = (KIND, RANDOM_KIND)
 
 
 def variable_names(node: Node, file: Path | None) -> list[str] | None:

@@ -7,22 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree  # types only
 
+from harness.plan.csv_data import KINDS
 from harness.plan.jmx import CODE, Node, enabled_nodes, plan_tree, reads_in
 
 # An upload of which only the run knows the name, in a folder of the plan's data.
 _UPLOADS = re.compile(r"(data/[\w./-]+)/[^/]*\$\{[^/]*")
+# A file that a variable or a script names.
+_NAMED = re.compile(r"data/[\w./-]+\.\w+")
 
 
 def data_files(jmx: Path) -> tuple[str, ...]:
     """Return the files that the plan reads (CSV data, uploads, scripts), relative to its folder as in JMeter.
 
     A property counts with its default; absolute names and names with other variables are left out. An upload
-    data/…/${name} can be each file of its folder.
+    data/…/${name} can be each file of its folder. User Defined Variables and scripts name files in data/ that exist.
     """
     names = (
         name
         for node in enabled_nodes(plan_tree(jmx))
-        for name in (*data_files_of(node), *_possible_uploads(node, jmx.parent))
+        for name in (*data_files_of(node), *_possible_uploads(node, jmx.parent), *_named_in_texts(node, jmx.parent))
     )
     return tuple(dict.fromkeys(names))
 
@@ -37,9 +40,9 @@ def data_files_of(node: Node) -> Iterator[str]:
 
 
 def file_names_of(node: Node) -> Iterator[ElementTree.Element]:
-    """Yield the properties of an element that name a file: of a CSV Data Set, an upload or a script."""
+    """Yield the properties of an element that are the name of a file: of CSV data, an upload or a script."""
     names = {"File.path"}
-    if node.kind == "CSVDataSet" or CODE.match(node.kind):
+    if node.kind in KINDS or CODE.match(node.kind):
         names |= {"filename", "BeanShellSampler.filename"}
     yield from (prop for prop in node.element.iter() if prop.get("name") in names and prop.text)
 
@@ -49,3 +52,9 @@ def _possible_uploads(node: Node, plans: Path) -> Iterator[str]:
         folder = _UPLOADS.fullmatch(prop.text or "")
         if folder and (plans / folder[1]).is_dir():
             yield from (f"{folder[1]}/{file.name}" for file in sorted((plans / folder[1]).iterdir()) if file.is_file())
+
+
+def _named_in_texts(node: Node, plans: Path) -> Iterator[str]:
+    if node.kind in ("TestPlan", "Arguments") or CODE.match(node.kind):
+        for text in node.element.itertext():
+            yield from (name for name in _NAMED.findall(text) if ".." not in name and (plans / name).is_file())

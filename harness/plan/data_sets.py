@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.plan.csv_data import KINDS
 from harness.plan.jmx import enabled_nodes, plan_tree, reads_in
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A CSV Data Set: the file `name`, or the value of the property `property_name` instead.
+    """A data set of CSV: the file `name`, or the value of the property `property_name` instead.
 
     With `is_used_up` each line is used by one user once; with `has_head` the first line is a header.
     """
@@ -31,7 +32,7 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
     """Return the enabled CSV Data Sets of a plan in file order."""
     found = []
     for node in enabled_nodes(plan_tree(jmx)):
-        if node.kind == "CSVDataSet":
+        if node.kind in KINDS:
             name = node.value("filename")
             reads = list(reads_in(name))
             found.append(

@@ -23,6 +23,8 @@ class Rule(Enum):
     TWO_DEFAULTS = "two-defaults", "without a value the same property has different values in different elements"
     GOAL_LABEL = "goal-label", "a goal for a label that no sample has is always missed"
     MISSING_FILE = "missing-file", "JMeter cannot start the users that read it"
+    BAD_PATH = "bad-path", "JMeter cannot send the request, and counts it as failed"
+    NO_VARIABLE = "no-variable", "JMeter fails every sample that such an assertion checks"
     LOST_MODULE = "lost-module", "JMeter looks up every Module Controller first, and then does not start the test"
     SECRET = "secret", "everyone who can read the test plan knows the secret"
     # Requests would reach a system other than the target.

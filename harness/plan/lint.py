@@ -18,6 +18,7 @@ from harness.plan.jmx import (
     secrets_of_element,
 )
 from harness.plan.modules import lost_modules
+from harness.plan.url_text import encoded
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 KNOBS = (
@@ -56,6 +57,7 @@ LOAD_NUMBERS = {
     "RampUp": "ramp_s",
     "Hold": "duration_s",
 }
+ASSERTION_SCOPE = "Assertion.scope"
 _ASSERT_REDIRECT = "switch that off, and assert the code of the redirect (302)"
 
 
@@ -68,7 +70,7 @@ def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
     nodes = list(plan.walk())
     variables = user_variables(plan)
     findings: list[Finding] = []
-    for check in (_listeners, _codes, _extractors, _sub_results):
+    for check in (_listeners, _codes, _extractors, _sub_results, _paths, _assertions):
         findings += check(nodes)
     findings += _hosts(nodes, variables)
     findings += _labels(nodes, variables)
@@ -174,6 +176,26 @@ def _sub_results(nodes: list[Node]) -> Iterator[Finding]:
             what, attribute = "retrieves embedded resources, and each becomes a row", "HTTPSampler.image_parser"
             todo = "switch that off, and give the files that matter a sampler"
             yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, todo, attribute)
+
+
+def _paths(nodes: list[Node]) -> Iterator[Finding]:
+    for node in nodes:
+        path = node.value("HTTPSampler.path")
+        if encoded(path) != path:
+            todo = f"write {encoded(path)}"
+            yield Finding.at(node, Rule.BAD_PATH, f"its path {path} has characters that no URL can have", todo)
+
+
+def _assertions(nodes: list[Node]) -> Iterator[Finding]:
+    for node in nodes:
+        if checks_no_variable(node):
+            what, todo = "checks a variable without a name", "name the variable, or apply it to the main sample"
+            yield Finding.at(node, Rule.NO_VARIABLE, what, todo, ASSERTION_SCOPE)
+
+
+def checks_no_variable(node: Node) -> bool:
+    """Return whether an assertion checks a variable but names none."""
+    return node.value(ASSERTION_SCOPE) == "variable" and not node.value("Scope.variable").strip()
 
 
 def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:

@@ -16,10 +16,12 @@ from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import TargetFix
 from harness.plan.adopt.requests import (
     different_defaults,
+    fix_assertions,
     fix_codes,
     fix_extractors,
     fix_labels,
     fix_listeners,
+    fix_paths,
     fix_properties,
     fix_redirects,
 )
@@ -67,6 +69,8 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     secrets, open_secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else ({}, [])
     left += open_secrets
     fix_redirects(mapping)
+    fix_paths(mapping)
+    fix_assertions(mapping)
     fix_listeners(mapping)
     fix_codes(mapping)
     fix_extractors(mapping)

@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from uuid import NAMESPACE_DNS, uuid5
 
 from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.named_files import foreign_names
 from harness.plan.adopt.variables import Variables
-from harness.plan.csv_data import KIND, delimiter_of, variable_names
+from harness.plan.csv_data import KINDS, delimiter_of, variable_names
 from harness.plan.data_files import file_names_of
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import CODE, Node
@@ -40,7 +41,7 @@ class DataFile:
 
 
 def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tuple[list[DataFile], list[Finding]]:
-    """Point each CSV Data Set, upload and script at a file in data/<plan>; return the files, and what is left.
+    """Point each file name of the plan at a file in data/<plan>; return the files, and what is left.
 
     The files may be in `folders`, the first of which is that of the original JMX.
     """
@@ -66,9 +67,11 @@ def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tup
             # A file name that is a property stays one.
             match = _PROPERTY.fullmatch(raw)
             mapping.draft.set_text(prop, f"{match[1]}{file.name}{match[2]}" if match else file.name, Fix.DATA)
-        if node.kind.endswith("RandomCSVDataSetConfig"):
-            what = f"reads {node.value('filename')}"
-            left.append(Finding.at(node, Rule.MISSING_FILE, what, "give the file's absolute path"))
+    for prop, raw in foreign_names(mapping):
+        file = _named_file(mapping, raw, folders, plan_name)
+        if file:
+            file = _unique(file, files)
+            mapping.draft.set_text(prop, (prop.text or "").replace(raw, file.name), Fix.DATA)
     return list(files.values()), left
 
 
@@ -85,7 +88,7 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
     """Return the file of an element; None for an absent script, and for a name that only the run knows."""
     text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
     name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
-    is_csv = node.kind == KIND
+    is_csv = node.kind in KINDS
     places = (path for folder in folders for path in _places(folder, text))
     # An empty CSV file ends its users at once: it is replaced like an absent one.
     source = next((path for path in places if path.is_file() and (path.stat().st_size or not is_csv)), None)
@@ -97,6 +100,17 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
         return DataFile(target, source, (), sample) if is_fixed and (source or is_upload) else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
     return DataFile(target, source, columns, "" if source else _sample(node, columns, _upload_variables(mapping)))
+
+
+def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
+    """Return the file that a variable or a script names; a sample with one column where it is absent."""
+    text = _without_variables(mapping, raw).replace("\\", "/")
+    name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
+    if not name or "${" in _last(raw):
+        return None
+    source = next((path for folder in folders for path in _places(folder, text) if path.is_file()), None)
+    rows = "".join(f"{_value(PurePosixPath(name).stem, number)}\n" for number in range(1, _ROWS + 1))
+    return DataFile(f"data/{plan_name}/{name}", source, (), "" if source else rows)
 
 
 def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
@@ -124,7 +138,7 @@ def _sample_upload(mapping: Variables, raw: str, folders: Sequence[Path], plan_n
     variable = _VARIABLE.fullmatch(_last(raw))
     setters = mapping.values.setters.get(variable[1], ()) if variable else ()
     for setter in setters:
-        file = _file_of(mapping, setter, setter.value("filename"), folders, plan_name) if setter.kind == KIND else None
+        file = _file_of(mapping, setter, setter.value("filename"), folders, plan_name) if setter.kind in KINDS else None
         if file is None or file.source:
             return []
     names = {_value(variable[1], 1)} if variable and setters else set()
@@ -136,7 +150,7 @@ def _upload_variables(mapping: Variables) -> set[str]:
     return {
         name
         for node in mapping.nodes
-        if node.kind != KIND
+        if node.kind not in KINDS
         for prop in file_names_of(node)
         for name in _VARIABLE.findall(_last(prop.text or ""))
     }

@@ -19,5 +19,7 @@ class Fix(StrEnum):
     EXTRACTORS = "extractors have a default, so no value of an earlier response is sent"
     PROPERTIES = "properties have one default"
     LABELS = "each sampler of a thread group has its own label"
+    PATHS = "characters that no URL can have are encoded"
+    ASSERTIONS = "assertions of a variable without a name check the response"
     SECRETS = "passwords, tokens and keys are environment variables"
     DATA = "the files that the plan reads are in plans/data"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.csv_data import KIND as CSV
+from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node
 from harness.plan.reach import inherited
@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 # A thread of a plan can only get these from its own data, so the run's target may replace them.
-_DATA_KINDS = (CSV, "UserParameters", "com.blazemeter.csv.RandomCSVDataSetConfig")
+_DATA_KINDS = (*CSV_KINDS, "UserParameters")
 
 
 def is_http_sampler(node: Node) -> bool:

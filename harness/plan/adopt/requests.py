@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.jmx import Node, function_parameters, reads_in, reads_of
-from harness.plan.lint import DEFAULTS, LISTENERS, SAMPLER, asserts_code
+from harness.plan.lint import ASSERTION_SCOPE, DEFAULTS, LISTENERS, SAMPLER, asserts_code, checks_no_variable
+from harness.plan.url_text import encoded
 
 _SUCCESS = r"2\d\d"
 _NOT_FOUND = "NOT_FOUND"
@@ -26,6 +27,20 @@ def fix_redirects(mapping: Variables) -> None:
             value = node.value(f"HTTPSampler.{name}")
             if value and value != "false":
                 mapping.draft.set_value(node, f"HTTPSampler.{name}", "false", Fix.REDIRECTS, tag="boolProp")
+
+
+def fix_paths(mapping: Variables) -> None:
+    """Encode what no URL can have: JMeter sends no request with a quotation mark in its path."""
+    for node in mapping.nodes:
+        if path := node.value("HTTPSampler.path"):
+            mapping.draft.set_value(node, "HTTPSampler.path", encoded(path), Fix.PATHS)
+
+
+def fix_assertions(mapping: Variables) -> None:
+    """Make assertions of a variable without a name check the response: such a variable is never set."""
+    for node in mapping.nodes:
+        if checks_no_variable(node):
+            mapping.draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
 
 
 def fix_listeners(mapping: Variables) -> None:
