@@ -15,7 +15,7 @@ from types import MappingProxyType
 from urllib.parse import unquote_plus
 
 from bench.plan_expectations import Expectations, put_by_scripts, wanted_by_loops
-from harness.plan.csv_data import KIND as CSV
+from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.csv_data import column
 from harness.plan.jmx import Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
@@ -197,7 +197,7 @@ def _known_values(values: Values, text: str, puts: Mapping[str, Sequence[str]]) 
     except UnknownValueError as error:
         rows: list[str] = []
         for setter in values.setters.get(error.variable, ()):
-            if setter.kind == CSV:
+            if setter.kind in CSV_KINDS:
                 rows += column(setter, values.csv_file(setter), error.variable) or ()
         found += [text.replace(f"${{{error.variable}}}", row) for row in dict.fromkeys(rows)]
     for name in _VARIABLE.findall(text):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from harness.base.units import MS_PER_S, number_text, plural
 from harness.plan.jmx import SIDE_GROUPS, parse
 from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string
 
@@ -14,29 +16,42 @@ _TIMERS_OF_MANY = ("SyncTimer", "ConstantThroughputTimer", "PreciseThroughputTim
 _ON_ERROR = "ThreadGroup.on_sample_error"
 # A Flow Control Action that pauses, such as for the ten minutes in which a scheduler works; longer ones last this long.
 _PAUSE, _PAUSE_MS, _PAUSE_MOST_MS = "1", "ActionProcessor.duration", 1000
+# So many elements of a kind are named.
+_NAMED_MOST = 3
 
 
-def one_pass(jmx: Path, left_out: Collection[str] = ()) -> bytes:
+@dataclass(frozen=True)
+class OnePass:
+    """A plan of one pass; `changes` are sentences about what is unlike the plan, besides users and iterations."""
+
+    jmx: bytes
+    changes: tuple[str, ...]
+
+
+def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
     """Return the plan with a Thread Group of one user and one iteration in place of each thread group of the load.
 
     setUp and tearDown thread groups stay as they are. Endless loops run once. Timers that need many users are disabled,
-    and so are the thread groups `left_out`.
-    Flow Control Actions pause for at most a second.
+    and so are the thread groups `left_out`. Flow Control Actions pause for at most a second.
     """
     tree = parse(jmx)
+    timers: list[str] = []
+    pauses: list[tuple[str, int]] = []
     for element in list(tree.getroot().iter()):
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS:
             _make_single(element)
             if element.get("testname") in left_out:
                 element.set("enabled", "false")
         elif element.tag.rpartition(".")[2] in _TIMERS_OF_MANY:
+            if element.get("enabled", "true") == "true":
+                timers.append(element.get("testname", element.tag))
             element.set("enabled", "false")
         elif element.tag == "LoopController":
             _end_loop(element)
-        elif element.tag == "TestAction":
-            _shorten_pause(element)
+        elif element.tag == "TestAction" and (pause_ms := _shorten_pause(element)):
+            pauses.append((element.get("testname", ""), pause_ms))
     written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
-    return written + b"\n"
+    return OnePass(written + b"\n", (*_pause_text(pauses), *_timer_text(timers)))
 
 
 def _make_single(group: ElementTree.Element) -> None:
@@ -58,10 +73,35 @@ def _end_loop(controller: ElementTree.Element) -> None:
             prop.text = "1"
 
 
-def _shorten_pause(action: ElementTree.Element) -> None:
-    if any(prop.get("name") == "ActionProcessor.action" and prop.text != _PAUSE for prop in action):
-        return
+def _shorten_pause(action: ElementTree.Element) -> int:
+    """Shorten the pause of a Flow Control Action; return what it was in ms, 0 when it is as in the plan."""
+    is_pause = all(prop.text == _PAUSE for prop in action if prop.get("name") == "ActionProcessor.action")
+    if not is_pause or action.get("enabled", "true") != "true":
+        return 0
     for prop in action:
         text = (prop.text or "").strip()
         if prop.get("name") == _PAUSE_MS and text.isdigit() and int(text) > _PAUSE_MOST_MS:
             prop.text = str(_PAUSE_MOST_MS)
+            return int(text)
+    return 0
+
+
+def _pause_text(pauses: Sequence[tuple[str, int]]) -> Iterator[str]:
+    if pauses:
+        longest = number_text(max(pause_ms for _, pause_ms in pauses) / MS_PER_S)
+        most = number_text(_PAUSE_MOST_MS / MS_PER_S)
+        yield (
+            f"pauses of Flow Control Actions last {most} s here, and up to {longest} s in a run: "
+            f"{_named(name for name, _ in pauses)}; what they wait for may not be done"
+        )
+
+
+def _timer_text(timers: Sequence[str]) -> Iterator[str]:
+    if timers:
+        yield f"timers that need other users are off here: {_named(timers)}"
+
+
+def _named(names: Iterable[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    more = len(unique) - _NAMED_MOST
+    return ", ".join(unique[:_NAMED_MOST]) + (f" and {plural(more, 'more element')}" if more > 0 else "")

@@ -17,6 +17,7 @@ class CheckResult:
 
     `refusals` are findings for which `make run` refuses the plan, `warnings` the others. `unreached` are the labels of
     enabled samplers that the pass did not run. `stopped` says where and why a pass was stopped before its end.
+    `changes` are sentences about what the pass did unlike the plan.
     """
 
     plan: str
@@ -26,6 +27,7 @@ class CheckResult:
     exchanges: Sequence[Exchange] = ()
     unreached: Sequence[str] = ()
     stopped: str = ""
+    changes: Sequence[str] = ()
 
     @property
     def failed_count(self) -> int:
@@ -50,7 +52,8 @@ def finding_lines(result: CheckResult) -> Iterator[Line]:
 
 
 def pass_lines(result: CheckResult) -> Iterator[Line]:
-    """Yield the lines of the pass: each exchange in order, then the samplers that it did not reach."""
+    """Yield the lines of the pass: what is unlike the plan, each exchange, then the samplers that it did not reach."""
+    yield from _changes(result)
     for one in result.exchanges:
         yield from exchange_lines(one)
         yield "", Style.PLAIN
@@ -73,8 +76,13 @@ def check_sections(result: CheckResult) -> tuple[Section, ...]:
     stopped = ((result.stopped, Style.BAD),) if result.stopped else ()
     return (
         Section("findings", "Findings", tuple(finding_lines(result))),
-        Section("requests", count_text(result.exchanges), (*_unreached(result), *stopped), result.exchanges),
+        Section("requests", count_text(result.exchanges), (*_changes(result), *_unreached(result), *stopped), result.exchanges),
     )
+
+
+def _changes(result: CheckResult) -> Iterator[Line]:
+    for change in result.changes:
+        yield f"unlike a run: {change}", Style.TITLE
 
 
 def _unreached(result: CheckResult) -> Iterator[Line]:

@@ -39,7 +39,8 @@ examples:
   scripts/check --plan path/to/test.jmx --target http://127.0.0.1:8080
   scripts/check --plan shop --target http://127.0.0.1:8080 --html check.html
 
-The plan's thread groups run once with one user each; setUp and tearDown run as in the plan. Bodies are cut at 2 kB,
+The plan's thread groups run once with one user each, without think time; setUp and tearDown run as in the plan. Pauses of
+Flow Control Actions last at most a second, and timers that need other users are off: the output names them. Bodies are cut at 2 kB,
 and secrets are masked. Nothing is sent when the plan could reach another host. A pass that does not end within --limit
 is stopped; its requests are printed, with the one that it waited for.
 
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         _write_page(options.html, result)
         raise UsageError(f"{result.plan}: the plan must not run", "correct what make run refuses; nothing was sent")
     found = _pass(request, console, options, limit_s)
-    result = replace(result, exchanges=found.exchanges, stopped=found.stopped)
+    result = replace(result, exchanges=found.exchanges, stopped=found.stopped, changes=found.changes)
     result = replace(result, unreached=_unreached(request, result.exchanges))
     _print(console, [*pass_lines(result), closing_line(result)])
     _write_page(options.html, result)

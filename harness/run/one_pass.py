@@ -40,11 +40,15 @@ class PassInterruptedError(PassStoppedError):
 
 @dataclass(frozen=True)
 class Pass:
-    """The requests of a pass; `stopped` says where and why it did not end by itself, and is empty when it did."""
+    """The requests of a pass; `stopped` says where and why it did not end by itself, and is empty when it did.
+
+    `changes` are sentences about what the pass did unlike the plan.
+    """
 
     exchanges: tuple[Exchange, ...]
     stopped: str = ""
     is_interrupted: bool = False
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
             start(system, directory.system_logs, request, context)
         prepared = prepare(spec, directory, system, context)
         left_out = [load.group for load in spec.plan.load.loads if not load.level]
-        directory.effective_plan.write_bytes(one_pass(spec.plan.jmx_path, left_out))
+        plan = one_pass(spec.plan.jmx_path, left_out)
+        directory.effective_plan.write_bytes(plan.jmx)
         with context.interrupts.held():
             stop = _drive(prepared, context, limit_s)
     exchanges = _stored(directory.path)
@@ -84,7 +89,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         raise InvalidRunError(what, "check the conditions and controllers of the plan")
     shown = masked_exchanges(exchanges, spec.hidden)
     stopped = f"{stop.why}: {place_of_stop(shown, stop.at_ms)}" if stop else ""
-    return Pass(shown, stopped, stop is not None and stop.is_interrupted)
+    return Pass(shown, stopped, stop is not None and stop.is_interrupted, plan.changes)
 
 
 def _drive(run: PreparedRun, context: RunContext, limit_s: float) -> _Stop | None:

@@ -15,7 +15,7 @@ def single(tmp_path: Path, elements: str):
     jmx.write_text(
         f'<jmeterTestPlan><hashTree><TestPlan testname="t"/><hashTree>{elements}</hashTree></hashTree></jmeterTestPlan>'
     )
-    return fromstring(one_pass(jmx)).find("hashTree/hashTree")
+    return fromstring(one_pass(jmx).jmx).find("hashTree/hashTree")
 
 
 def texts(element) -> dict[str, str]:
@@ -51,7 +51,7 @@ def test_a_disabled_thread_group_stays_disabled(tmp_path):
 def test_a_thread_group_without_users_is_left_out(tmp_path):
     jmx = tmp_path / "plan.jmx"
     jmx.write_text(several_jmx(BROWSE, BUY))
-    groups = fromstring(one_pass(jmx, ["Buy"])).iter("ThreadGroup")
+    groups = fromstring(one_pass(jmx, ["Buy"]).jmx).iter("ThreadGroup")
     assert [(group.get("testname"), group.get("enabled")) for group in groups] == [("Browse", None), ("Buy", "false")]
 
 
@@ -81,3 +81,33 @@ def test_a_long_pause_is_cut(tmp_path, action, pause_ms, shorter_ms):
     pause = f"""<TestAction testname="Wait"><intProp name="ActionProcessor.action">{action}</intProp>
       <stringProp name="ActionProcessor.duration">{pause_ms}</stringProp></TestAction><hashTree/>"""
     assert texts(single(tmp_path, pause)[0])["ActionProcessor.duration"] == shorter_ms
+
+
+def changes(tmp_path: Path, elements: str) -> tuple[str, ...]:
+    jmx = tmp_path / "shop.jmx"
+    jmx.write_text(f"<jmeterTestPlan><hashTree><TestPlan/><hashTree>{elements}</hashTree></hashTree></jmeterTestPlan>")
+    return one_pass(jmx).changes
+
+
+def pause(name: str, pause_ms: int, enabled: str = "true") -> str:
+    return f"""<TestAction testname="{name}" enabled="{enabled}"><intProp name="ActionProcessor.action">1</intProp>
+      <stringProp name="ActionProcessor.duration">{pause_ms}</stringProp></TestAction><hashTree/>"""
+
+
+def test_what_a_pass_does_unlike_a_run_is_said(tmp_path):
+    pauses = pause("Export", 600_000) + pause("Blink", 500) + pause("Import", 2_500) + pause("Off", 9_000, "false")
+    timers = '<SyncTimer testname="Together"/><hashTree/><SyncTimer testname="Idle" enabled="false"/><hashTree/>'
+    assert changes(tmp_path, pauses + timers) == (
+        "pauses of Flow Control Actions last 1 s here, and up to 600 s in a run: Export, Import; what they wait for may "
+        "not be done",
+        "timers that need other users are off here: Together",
+    )
+
+
+def test_of_many_pauses_three_are_named(tmp_path):
+    (line,) = changes(tmp_path, "".join(pause(f"Wait {number}", 2_000) for number in range(5)))
+    assert ": Wait 0, Wait 1, Wait 2 and 2 more elements; " in line
+
+
+def test_a_plan_that_a_pass_runs_as_it_is_has_no_such_line(tmp_path):
+    assert changes(tmp_path, pause("Blink", 1_000)) == ()

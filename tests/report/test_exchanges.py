@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.plan.finding import Finding, Rule
-from harness.report.check import CheckResult, check_sections, closing_line, finding_lines
+from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.report.exchanges import Section, Style, exchange_lines, exchange_page
 from tests.support.exchanges import ONE
 
@@ -101,3 +101,9 @@ def test_a_pass_that_was_stopped_is_not_a_good_one_and_its_page_says_where():
     stopped = CheckResult("s", "plans/s.jmx", (), (), (replace(ONE, is_success=True),), stopped="after 2 samples")
     assert closing_line(stopped) == ("s: 1 request, 0 failed; the pass is not complete", Style.BAD)
     assert "after 2 samples" in exchange_page("t", check_sections(stopped))
+
+
+def test_what_a_pass_did_unlike_a_run_comes_before_its_requests():
+    result = CheckResult("s", "plans/s.jmx", (), (), (ONE,), changes=("pauses last 1 s here",))
+    assert next(pass_lines(result)) == ("unlike a run: pauses last 1 s here", Style.TITLE)
+    assert "unlike a run: pauses last 1 s here" in exchange_page("t", check_sections(result))

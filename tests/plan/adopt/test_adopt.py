@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -143,7 +144,18 @@ def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str
 def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
     assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
     second = fixed["Users > Check In > GET item (2)"]
-    assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?token=${__P(token,NOT_SET)}"
+    assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,NOT_SET)}"
+
+
+def test_an_assertion_of_a_variable_without_a_name_checks_the_response(fixed: dict[str, Node]) -> None:
+    assert fixed["Users > Check In > GET item (2) > Body"].value("Assertion.scope") == "parent"
+
+
+def test_the_lint_names_paths_and_assertions_that_can_only_fail() -> None:
+    found = {finding.rule: finding.text for finding in lint(OWN)}
+    assert found[Rule.NO_VARIABLE] == "Body: checks a variable without a name"
+    path = '/covers?title="${name}"&token=${__P(token)}'
+    assert found[Rule.BAD_PATH] == f"GET item: its path {path} has characters that no URL can have"
 
 
 def test_an_absent_csv_file_gets_sample_values_with_its_columns(fixed: dict[str, Node], adoption: Adoption) -> None:
@@ -176,6 +188,49 @@ def test_scripts_and_uploads_become_data_files_of_the_plan(tmp_path: Path) -> No
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "shop.jmx").write_bytes(adoption.draft.text())
     assert data_files(tmp_path / "plans" / "shop.jmx") == ("data/shop/barcodes.csv", "data/shop/keep.groovy")
+
+
+SCRIPT = 'new BufferedReader(new FileReader("${base}/data/places.csv"))\nnew File("out.csv").text = "a"\n'
+
+
+def named_in_texts(tmp_path: Path, plans: Path) -> Adoption:
+    """Return the fixes of a plan with a file in a script, and one in a variable."""
+    own = OWN.read_text().replace('<stringProp name="script">', f'<stringProp name="script">{escape(SCRIPT)}')
+    own = own.replace("${__P(VUSERS,8)}", "C:\\Users\\someone\\item ids.csv")
+    (tmp_path / "own.jmx").write_text(own)
+    return adopt(tmp_path / "own.jmx", "shop", plans)
+
+
+def test_files_that_scripts_read_and_variables_name_are_copied_or_get_a_sample(tmp_path: Path) -> None:
+    plans = tmp_path / "plans"
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "places.csv").write_text("Hall")
+    adoption = named_in_texts(tmp_path, plans)
+    write_adopted(plans, "shop", adoption, "own.jmx")
+    names = ("data/shop/barcodes.csv", "data/shop/item-ids.csv", "data/shop/places.csv")
+    assert tuple(sorted(data_files(plans / "shop.jmx"))) == names
+    assert (plans / names[2]).read_text() == "Hall"
+    assert (plans / names[1]).read_text().splitlines()[:2] == ["item-ids-1", "item-ids-2"]
+    nodes = {node.name: node for node in plan_tree(plans / "shop.jmx").walk()}
+    assert variable(nodes["Variables"], "vusers") == "data/shop/item-ids.csv"
+    script = nodes["Keep token"].value("script")
+    assert script.startswith('new BufferedReader(new FileReader("data/shop/places.csv"))\nnew File("out.csv").text')
+    assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []
+
+
+def test_an_absent_file_that_a_script_reads_gets_a_sample(tmp_path: Path) -> None:
+    places = next(file for file in named_in_texts(tmp_path, tmp_path / "plans").data if "places" in file.name)
+    assert (places.source, places.text.splitlines()[:2]) == (None, ["places-1", "places-2"])
+
+
+def test_a_random_csv_data_set_gets_sample_values_too(tmp_path: Path) -> None:
+    own = OWN.read_text().replace("CSVDataSet", "com.blazemeter.jmeter.RandomCSVDataSetConfig")
+    (tmp_path / "own.jmx").write_text(own)
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path / "plans")
+    assert adoption.left == ()
+    assert [(file.name, file.columns) for file in adoption.data] == [
+        ("data/shop/barcodes.csv", ("barcode", "item_id", "name"))
+    ]
 
 
 def test_an_upload_that_only_the_run_knows_is_left(tmp_path: Path) -> None:
