@@ -15,7 +15,7 @@ _FOREIGN = re.compile(r"([A-Za-z]:[\\/]|\\\\|/(home|Users|root|tmp|mnt|opt|var)/
 # A script that reads a file: its name is the text.
 _OPENED = r"new\s+(?:[a-z.]+\.)?(?:FileReader|FileInputStream|HTTPFileArg)\(\s*"
 _READERS = "text|getText|readLines|eachLine|splitEachLine|bytes|readBytes|withReader|newReader"
-_READ = rf"new\s+(?:java\.io\.)?File\(\s*(?=[\"'][^\"'\n]*[\"']\s*\)\s*\.\s*(?:{_READERS})\b)"
+_READ = rf"new\s+(?:java\.io\.)?File\(\s*(?=[\"'][^\"'\n]*[\"']\s*\)\s*\.\s*(?:{_READERS})\b(?!\s*=[^=]))"
 _NAME = r"([\"'])((?:(?!\1)[^\n])+\.\w{2,5})\1"
 _IN_SCRIPT = re.compile(f"(?:{_OPENED}|{_READ}){_NAME}")
 _OWN = "data/"

@@ -191,12 +191,17 @@ def test_scripts_and_uploads_become_data_files_of_the_plan(tmp_path: Path) -> No
 
 
 SCRIPT = 'new BufferedReader(new FileReader("${base}/data/places.csv"))\nnew File("out.csv").text = "a"\n'
+PASSWORD = '<elementProp name="password"'
+NAMED = """<elementProp name="ids" elementType="Argument">
+  <stringProp name="Argument.name">ids</stringProp><stringProp name="Argument.value">{}</stringProp>
+</elementProp>"""
 
 
 def named_in_texts(tmp_path: Path, plans: Path) -> Adoption:
     """Return the fixes of a plan with a file in a script, and one in a variable."""
     own = OWN.read_text().replace('<stringProp name="script">', f'<stringProp name="script">{escape(SCRIPT)}')
-    own = own.replace("${__P(VUSERS,8)}", "C:\\Users\\someone\\item ids.csv")
+    ids = NAMED.format("C:\\Users\\someone\\item ids.csv")
+    own = own.replace(PASSWORD, f"{ids}{PASSWORD}")
     (tmp_path / "own.jmx").write_text(own)
     return adopt(tmp_path / "own.jmx", "shop", plans)
 
@@ -212,7 +217,7 @@ def test_files_that_scripts_read_and_variables_name_are_copied_or_get_a_sample(t
     assert (plans / names[2]).read_text() == "Hall"
     assert (plans / names[1]).read_text().splitlines()[:2] == ["item-ids-1", "item-ids-2"]
     nodes = {node.name: node for node in plan_tree(plans / "shop.jmx").walk()}
-    assert variable(nodes["Variables"], "vusers") == "data/shop/item-ids.csv"
+    assert variable(nodes["Variables"], "ids") == "data/shop/item-ids.csv"
     script = nodes["Keep token"].value("script")
     assert script.startswith('new BufferedReader(new FileReader("data/shop/places.csv"))\nnew File("out.csv").text')
     assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []
