@@ -20,6 +20,8 @@ DRAIN_S = 10
 # that fall due meanwhile would come at once (https://github.com/apache/jmeter/issues/6352). JMeter evaluates this when
 # it starts the group.
 AFTER_SETUP = "pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__time(,)})})} ms)"
+# The property of the Ultimate Thread Group with its rows.
+ROWS = "ultimatethreadgroupdata"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 _KEPT = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
 _THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
@@ -75,11 +77,16 @@ def with_open_model(jmx: Path, schedule: str) -> bytes:
             f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}",
         )
     _drive_open(groups[0], schedule)
-    return _written(tree)
+    return written(tree)
 
 
 def with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> bytes:
-    """Return the plan whose thread groups have these loads.
+    """Return the plan whose thread groups have these loads, as `tree_with_loads`."""
+    return written(tree_with_loads(jmx, loads))
+
+
+def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.ElementTree[ElementTree.Element]:
+    """Return the tree of the plan whose thread groups have these loads.
 
     A closed load becomes a Thread Group, or with stages the Ultimate Thread Group of jmeter-plugins; an open load
     becomes the Open Model Thread Group. A load of 0 users disables its group. Elements in a group that read the
@@ -103,7 +110,7 @@ def with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> bytes:
             _drive_closed(group, load)
         if children is not None:
             _set_think_time(children, load, variables)
-    return _written(tree)
+    return tree
 
 
 def schedule(stages: Sequence[Stage]) -> str:
@@ -192,11 +199,16 @@ def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
 def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
     _renew(group, _ULTIMATE, f"{_ULTIMATE}Gui")
     add_loop(group, LOOPS_ENDLESS)
-    table = ElementTree.SubElement(group, "collectionProp", name="ultimatethreadgroupdata")
-    for number, row in enumerate(ultimate_rows(stages)):
-        line = ElementTree.SubElement(table, "collectionProp", name=f"row {number}")
-        for name, value in row._asdict().items():
-            add_string(line, name, str(value))
+    table = ElementTree.SubElement(group, "collectionProp", name=ROWS)
+    for row in ultimate_rows(stages):
+        add_row(table, row)
+
+
+def add_row(table: ElementTree.Element, row: Row) -> None:
+    """Add a row to the table of an Ultimate Thread Group."""
+    line = ElementTree.SubElement(table, "collectionProp", name=f"row {len(table)}")
+    for name, value in row._asdict().items():
+        add_string(line, name, str(value))
 
 
 def _drive_open(group: ElementTree.Element, text: str) -> None:
@@ -267,10 +279,11 @@ def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: S
     children.insert(1, ElementTree.Element("hashTree"))
 
 
-def _written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:
+def written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:
+    """Return a tree as the bytes of a JMX."""
     ElementTree.indent(tree, "  ")
-    written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
-    return written + b"\n"
+    text: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def add_string(parent: ElementTree.Element, name: str, value: str) -> None:

@@ -116,9 +116,10 @@ def _host_text(host: HostRecord) -> str:
 
 
 def _part_text(generator: GeneratorRecord) -> str:
-    if generator.users is not None:
-        return units.plural(generator.users, "user")
-    return f"{units.number_text(generator.rate_per_s or 0)} new users/s"
+    texts = [] if generator.users is None else [units.plural(generator.users, "user")]
+    if generator.rate_per_s is not None or not texts:
+        texts.append(f"{units.number_text(generator.rate_per_s or 0)} new users/s")
+    return " and ".join(texts)
 
 
 def _commit_text(run: RunRecord) -> str:

@@ -24,7 +24,7 @@ from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter import free_udp_port
 from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
 from harness.run.record import FORMAT_VERSION, RUNNING, RunRecord
-from harness.run.remote.load import load_of_each
+from harness.run.remote.load import plan_of_all
 from harness.system.supervisor import Supervisor
 
 # Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
@@ -57,11 +57,11 @@ def prepare(
     target = spec.target or specs.parse_target(system.target_url if system else "")
     properties = _properties(spec, target, directory.name, is_embedded=system is not None)
     jmx_path, load, generators = spec.plan.jmx_path, spec.load, context.generators
-    load_here = load_of_each(load, len(generators.remotes)) if generators else load
-    directory.add_plan(effective_jmx(jmx_path, load_here), jmx_path)
-    if generators:
+    shared = plan_of_all(jmx_path, load, len(generators.remotes)) if generators else None
+    directory.add_plan(shared.jmx if shared else effective_jmx(jmx_path, load), jmx_path)
+    if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
-        generators.begin(directory, jmx_path, properties, load, tuple(spec.secrets), allowed)
+        generators.begin(directory, jmx_path, properties, shared.properties, tuple(spec.secrets), allowed)
     command = _command(spec, target, properties, context)
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)

@@ -243,13 +243,13 @@ def test_a_think_time_per_transaction_is_that_of_its_load(plans: Path) -> None:
         loads_of(plans, text.replace('"transaction"', '"page"'))
 
 
-def test_load_generators_are_refused(plans: Path) -> None:
+def test_each_load_needs_a_user_for_every_load_generator(plans: Path) -> None:
     loads = SeveralLoads(tuple(loads_of(plans).values()))
-    with pytest.raises(
-        UsageError, match="REMOTES: the users of several loads are in the test plan, which all load generators share"
-    ):
-        check_users(loads, parse_remotes("a,b"))
+    check_users(loads, parse_remotes("a,b"))
     check_users(loads, ())
+    few = SeveralLoads((GroupLoad("Browse", (Stage(1, None, 0, 9),)), GroupLoad("Idle", (Stage(0, None, 0, 9),))))
+    with pytest.raises(UsageError, match="REMOTES: the load Browse has 1 of the users, less than the 2 generators"):
+        check_users(few, parse_remotes("a,b"))
 
 
 def two(first: str, second: str = 'group = "Buy"\nusers = 1\nduration_s = 9', third: str = "users = 1") -> str:

@@ -107,13 +107,14 @@ class Generators:
         directory: RunDirectory,
         jmx_path: Path,
         properties: Mapping[str, str],
-        load: Load,
+        parts: Sequence[Mapping[str, str]],
         variables: Sequence[str],
         allowed: Sequence[str],
     ) -> None:
-        """Send each generator its users and the plan's data; lines that can be used only once are divided.
+        """Send each generator its part of the load and the plan's data; lines that can be used only once are divided.
 
-        `variables` must be in the environment of each generator; `allowed` are the addresses that it may connect to.
+        `parts` are the properties of each generator with its part, such as its users. `variables` must be in the
+        environment of each generator; `allowed` are the addresses that it may connect to.
         """
         folders = [self._folder / str(number) for number in range(len(self._peers))]
         for folder in folders:
@@ -122,9 +123,8 @@ class Generators:
         own = _distribute_data(directory.path, jmx_path, properties, folders)
         samples_go_to = f"{_address_towards(generators.far_first(self.remotes))}:0"
         hosts = ",".join((*allowed, samples_go_to))
-        for number, (folder, record) in enumerate(zip(folders, self.records(load), strict=True)):
-            users = "" if record.users is None else str(record.users)
-            values = {**own, "users": users, "generator": str(number + 1), ALLOWED_CONNECTIONS: hosts}
+        for number, (folder, part) in enumerate(zip(folders, parts, strict=True)):
+            values = {**own, **part, "generator": str(number + 1), ALLOWED_CONNECTIONS: hosts}
             fields = [f"{name}={value}" for name, value in values.items()]
             self._send("begin", str(number), str(folder), ",".join(variables), *fields)
         self._wait_for_all("done", _COMMAND_S)

@@ -11,7 +11,9 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.group_load import SeveralLoads
-from harness.plan.load import ClosedLoad, Load, OpenLoad
+from harness.plan.load import ClosedLoad, Load
+from harness.plan.plan import effective_jmx
+from harness.plan.shared_loads import SharedPlan, parts, shared_plan
 from harness.plan.spec import Target
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import GENERATOR_PREFIX
@@ -106,32 +108,44 @@ def users_each(users: int, count: int) -> tuple[int, ...]:
 
 
 def check_users(load: Load, remotes: Sequence[Remote]) -> None:
-    """Raise UsageError if one of the generators would have no users, or if there are several loads to divide."""
+    """Raise UsageError if one of the generators would have no users, or none of one of several loads."""
     if remotes and isinstance(load, SeveralLoads):
-        what = "REMOTES: the users of several loads are in the test plan, which all load generators share"
-        raise UsageError(what, "leave REMOTES out, or give a plan with one [load]")
+        parts(load.driven, len(remotes))
     if remotes and isinstance(load, ClosedLoad):
         users_each(load.users, len(remotes))
 
 
-def load_of_each(load: Load, count: int) -> Load:
-    """Return the load in the plan of each of `count` generators; users are sent to each separately."""
-    return replace(load, rate_per_s=load.rate_per_s / count) if isinstance(load, OpenLoad) else load
+def plan_of_all(jmx_path: Path, load: Load, count: int) -> SharedPlan:
+    """Return the plan for `count` generators, and the properties of each that contain its part of the load."""
+    if isinstance(load, SeveralLoads):
+        return shared_plan(jmx_path, load.loads, count)
+    if isinstance(load, ClosedLoad):
+        own = tuple({"users": str(users)} for users in users_each(load.users, count))
+        return SharedPlan(effective_jmx(jmx_path, load), own)
+    each = replace(load, rate_per_s=load.rate_per_s / count)
+    return SharedPlan(effective_jmx(jmx_path, each), ({"users": ""},) * count)
 
 
 def records(
     remotes: Sequence[Remote], facts: Sequence[Mapping[str, str]], ahead_ms: Sequence[int], load: Load
 ) -> tuple[GeneratorRecord, ...]:
     """Return the record of each generator for run.json."""
-    count = len(remotes)
-    users: tuple[int | None, ...] = (None,) * count
-    if isinstance(load, ClosedLoad):
-        users = users_each(load.users, count)
-    rate_per_s = load.rate_per_s / count if isinstance(load, OpenLoad) else None
     return tuple(
-        GeneratorRecord(remote.name, users_here, rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
-        for remote, fact, ahead, users_here in zip(remotes, facts, ahead_ms, users, strict=True)
+        GeneratorRecord(remote.name, users, rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
+        for remote, fact, ahead, (users, rate_per_s) in zip(
+            remotes, facts, ahead_ms, _sizes(load, len(remotes)), strict=True
+        )
     )
+
+
+def _sizes(load: Load, count: int) -> list[tuple[int | None, float | None]]:
+    """Return the users and the new users per second of each generator; None for what the load does not have."""
+    if isinstance(load, SeveralLoads):
+        each = [SeveralLoads(part) for part in parts(load.loads, count)]
+        return [(part.users, part.rate_per_s) for part in each]
+    if isinstance(load, ClosedLoad):
+        return [(users, None) for users in users_each(load.users, count)]
+    return [(None, load.rate_per_s / count)] * count
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:

@@ -14,8 +14,8 @@ from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.ports import free_port
 from harness.plan.data_sets import DataSet, data_sets, divided
+from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import ClosedLoad, OpenLoad
-from harness.plan.plan import effective_jmx
 from harness.plan.spec import parse_target
 from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
@@ -29,7 +29,7 @@ from harness.run.remote.load import (
     controller_options,
     difference,
     far_first,
-    load_of_each,
+    plan_of_all,
     parse_remotes,
     records,
     users_each,
@@ -38,6 +38,7 @@ from tests.support.load_generator import generator
 from tests.support.merges import figures, split
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
+from tests.support.several import BROWSE, BUY, HEAD, SPIKE, several_jmx
 from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 
 # Loops end the load when there is no duration, and each line of codes.csv is for one user once.
@@ -83,15 +84,17 @@ def test_a_generator_without_a_user_is_refused():
     check_users(OPEN, parse_remotes("a,b,c"))
 
 
-def test_load_of_each_divides_a_rate_and_not_users():
-    assert load_of_each(OPEN, 4) == OpenLoad(5.0, 0.0, 10.0)
-    assert load_of_each(CLOSED, 4) == CLOSED
-
-
 def test_each_generator_gets_its_part_of_an_open_loads_schedule():
-    jmx = effective_jmx(ROOT / "plans" / "thruzero.jmx", load_of_each(OPEN, 3)).decode()
-    assert "rate(6.66" in jmx
-    assert "random_arrivals(10 sec) pause(10 sec)</stringProp>" in jmx
+    plan = plan_of_all(ROOT / "plans" / "thruzero.jmx", OPEN, 3)
+    assert b"rate(6.66" in plan.jmx
+    assert b"random_arrivals(10 sec) pause(10 sec)</stringProp>" in plan.jmx
+    assert plan.properties == ({"users": ""},) * 3
+
+
+def test_users_are_sent_to_each_generator_and_the_plan_stays():
+    jmx = ROOT / "plans" / "thruzero.jmx"
+    assert plan_of_all(jmx, CLOSED, 2).jmx == jmx.read_bytes()
+    assert plan_of_all(jmx, CLOSED, 2).properties == ({"users": "3"}, {"users": "2"})
 
 
 def test_a_run_records_the_load_of_each_generator():
@@ -100,6 +103,9 @@ def test_a_run_records_the_load_of_each_generator():
     assert (first.name, first.users, first.rate_per_s, first.is_local) == ("127.0.0.1:1099", 3, None, True)
     assert (second.name, second.users, second.clock_ahead_ms, second.is_local) == ("10.0.0.7:1099", 2, -12, False)
     assert [record.rate_per_s for record in records(remotes, [FACTS, FACTS], [0, 0], OPEN)] == [10.0, 10.0]
+    mixed = SeveralLoads((GroupLoad("A", (Stage(5, None, 0, 9),)), GroupLoad("B", (Stage(None, 3.0, 0, 9),))))
+    found = records(remotes, [FACTS, FACTS], [0, 0], mixed)
+    assert [(record.users, record.rate_per_s) for record in found] == [(3, 1.5), (2, 1.5)]
 
 
 def test_addresses_have_jmeters_port_unless_they_name_one():
@@ -302,6 +308,42 @@ def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are
     stored = parse_exchanges((directory / "failures.jsonl").read_text())
     assert Counter(one.message for one in stored) == {"from 1": 3, "from 2": 3}
     assert not [path.name for path in directory.iterdir() if path.name.startswith(".exchanges")]
+
+
+SEVERAL = f"""{HEAD}
+[[load]]
+group = "Browse"
+users = 3
+duration_s = 6
+[[load]]
+group = "Night batch"
+stages = [{{users = 2, for = 2}}, {{users = 5, for = 2}}, {{users = 2, for = 2}}]
+[[load]]
+group = "Buy"
+rate_per_s = 10
+"""
+
+
+@pytest.mark.real
+def test_two_generators_divide_each_of_several_loads(shared, home, two, tmp_path):
+    (first, _), (second, _) = two
+    (home / "plans" / "tiny.jmx").write_text(several_jmx(BROWSE, SPIKE, BUY))
+    (home / "plans" / "tiny.toml").write_text(SEVERAL)
+    process = shared(f"{first},{second}")
+    out, err = process.communicate(timeout=90)
+    assert process.returncode == 0, out + err
+    rows = rows_of(tmp_path / "reports")
+    users = Counter(
+        (row["threadName"].rpartition(" ")[0], row["threadName"]) for row in rows if "Buy" not in row["threadName"]
+    )
+    assert Counter(group for group, _ in users) == {
+        f"{first}-Browse": 2, f"{second}-Browse": 1, f"{first}-Night batch": 3, f"{second}-Night batch": 2,
+    }  # fmt: skip
+    arrivals = Counter(name.partition("-Buy")[0] for name in {row["threadName"] for row in rows} if "Buy" in name)
+    assert arrivals == {first: 30, second: 30}  # 5 a second for 6 s
+    facts = run_json(tmp_path / "reports")
+    assert [(one["users"], one["rate_per_s"]) for one in facts["generators"]] == [(5, 5.0), (3, 5.0)]
+    assert f"{first} with 5 users and 5 new users/s" in report(tmp_path / "reports")
 
 
 def server_at(address: str) -> psutil.Process:
