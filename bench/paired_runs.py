@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.cpu_cost import CpuCost, cpu_cost, cpu_us
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number
+from harness.compare.sources import read_result
 
 WITHOUT, WITH = "without", "with"
 _SERIES = {WITHOUT: "01", WITH: "02"}
@@ -36,7 +38,7 @@ class PairedRuns:
     target: str = ""
 
     def compare(self, options: argparse.Namespace) -> int:
-        """Run both sides in turn and print the comparison; return its exit code. StartError when a run fails."""
+        """Run both sides in turn; print the comparison and the CPU time of JMeter per sample; return its exit code. StartError when a run fails."""
         repeat = parse_whole_number(options.repeat, "--repeat", 2, 100)
         self._write_home()
         for number in range(repeat):
@@ -45,8 +47,17 @@ class PairedRuns:
                 self._run(side, options)
         done = subprocess.run(self._comparison(), stdout=subprocess.PIPE, text=True, check=False)
         # The last line is the path of the report, which is gone.
-        print("```\n" + done.stdout.rstrip("\n").rpartition("\n")[0].rstrip("\n") + "\n```")
+        text = done.stdout.rstrip("\n").rpartition("\n")[0].rstrip("\n")
+        print(f"```\n{text}\n\n{self._cpu_cost(repeat).text()}\n```")
         return done.returncode
+
+    def _cpu_cost(self, repeat: int) -> CpuCost:
+        runs = self.folder / "reports" / self.plan
+        base, new = (
+            [cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}")) for number in range(1, repeat + 1)]
+            for side in (WITHOUT, WITH)
+        )
+        return cpu_cost(base, new)
 
     def _write_home(self) -> None:
         """Write a home with the plans and systems of this one, and the two profiles."""

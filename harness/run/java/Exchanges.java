@@ -1,6 +1,9 @@
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -21,9 +24,9 @@ import java.util.regex.Pattern;
  * Stores requests and responses of JMeter as JSON, one exchange per line, in {@link #FILE} in the current folder.
  *
  * With {@code -Dharness.exchanges=failures} it stores the first {@link #MOST_PER_CAUSE} failed exchanges of each cause
- * (label, code and message); a successful sample costs two reflective calls. With {@code all} it stores every exchange
- * with the variables that changed; without the option nothing. Texts are cut, and the file has at most {@link #MOST_BYTES}, so that a run in which every
- * sample fails writes little.
+ * (label, code and message); of a successful sample it only calls two getters. With {@code all} it stores every exchange with
+ * the variables that changed; without the option nothing. Texts are cut, and the file has at most {@link #MOST_BYTES}, so that a
+ * run in which every sample fails writes little.
  *
  * The agent patches JMeter's {@code ListenerNotifier}, which every sample passes, so the test plan needs no listener. This
  * class is in the boot class path, which does not see the classes of JMeter: it calls their methods by name.
@@ -57,8 +60,8 @@ public final class Exchanges {
     private static final ThreadLocal<Map<String, String>> VARIABLES = ThreadLocal.withInitial(HashMap::new);
     private static volatile boolean isFull;
     private static volatile long writtenBytes;
-    private static Method resultOf;
-    private static Method isSuccessful;
+    /** The class of the events, which knows JMeter's class loader; set by the first one. */
+    private static volatile Class<?> eventClass;
 
     private Exchanges() {}
 
@@ -89,31 +92,66 @@ public final class Exchanges {
         isFull = false;
     }
 
+    /**
+     * The getters of an event and of its result. As constants of a class they are compiled like direct calls: a successful
+     * sample of a load at full speed costs nanoseconds.
+     */
+    private static final class Getters {
+        static final MethodHandle RESULT;
+        static final MethodHandle IS_SUCCESSFUL;
+
+        static {
+            try {
+                Method result = eventClass.getMethod("getResult");
+                Method isSuccessful = result.getReturnType().getMethod("isSuccessful");
+                RESULT = getter(result, Object.class);
+                IS_SUCCESSFUL = getter(isSuccessful, boolean.class);
+            } catch (ReflectiveOperationException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+
+        private static MethodHandle getter(Method method, Class<?> type) throws IllegalAccessException {
+            return MethodHandles.publicLookup().unreflect(method).asType(MethodType.methodType(type, Object.class));
+        }
+    }
+
     /** Called by the patched method for each sample; it never throws. */
     public static void see(Object event) {
+        if (isFull) {
+            return;
+        }
         try {
-            if (resultOf == null) {
-                Method method = event.getClass().getMethod("getResult");
-                isSuccessful = method.getReturnType().getMethod("isSuccessful");
-                resultOf = method;
+            if (eventClass == null) {
+                eventClass = event.getClass();
             }
-            Object result = resultOf.invoke(event);
+            Object result = (Object) Getters.RESULT.invokeExact(event);
             if (ALL) {
                 store(result, "", changes(event.getClass().getClassLoader()));
-            } else if (!isFull && !(Boolean) isSuccessful.invoke(result)) {
+            } else if (!isSuccessful(result)) {
                 storeFailed(result);
             }
-        } catch (ReflectiveOperationException | RuntimeException | IOException | LinkageError error) {
-            if (!isFull) {
-                isFull = true;
-                System.err.println("requests and responses are no longer stored: " + error);
-            }
+        } catch (VirtualMachineError error) {
+            throw error;
+        } catch (Throwable error) {
+            isFull = true;
+            System.err.println("requests and responses are no longer stored: " + error);
+        }
+    }
+
+    private static boolean isSuccessful(Object result) throws ReflectiveOperationException {
+        try {
+            return (boolean) Getters.IS_SUCCESSFUL.invokeExact(result);
+        } catch (RuntimeException | Error error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new ReflectiveOperationException(error);
         }
     }
 
     /** Stores the failed requests within a sample; a sample of which no part failed is stored itself. */
     private static boolean storeFailed(Object result) throws ReflectiveOperationException, IOException {
-        if ((Boolean) isSuccessful.invoke(result)) {
+        if (isSuccessful(result)) {
             return false;
         }
         boolean isStored = false;
@@ -168,7 +206,7 @@ public final class Exchanges {
         quote(out, text(result, "getThreadName"));
         out.append(",\"start_ms\":").append(call(result, "getStartTime"));
         out.append(",\"elapsed_ms\":").append(call(result, "getTime"));
-        out.append(",\"is_success\":").append(isSuccessful.invoke(result));
+        out.append(",\"is_success\":").append(isSuccessful(result));
         out.append(",\"code\":");
         quote(out, text(result, "getResponseCode"));
         out.append(",\"message\":");

@@ -1,0 +1,63 @@
+"""Compares the CPU time of JMeter per sample in runs of two sides: it differs less from run to run than response times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+from harness.base.errors import StartError
+from harness.compare.result import RunResult
+from harness.run.telemetry import GENERATOR
+
+_CONFIDENCE = 0.95
+_US_PER_S = 1_000_000
+
+
+@dataclass(frozen=True)
+class CpuCost:
+    """The CPU time per sample of both sides, µs (geometric means), and the change with its 95 % interval, as ratios."""
+
+    base_us: float
+    new_us: float
+    change_ratio: float
+    low_ratio: float
+    high_ratio: float
+    pair_count: int
+
+    def text(self) -> str:
+        """Return one line."""
+        change, low, high = (f"{ratio:+.1%}".replace("%", " %") for ratio in self._ratios)
+        per = f"{self.base_us:.2f} µs without, {self.new_us:.2f} µs with"
+        return f"CPU of JMeter per sample: {per}: {change} (95 % interval {low} to {high}, {self.pair_count} pairs)"
+
+    @property
+    def _ratios(self) -> tuple[float, float, float]:
+        return self.change_ratio, self.low_ratio, self.high_ratio
+
+
+def cpu_us(result: RunResult) -> float:
+    """Return the CPU time of JMeter per sample of a run, µs, within its window. StartError when it was not recorded."""
+    cores = next((usage.cpu_cores_mean for usage in result.usages if usage.process == GENERATOR), None)
+    rate_per_s = result.total.rate_per_s if result.total else None
+    if not cores or not rate_per_s:
+        raise StartError(f"{result.name}: the CPU time of JMeter is not known", "run longer")
+    return cores / rate_per_s * _US_PER_S
+
+
+def cpu_cost(base_us: Sequence[float], new_us: Sequence[float]) -> CpuCost:
+    """Return the change of the CPU time per sample; the runs at the same index are a pair, of neighbours in time.
+
+    The interval is Student's t of the paired differences of the logarithms.
+    """
+    before, after = [math.log(value) for value in base_us], [math.log(value) for value in new_us]
+    differences = [new - base for base, new in zip(before, after, strict=True)]
+    count = len(differences)
+    mean = sum(differences) / count
+    deviation = math.sqrt(sum((one - mean) ** 2 for one in differences) / (count - 1))
+    half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, count - 1)) * deviation / math.sqrt(count)
+    geometric = [math.exp(sum(logs) / count) for logs in (before, after)]
+    ratios = [math.exp(value) - 1 for value in (mean, mean - half, mean + half)]
+    return CpuCost(*geometric, *ratios, count)
