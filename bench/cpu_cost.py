@@ -1,4 +1,4 @@
-"""Compares the CPU time of JMeter per sample in runs of two sides: it differs less from run to run than response times."""
+"""Compares the CPU time of JMeter per sample of two sides: it scatters less than response times."""
 
 from __future__ import annotations
 
@@ -60,4 +60,4 @@ def cpu_cost(base_us: Sequence[float], new_us: Sequence[float]) -> CpuCost:
     half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, count - 1)) * deviation / math.sqrt(count)
     geometric = [math.exp(sum(logs) / count) for logs in (before, after)]
     ratios = [math.exp(value) - 1 for value in (mean, mean - half, mean + half)]
-    return CpuCost(*geometric, *ratios, count)
+    return CpuCost(geometric[0], geometric[1], ratios[0], ratios[1], ratios[2], count)

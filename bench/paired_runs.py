@@ -38,7 +38,10 @@ class PairedRuns:
     target: str = ""
 
     def compare(self, options: argparse.Namespace) -> int:
-        """Run both sides in turn; print the comparison and the CPU time of JMeter per sample; return its exit code. StartError when a run fails."""
+        """Run both sides in turn; print the comparison and the CPU time per sample; return the comparison's exit code.
+
+        StartError when a run fails.
+        """
         repeat = parse_whole_number(options.repeat, "--repeat", 2, 100)
         self._write_home()
         for number in range(repeat):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base.errors import UsageError
-from harness.plan.csv_data import KINDS as CSV_KINDS
+from harness.plan.csv_data import KIND as CSV
+from harness.plan.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.finding import Finding, Rule
 from harness.plan.goal_labels import impossible_labels
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, enabled_nodes, plan_tree
@@ -85,7 +86,8 @@ def _target(nodes: Sequence[Node], values: Values, target: Target) -> Iterator[F
 
 def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
     for node in nodes:
-        file = values.csv_file(node) if node.kind in CSV_KINDS else None
+        reads_file = node.kind == CSV or (node.kind == RANDOM_CSV and node.value("filename"))
+        file = values.csv_file(node) if reads_file else None
         if file and not file.is_file():
             what = f"the file {node.value('filename')} is missing"
             yield Finding.at(node, Rule.MISSING_FILE, what, "create it, or correct the name", "filename")

@@ -76,7 +76,12 @@ def check_sections(result: CheckResult) -> tuple[Section, ...]:
     stopped = ((result.stopped, Style.BAD),) if result.stopped else ()
     return (
         Section("findings", "Findings", tuple(finding_lines(result))),
-        Section("requests", count_text(result.exchanges), (*_changes(result), *_unreached(result), *stopped), result.exchanges),
+        Section(
+            "requests",
+            count_text(result.exchanges),
+            (*_changes(result), *_unreached(result), *stopped),
+            result.exchanges,
+        ),
     )
 
 

@@ -39,10 +39,10 @@ examples:
   scripts/check --plan path/to/test.jmx --target http://127.0.0.1:8080
   scripts/check --plan shop --target http://127.0.0.1:8080 --html check.html
 
-The plan's thread groups run once with one user each, without think time; setUp and tearDown run as in the plan. Pauses of
-Flow Control Actions last at most a second, and timers that need other users are off: the output names them. Bodies are cut at 2 kB,
-and secrets are masked. Nothing is sent when the plan could reach another host. A pass that does not end within --limit
-is stopped; its requests are printed, with the one that it waited for.
+The plan's thread groups run once with one user each, without think time; setUp and tearDown run as in the plan. Pauses
+of Flow Control Actions last at most a second, and timers that need other users are off: the output names them. Bodies
+are cut at 2 kB, and secrets are masked. Nothing is sent when the plan could reach another host. A pass that does not
+end within --limit is stopped; its requests are printed, with the one that it waited for.
 
 exit codes: 0 success; 1 a sample failed; 2 wrong use, or the plan must not run; 3 no sampler ran, or the pass was
 stopped; 130 interrupted.

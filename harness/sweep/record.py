@@ -49,8 +49,8 @@ class SweepRecord:
     starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
     is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
     that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
-    why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option: goals,
-    stop conditions and SET.
+    why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option:
+    goals, stop conditions and SET.
     """
 
     format_version: int

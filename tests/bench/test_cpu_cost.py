@@ -25,5 +25,5 @@ def test_a_drift_that_both_runs_of_a_pair_meet_is_no_scatter() -> None:
     found = cpu_cost(base, [value * 1.02 for value in base])
     assert (found.low_ratio, found.high_ratio) == (pytest.approx(0.02), pytest.approx(0.02))
     assert found.text() == (
-        "CPU of JMeter per sample: 53.83 µs without, 54.91 µs with: +2.0 % (95 % interval +2.0 % to +2.0 %, 4 pairs)"
+        "CPU of JMeter per sample: 53.84 µs without, 54.91 µs with: +2.0 % (95 % interval +2.0 % to +2.0 %, 4 pairs)"
     )

@@ -98,8 +98,8 @@ def test_what_a_pass_does_unlike_a_run_is_said(tmp_path):
     pauses = pause("Export", 600_000) + pause("Blink", 500) + pause("Import", 2_500) + pause("Off", 9_000, "false")
     timers = '<SyncTimer testname="Together"/><hashTree/><SyncTimer testname="Idle" enabled="false"/><hashTree/>'
     assert changes(tmp_path, pauses + timers) == (
-        "pauses of Flow Control Actions last 1 s here, and up to 600 s in a run: Export, Import; what they wait for may "
-        "not be done",
+        "pauses of Flow Control Actions last 1 s here, and up to 600 s in a run: Export, Import; what they wait for "
+        "may not be done",
         "timers that need other users are off here: Together",
     )
 

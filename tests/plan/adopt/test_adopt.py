@@ -144,7 +144,9 @@ def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str
 def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
     assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
     second = fixed["Users > Check In > GET item (2)"]
-    assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,NOT_SET)}"
+    assert (
+        second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,NOT_SET)}"
+    )
 
 
 def test_an_assertion_of_a_variable_without_a_name_checks_the_response(fixed: dict[str, Node]) -> None:
@@ -200,7 +202,7 @@ NAMED = """<elementProp name="ids" elementType="Argument">
 def named_in_texts(tmp_path: Path, plans: Path) -> Adoption:
     """Return the fixes of a plan with a file in a script, and one in a variable."""
     own = OWN.read_text().replace('<stringProp name="script">', f'<stringProp name="script">{escape(SCRIPT)}')
-    ids = NAMED.format("C:\\Users\\someone\\item ids.csv")
+    ids = NAMED.format("C:\\Users\\someone\\shelf names.csv")
     own = own.replace(PASSWORD, f"{ids}{PASSWORD}")
     (tmp_path / "own.jmx").write_text(own)
     return adopt(tmp_path / "own.jmx", "shop", plans)
@@ -212,12 +214,12 @@ def test_files_that_scripts_read_and_variables_name_are_copied_or_get_a_sample(t
     (tmp_path / "data" / "places.csv").write_text("Hall")
     adoption = named_in_texts(tmp_path, plans)
     write_adopted(plans, "shop", adoption, "own.jmx")
-    names = ("data/shop/barcodes.csv", "data/shop/item-ids.csv", "data/shop/places.csv")
+    names = ("data/shop/barcodes.csv", "data/shop/places.csv", "data/shop/shelf-names.csv")
     assert tuple(sorted(data_files(plans / "shop.jmx"))) == names
-    assert (plans / names[2]).read_text() == "Hall"
-    assert (plans / names[1]).read_text().splitlines()[:2] == ["item-ids-1", "item-ids-2"]
+    assert (plans / names[1]).read_text() == "Hall"
+    assert (plans / names[2]).read_text().splitlines()[:2] == ["shelf-names-1", "shelf-names-2"]
     nodes = {node.name: node for node in plan_tree(plans / "shop.jmx").walk()}
-    assert variable(nodes["Variables"], "ids") == "data/shop/item-ids.csv"
+    assert variable(nodes["Variables"], "ids") == "data/shop/shelf-names.csv"
     script = nodes["Keep token"].value("script")
     assert script.startswith('new BufferedReader(new FileReader("data/shop/places.csv"))\nnew File("out.csv").text')
     assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []

@@ -1,0 +1,96 @@
+"""The schedules of jmeter-plugins as `make init` imports them, against the users that the plugins really start."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import tomllib
+from collections import defaultdict
+
+import pytest
+
+from harness.base import toolchain
+from harness.plan.adopt.adopt import adopt
+from harness.plan.adopt.files import write_adopted
+from harness.plan.group_load import GroupLoad
+from harness.plan.plan import load_plan
+from tests.support.several import group, sampler, several_jmx
+
+pytestmark = pytest.mark.real
+
+STEPS = {"TargetLevel": "12", "RampUp": "3", "Steps": "3", "Hold": "1", "Unit": "S"}
+# Users, delay, ramp-up, hold, ramp-down: 8 users grow and end within a second; 5 more in the third second.
+ROWS = ((8, 0, 1, 2, 1), (5, 2, 0, 1, 0))
+SECONDS = range(4)
+
+
+def jmx() -> str:
+    """Return a plan with a Concurrency and an Ultimate Thread Group, side by side."""
+    steps = "".join(f'<stringProp name="{name}">{value}</stringProp>' for name, value in STEPS.items())
+    rows = ""
+    for number, row in enumerate(ROWS):
+        cells = "".join(f'<stringProp name="{at}">{value}</stringProp>' for at, value in enumerate(row))
+        rows += f'<collectionProp name="{number}">{cells}</collectionProp>'
+    table = f'<collectionProp name="ultimatethreadgroupdata">{rows}</collectionProp>'
+    concurrency = group(
+        "Steps", sampler("Step", 40), "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup", steps
+    ).replace('elementType="LoopController"', 'elementType="com.blazemeter.jmeter.control.VirtualUserController"')
+    ultimate = group("Rows", sampler("Row", 40), "kg.apc.jmeter.threads.UltimateThreadGroup", table)
+    endless = '<stringProp name="LoopController.loops">'
+    return several_jmx(concurrency, ultimate.replace(f"{endless}1", f"{endless}-1"))
+
+
+def asked(load: GroupLoad, at_s: float) -> float:
+    """Return the users of a load at an instant."""
+    level = 0.0
+    for stage in load.stages:
+        if at_s < stage.over_s:
+            return level + (stage.level - level) * at_s / stage.over_s
+        level, at_s = stage.level, at_s - stage.over_s
+        if at_s < stage.for_s:
+            return level
+        at_s -= stage.for_s
+    return 0.0
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, int]]:
+    """Return the running users in the middle of each second, by group: of the plugins' own groups in a plain JMeter."""
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "plan.jmx").write_text(jmx())
+    home = toolchain.ensure_jmeter()
+    command = [str(home / "bin" / "jmeter"), "-n", "-t", "plan.jmx", "-l", "samples.jtl", "-j", "jmeter.log"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    with (folder / "samples.jtl").open(newline="") as lines:
+        rows = [(row["threadName"], int(row["timeStamp"]), int(row["elapsed"])) for row in csv.DictReader(lines)]
+    begin_ms = min(start_ms for _, start_ms, _ in rows)
+    found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for thread, start_ms, elapsed_ms in rows:
+        name = "Steps" if "Steps" in thread or "Step" in thread else "Rows"
+        for second in range((start_ms - begin_ms) // 1000, (start_ms + elapsed_ms - begin_ms) // 1000 + 1):
+            middle_ms = begin_ms + second * 1000 + 500
+            # A user without a pause asks again at once: one that asks within a tenth of a second is running.
+            if start_ms - 100 <= middle_ms <= start_ms + elapsed_ms + 100:
+                found[name][second].add(thread)
+    return {name: {second: len(threads) for second, threads in by.items()} for name, by in found.items()}
+
+
+@pytest.fixture(scope="module")
+def loads(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupLoad]:
+    """Return the loads that `make init` makes of the same groups."""
+    folder = tmp_path_factory.mktemp("adopted")
+    (folder / "own.jmx").write_text(jmx())
+    write_adopted(folder / "plans", "own", adopt(folder / "own.jmx", "own", folder / "plans"), "own.jmx")
+    assert len(tomllib.loads((folder / "plans" / "own.toml").read_text())["load"]) == 2
+    return {load.group: load for load in load_plan(folder / "plans", "own").load.loads}
+
+
+@pytest.mark.parametrize("name", ["Steps", "Rows"])
+def test_an_imported_schedule_has_the_users_of_the_plugin_in_each_second(
+    users: dict[str, dict[int, int]], loads: dict[str, GroupLoad], name: str
+) -> None:
+    wanted = {second: asked(loads[name], second + 0.5) for second in SECONDS}
+    real = {second: users[name].get(second, 0) for second in SECONDS}
+    print(name, wanted, real)
+    # JMeter starts its users one by one, some tenths of a second late.
+    assert all(abs(real[second] - wanted[second]) <= 1.5 for second in SECONDS), (wanted, real)
