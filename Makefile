@@ -122,7 +122,7 @@ about.AS := AS=baseline                  name of the pin (default: baseline)
 about.REMOVE := REMOVE=baseline              remove this pin
 about.RUNS := RUNS="gen1/run-01_1 gen2/run-01_1"  the runs to merge (required)
 about.INTO := INTO=reports/…/run-02_1      folder of the merged run (default: the next free name)
-about.BASE := BASE=run-07_1                runs of the baseline: one or several, patterns such as run-07_*, or a sweep
+about.BASE := BASE=run-07_1                runs of the baseline: one or several, pins, patterns such as run-07_*, or a sweep
 about.run.BASE := BASE=run-07_1                compare with this run, pin or report (default: the previous run and the pins)
 about.COMPARE := COMPARE=0                    compare the run with nothing
 about.THRESHOLD := THRESHOLD="p95=20%"          the smallest relevant change (default: the plan's)

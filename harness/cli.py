@@ -41,6 +41,7 @@ VERBS = {
     "report": Command("harness.report.command", "write the report of a run again; --merge makes one run of several"),
     "compare": Command("harness.compare.command", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
+    "ab": Command("harness.ab.report_command", "write the report of an A/B test again"),
     "summary": Command("harness.history.summary_command", "write reports/SUMMARY.md: all runs, newest first"),
     "pin": Command("harness.history.pin_command", "pin reference runs of a plan, list the pins, or remove one"),
     "history": Command("harness.history.command", "print a metric of a plan over time, as a table with a chart"),
@@ -79,6 +80,7 @@ examples:
   ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     merges the runs of independent load generators
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
+  ./aggregate.py ab lb-nginx/ab-01                             the report of that A/B test again
   ./aggregate.py pin killbill-stripe/run-07_1                   compares every later run of the plan with it
   ./aggregate.py history --plan killbill-stripe --metric p90    p90 of every run of a plan
   ./aggregate.py nightly 2026-11-21                             the report of that nightly run again

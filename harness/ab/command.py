@@ -11,8 +11,9 @@ from pathlib import Path
 
 from harness.ab.files import AbFiles, find_unfinished, locked, reserve_ab
 from harness.ab.record import FORMAT_VERSION, RUNNING, A, AbRecord, B
+from harness.ab.report_files import write_missing_reports
 from harness.ab.rule import PAIRS_LEAST
-from harness.ab.runner import FIRST_GUESS_S, AbRunner, without_report
+from harness.ab.runner import FIRST_GUESS_S, AbRunner
 from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.ab.worktree import build_side, checked_out, working_copy
 from harness.base import git, toolchain, units
@@ -21,6 +22,8 @@ from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
+from harness.history.catalogue import AB_FOLDER
+from harness.history.summary_files import SUMMARY_NAME, update_summary
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.run.arguments import add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
@@ -28,7 +31,7 @@ from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.run.target import check_target
 
-REPORTS = toolchain.ROOT / "reports" / "ab"
+REPORTS = toolchain.ROOT / "reports" / AB_FOLDER
 # The options of scripts/run that both sides have in common.
 _LENGTH = ("users", "rate", "ramp", "duration", "requests")
 # What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
@@ -102,7 +105,16 @@ def run(options: argparse.Namespace) -> int:
         stack.enter_context(locked(options.reports))
         record, files = _resumed(options, record) if options.resume else _started(options, record)
         with interrupts.held():
-            return AbRunner(options, record, files, sides, interrupts, guardian).run()
+            code = AbRunner(options, record, files, sides, interrupts, guardian).run()
+            _update_summaries(options.reports)
+        return code
+
+
+def _update_summaries(reports: Path) -> None:
+    """Update the list of the runs of A/B tests, and that of all reports, which lists the A/B tests."""
+    update_summary(reports, log)
+    if reports == REPORTS or (reports.parent / SUMMARY_NAME).is_file():
+        update_summary(reports.parent, log)
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
@@ -199,6 +211,6 @@ def _resumed(options: argparse.Namespace, record: AbRecord) -> tuple[AbRecord, A
     if stored.settings != record.settings:
         todo = f"repeat its command: {stored.command} RESUME=1"
         raise UsageError(f"--resume: {stored.id} has other sides or another load, or a commit has moved", todo)
-    without_report(files)
+    write_missing_reports(files)
     log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
     return replace(stored, stop_reason=""), files

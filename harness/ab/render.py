@@ -35,6 +35,7 @@ def ab_report(outcome: Outcome, notes: str) -> str:
     return filled(
         "harness.ab",
         "ab.md.j2",
+        id=record.id,
         command=one_line(record.command).replace("-->", "->"),
         title=f"{cell(record.plan)}: A against B ({record.name})",
         headline=cell(headline(outcome)),

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.ab.files import AbFiles
 from harness.ab.outcome import Outcome, change_text, headline, outcome_of
 from harness.ab.record import ENDED, FINISHED, RUNNING, UNDER_WAY, WARM_UP, A, AbRecord, AbRun, order_of
+from harness.ab.report_files import result_of, results_of, write_ab_page
 from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
 from harness.ab.side import ReadySide
 from harness.base import units
@@ -19,9 +20,6 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.compare.result import RunResult
-from harness.history.files import read_entry
-from harness.report.files import write_missing_report
-from harness.report.pages import write_page
 from harness.run.child import ChildRun, run_child
 from harness.run.limited_run import INTERRUPTED
 from harness.sweep.terminal import run_line
@@ -50,10 +48,7 @@ class AbRunner:
         self._interrupts = interrupts
         self._guardian = guardian
         self._began_s = time.monotonic() - record.spent_s
-        self._results: dict[str, RunResult] = {}
-        for run in record.runs:
-            if run.run:
-                self._read(run.run)
+        self._results = results_of(files, record)
         self._outcome = self._judged(record)
 
     def run(self) -> int:
@@ -66,11 +61,11 @@ class AbRunner:
             for name in order_of(number):
                 if not self._interrupts.count:
                     self._measure(name, number)
-            self._report()
+            write_ab_page(self._files, self._outcome)
             self._log_look()
         if not self._interrupts.count or self._outcome.is_decided:
             self._outcome = self._judged(replace(self._record, state=FINISHED))
-        self._report()
+        write_ab_page(self._files, self._outcome)
         log(f"\n{self._record.id}: {headline(self._outcome)}")
         log(f"report: {shown(self._files.report)}")
         if self._record.state == RUNNING:
@@ -131,9 +126,7 @@ class AbRunner:
 
     def _read(self, name: str) -> RunResult | None:
         """Return the result of a run, with its report; None when it left none."""
-        directory = self._files.run(name)
-        write_missing_report(directory)
-        result = read_entry(directory).result if directory.is_there else None
+        result = result_of(self._files, name)
         if result:
             self._results[name] = result
         return result
@@ -168,14 +161,3 @@ class AbRunner:
         self._files.write(outcome)
         return outcome
 
-    def _report(self) -> None:
-        # Deferred: bad input needs no templates, which are slow to import.
-        from harness.ab.render import ab_report
-
-        write_page(self._files.report, lambda notes: ab_report(self._outcome, notes))
-
-
-def without_report(files: AbFiles) -> None:
-    """Write the reports of the runs that a killed harness left without one."""
-    for directory in files.runs():
-        write_missing_report(directory)

@@ -32,6 +32,7 @@ from harness.compare.sides import (
     with_labels,
 )
 from harness.compare.sources import in_plan, pasted_tables
+from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, compared_metrics, times_of
 from harness.plan.plan import load_plan
@@ -53,6 +54,7 @@ _EPILOG = """\
 examples:
   ./aggregate.py compare killbill-stripe/run-07_1 killbill-stripe/run-07_2     baseline, contender
   ./aggregate.py compare run-07_1 run-07_2                      when only one plan has runs of these names
+  ./aggregate.py compare baseline run-07_2                      the run that is pinned as baseline
   ./aggregate.py compare --base 'run-07_*' --new 'run-08_*'     groups of runs: five per side suffice, ten are better
   ./aggregate.py compare old/run-07_1.md samples.jtl.gz         any mix of Markdown reports, JTL files and JSON
   ./aggregate.py compare old/run-07_95.md                       a report and the tables of other runs pasted into it
@@ -76,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Report whether a contender is slower than a baseline: REGRESSED, OK or CANNOT TELL."
     parser.epilog = _EPILOG
     option = parser.add_argument
-    option("runs", nargs="*", metavar="RUN", help="baseline and contender: runs, JSON, JTL, Markdown files, patterns")
+    option("runs", nargs="*", metavar="RUN", help="baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns")
     option("--base", nargs="+", metavar="RUN", help="runs of the baseline, instead of the first argument")
     option("--plan", help="plan of runs that are given without one, such as run-07_1")
     option("--new", nargs="+", metavar="RUN", help="runs of the contender, instead of the second argument")
@@ -101,8 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print or write the comparison and return the exit code."""
     if len(options.runs) == 1 and not (options.base or options.new):
-        return _compare_with_pasted(options, options.runs[0])
-    base_names, new_names = (in_plan(names, options.plan) for names in _sides(options))
+        return _compare_with_pasted(options, _names(options, [options.runs])[0][0])
+    base_names, new_names = _names(options, _sides(options))
     if _are_sweeps([*base_names, *new_names]):
         return _compare_two_sweeps(options, [*base_names, *new_names])
     base, new = (read_side(names, options.reports) for names in (base_names, new_names))
@@ -139,6 +141,13 @@ def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:
     if len(others) > 1 and (options.output or options.save or options.format == JSON):
         raise UsageError(f"compare: {name} has tables of {len(others)} other runs", f"name one: {others[0]} {own}")
     return max(run(argparse.Namespace(**{**vars(options), "runs": [other, own]})) for other in others)
+
+
+def _names(options: argparse.Namespace, sides: Sequence[list[str]]) -> list[list[str]]:
+    """Return the names of each side with the plan in front of bare ones, and the pinned run in place of a pin."""
+    sides = [in_plan(names, options.plan) for names in sides]
+    every = [name for names in sides for name in names]
+    return [runs_of_pins(names, every, options.reports) for names in sides]
 
 
 def _exit_code(verdict: str, *, sure: bool) -> int:

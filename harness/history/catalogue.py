@@ -16,7 +16,12 @@ from harness.run.record import RunRecord
 
 # Format 3 added fields of labels that a catalogue does not use.
 OLDEST_VERSION = 2
-SWEEP, COMPARISON, HISTORY = "sweep", "comparison", "history"
+SWEEP, AB_TEST, COMPARISON, HISTORY = "sweep", "A/B test", "comparison", "history"
+# The kinds of reports about several runs, in the order of lists, with the heading of each.
+KIND_TITLES = ((SWEEP, "Sweeps"), (AB_TEST, "A/B tests"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
+# The folder of A/B tests in the reports folder. Like the reports folder it has a folder for each plan, whose runs are
+# those of its A/B tests.
+AB_FOLDER = "ab"
 _LABEL_KEYS = (
     "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
     "rate_per_s", "received_bytes_per_s",
@@ -60,7 +65,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Document:
-    """A report about several runs: a sweep, a comparison, a history; `headline` is its first sentence in bold."""
+    """A report about several runs: a sweep, an A/B test, a comparison, a history.
+
+    `folder` is its folder in the reports folder; `headline` is its first sentence in bold.
+    """
 
     folder: str
     name: str
@@ -72,10 +80,15 @@ class Document:
         """Its path in the reports folder."""
         return f"{self.folder}/{self.name}.md"
 
+    @property
+    def plan(self) -> str:
+        """The plan that it is listed with."""
+        return self.folder.rpartition("/")[2]
+
 
 @dataclass(frozen=True)
 class Series:
-    """The runs of one series of a plan, newest first, with the sweeps that made them."""
+    """The runs of one series of a plan, newest first, with the sweeps or the A/B test that made them."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -106,16 +119,16 @@ class Catalogue:
 
     def plans(self) -> tuple[PlanEntries, ...]:
         """Return the plans by name, each with its series; series are ordered by their newest run."""
-        names = {entry.plan for entry in self.entries} | {document.folder for document in self.documents}
+        names = {entry.plan for entry in self.entries} | {document.plan for document in self.documents}
         return tuple(self._plan(plan) for plan in sorted(names))
 
     def _plan(self, plan: str) -> PlanEntries:
         entries = sorted(
             (entry for entry in self.entries if entry.plan == plan), key=lambda entry: entry.newest, reverse=True
         )
-        documents = sorted((document for document in self.documents if document.folder == plan), key=_by_kind)
+        documents = sorted((document for document in self.documents if document.plan == plan), key=_by_kind)
         sweeps = {
-            number: [document for document in documents if _series_of(document) == number]
+            number: [document for document in documents if _series_of(document, plan) == number]
             for number in {entry.series for entry in entries}
         }
         series = tuple(
@@ -127,9 +140,12 @@ class Catalogue:
         return PlanEntries(plan, title, series, tuple(document for document in documents if document not in placed))
 
 
-def _series_of(document: Document) -> int | None:
-    """Return the series of a sweep's runs: sweep-07 consists of run-07_1 and so on."""
-    match = re.fullmatch(r"sweep-(\d+)", document.name)
+def _series_of(document: Document, plan: str) -> int | None:
+    """Return the series of the runs of a sweep or an A/B test that are beside it: sweep-07 consists of run-07_1 ….
+
+    None for every other document, and for one whose runs are in another folder than `plan`.
+    """
+    match = re.fullmatch(r"(?:sweep|ab)-(\d+)", document.name) if document.folder == plan else None
     return int(match[1]) if match else None
 
 
@@ -193,7 +209,7 @@ def headline_of(markdown: str) -> str:
 
 def document_kind(folder: str, name: str) -> str | None:
     """Return the kind of a Markdown file in the reports folder; None unless it is about several runs."""
-    for prefix, kind in (("sweep-", SWEEP), ("compare-", COMPARISON), ("history-", HISTORY)):
+    for prefix, kind in (("sweep-", SWEEP), ("ab-", AB_TEST), ("compare-", COMPARISON), ("history-", HISTORY)):
         if name.startswith(prefix):
             return kind
     return SWEEP if folder == "sweeps" else None

@@ -7,14 +7,26 @@ from pathlib import Path
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
-from harness.history.catalogue import Catalogue, Document, Entry, document_kind, headline_of, result_from_json
+from harness.history.catalogue import (
+    AB_FOLDER,
+    AB_TEST,
+    Catalogue,
+    Document,
+    Entry,
+    document_kind,
+    headline_of,
+    result_from_json,
+)
 from harness.report.notes import notes_of
 from harness.run.directory import RUN_NAME, RunDirectory, read_object
 from harness.run.record import RUNNING, RunRecord
 
 
 def read_catalogue(reports_dir: Path) -> Catalogue:
-    """Return all runs and all reports about several runs in `reports_dir`; UsageError without such a folder."""
+    """Return all runs and all reports about several runs in `reports_dir`; UsageError without such a folder.
+
+    Of A/B tests only the reports are in the catalogue; their runs are in that of the folder of A/B tests.
+    """
     if not reports_dir.is_dir():
         raise UsageError(f"{reports_dir}: no such folder", "start a run first: make run")
     found: dict[Path, None] = {}
@@ -24,6 +36,9 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
             found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
         elif path.suffix == ".md" and (kind := document_kind(path.parent.name, path.stem)):
             documents.append(Document(path.parent.name, path.stem, kind, headline_of(_text(path))))
+    for path in sorted(reports_dir.glob(f"{AB_FOLDER}/*/ab-*.md")):
+        folder = path.parent.relative_to(reports_dir).as_posix()
+        documents.append(Document(folder, path.stem, AB_TEST, headline_of(_text(path))))
     return Catalogue(tuple(read_entry(RunDirectory(path)) for path in found), tuple(documents))
 
 

@@ -31,9 +31,14 @@ def parse_pins(data: Mapping[str, Any], where: str) -> dict[str, str]:
     return dict(pins)
 
 
+def is_name(name: str) -> bool:
+    """Return whether a name can be that of a pin: BASE=name must not be taken for a run."""
+    return bool(_NAME.fullmatch(name)) and not (RUN_NAME.fullmatch(name) or SWEEP_NAME.fullmatch(name))
+
+
 def check_name(name: str, where: str) -> None:
-    """Raise UsageError unless a name can be that of a pin: BASE=name must not be taken for a run."""
-    if not _NAME.fullmatch(name) or RUN_NAME.fullmatch(name) or SWEEP_NAME.fullmatch(name):
+    """Raise UsageError unless a name can be that of a pin."""
+    if not is_name(name):
         raise UsageError(f"{where}: not a name of a pin", "use letters, digits, - and _, such as release-4")
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import LabelResult
-from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, PlanEntries, first_line
+from harness.history.catalogue import KIND_TITLES, Catalogue, Document, Entry, PlanEntries, first_line
 from harness.metrics.metric import Table, columns_of_runs
 from harness.plan.load import MIXED, OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -17,8 +17,6 @@ from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import Verdict
 from harness.sweep.record import level_note
-
-_KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def _plan(plan: PlanEntries) -> dict[str, object]:
         "title": cell(plan.title),
         "links": [
             (title, [_link(document) for document in plan.documents if document.kind == kind])
-            for kind, title in _KIND_TITLES
+            for kind, title in KIND_TITLES
             if any(document.kind == kind for document in plan.documents)
         ],
         "series": [

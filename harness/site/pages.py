@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.compare.result import LabelResult, RunResult
-from harness.history.catalogue import COMPARISON, HISTORY, SWEEP, Catalogue, Document, Entry, first_line
+from harness.history.catalogue import KIND_TITLES, Catalogue, Document, Entry, first_line
 from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.setup import load_text, setup_lines
@@ -24,7 +24,6 @@ from harness.site.series import ChartData
 
 INDEX, COMPARE = "index.html", "compare.html"
 DATA, ASSETS = "data", "assets"
-_KIND_TITLES = ((SWEEP, "Sweeps"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Site:
                         if document.kind == kind
                     ],
                 )
-                for kind, title in _KIND_TITLES
+                for kind, title in KIND_TITLES
                 if any(document.kind == kind for document in documents)
             ],
         )
@@ -138,7 +137,7 @@ class Site:
         """Return the page of a report about several runs."""
         body, images = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
-        html = _filled("document.html.j2", root="../", title=identity, body=body)
+        html = _filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=body)
         return Page(page_path(identity), html, images)
 
     def compare(self) -> Page:

@@ -205,6 +205,20 @@ def test_sweeps_are_listed_with_their_series_and_comparisons_with_the_plan(tmp_p
     assert "readme" not in text
 
 
+def test_an_ab_test_is_listed_with_its_plan_and_not_with_a_series_of_the_same_number(tmp_path):
+    add_run(tmp_path, "tiny/run-01_1")
+    (tmp_path / "ab" / "tiny").mkdir(parents=True)
+    (tmp_path / "ab" / "tiny" / "ab-01.md").write_text("# A/B\n\n**OK within 4.2 % of [A](run-01_2.md).**\n")
+    (tmp_path / "ab" / "other").mkdir()
+    (tmp_path / "ab" / "other" / "ab-01.md").write_text("# A/B\n")
+    add_run(tmp_path, "ab/run-01_1")  # no place for a run, and no reason to lose it
+    text = summary_of(tmp_path)
+    head = text[text.index("## tiny") : text.index("### run-01", text.index("## tiny"))]
+    assert "A/B tests:\n\n- [ab-01](ab/tiny/ab-01.md): OK within 4.2 % of [A](ab/tiny/run-01_2.md).\n" in head
+    assert "## other\n\nA/B tests:\n\n- [ab-01](ab/other/ab-01.md)\n" in text
+    assert "| [run-01_1](ab/run-01_1.md) |" in text
+
+
 def test_a_level_does_not_repeat_the_name_of_its_sweep(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "sweep-07.md").write_text("# Sweep\n\n**50 users are within the goal.**\n")

@@ -138,6 +138,23 @@ def test_the_site_has_a_page_and_data_for_each_run_the_licences_and_nothing_of_a
     assert "it has no report yet" in (output / "tiny" / "run-07_2.html").read_text()
 
 
+def test_an_ab_test_has_a_page_in_its_folder_without_links_to_its_runs(tmp_path, charts):
+    reports, output = tmp_path / "reports", tmp_path / "site"
+    add_run(reports, "tiny/run-07_1")
+    (reports / "ab" / "tiny").mkdir(parents=True)
+    page = "# A/B\n\n**OK.**\n\n[a pair](run-01_2.md) [a run](../../tiny/run-07_1.md)\n"
+    (reports / "ab" / "tiny" / "ab-01.md").write_text(page)
+    write_site(reports, output, charts)
+    html = (output / "ab" / "tiny" / "ab-01.html").read_text()
+    assert '<link rel="stylesheet" href="../../assets/site.css">' in html
+    assert '<p>a pair <a href="../../tiny/run-07_1.html">a run</a></p>' in html
+    index = (output / "index.html").read_text()
+    assert "<summary>A/B tests (1)</summary>" in index
+    assert '<a href="ab/tiny/ab-01.html">ab/tiny/ab-01</a> <p>OK.</p>' in index
+    write_site(reports / "ab", output, charts)
+    assert (output / "tiny" / "ab-01.html").is_file()
+
+
 def test_the_same_reports_make_the_same_bytes(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-07_1")
     sites = []
