@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.ab.pairs import Pair, problem_of, series_of
@@ -12,6 +12,7 @@ from harness.ab.record import ENDED, FINISHED, WARM_UP, A, AbRecord, AbRun, B
 from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, judge, verdict_of, worst_of
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.compare.causes import Cause, causes
 from harness.compare.comparison import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.result import RunResult
 from harness.report.tables import one_line
@@ -41,6 +42,14 @@ class Outcome:
         """The pairs that count."""
         return tuple(pair for pair in self.pairs if not pair.problem)
 
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """What grew inside the system, when B regressed and both sides were profiled."""
+        if self.verdict != REGRESSED:
+            return ()
+        a, b = [pair.a for pair in self.counted if pair.a], [pair.b for pair in self.counted if pair.b]
+        return causes(a, b)
+
     def exit_code_if(self, *, sure: bool) -> int:
         """Return the exit code; with `sure` CANNOT TELL counts as REGRESSED."""
         if self.record.state != FINISHED:
@@ -57,7 +66,8 @@ class Outcome:
             for pair in self.pairs
         ]
         metrics = [{**vars(metric), "metric": metric.metric.id} for metric in self.metrics]
-        results = {"verdict": self.verdict, "headline": headline(self), "pairs": pairs, "metrics": metrics}
+        grown = [asdict(cause) for cause in self.causes]
+        results = {"verdict": self.verdict, "headline": headline(self), "pairs": pairs, "metrics": metrics, "causes": grown}
         return {**self.record.to_json(), **results}
 
 

@@ -139,7 +139,7 @@ class AbRecord:
 
 
 # What the file contains beside the record: a function of it and of the runs.
-RESULTS = ("verdict", "headline", "pairs", "metrics")
+RESULTS = ("verdict", "headline", "pairs", "metrics", "causes")
 
 
 def order_of(pair: int) -> tuple[str, str]:

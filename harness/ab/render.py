@@ -10,9 +10,9 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import WARM_UP, A, AbRecord, B, Side
 from harness.ab.rule import LOOKS, Series, level_of
 from harness.base import units
-from harness.compare.comparable import warnings_of
+from harness.compare.comparable import profiling_warnings, warnings_of
 from harness.compare.comparison import LabelComparison
-from harness.compare.render import Footnotes, metric_table
+from harness.compare.render import Footnotes, cause_table, metric_table
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.figures import TOTAL
@@ -49,8 +49,10 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         warm_up=_warm_up(record),
         label_table=_label_table(outcome.counted, record.thresholds),
         setting_table=_setting_table(record, sides),
+        cause_table=cause_table(outcome.causes, (A, B)),
         warnings=[
-            f"{name}: {cell(text)}" for name, side in zip((A, B), sides, strict=True) for text in warnings_of(side)
+            *map(cell, profiling_warnings(*sides)),
+            *(f"{name}: {cell(text)}" for name, side in zip((A, B), sides, strict=True) for text in warnings_of(side)),
         ],
         footnotes=footnotes.lines,
         notes=notes,

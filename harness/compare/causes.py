@@ -20,7 +20,6 @@ CAUSES_MOST = 3
 # A smaller growth is not named, nor is one within this many standard errors of counted samples.
 _GROWTH_LEAST = 0.10
 _ERRORS_LEAST = 3.0
-_SAMPLE_MS = 10.0
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,9 @@ def _costs_of(run: RunResult) -> dict[tuple[str, str, str], _Costs]:
 
 def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, str, _Costs]]:
     if profile.sample_count >= SAMPLES_LEAST:
-        methods = {use.method: _sampled(use.self_count, requests) for use in profile.methods}
-        yield "method", "ms", _listed(methods, ROWS_MOST, _sampled(profile.sample_count, requests).value * LEAST_SHARE)
+        each_ms = profile.sample_period_ms / requests
+        methods = {use.method: _sampled(use.self_count, each_ms) for use in profile.methods}
+        yield "method", "ms", _listed(methods, ROWS_MOST, profile.sample_count * each_ms * LEAST_SHARE)
     locks = {
         f"{wait.lock} at {wait.method}": _Cost(wait.total_ms / requests, sqrt(wait.count) * wait.longest_ms / requests)
         for wait in profile.locks
@@ -103,8 +103,9 @@ def _of_database(used: DatabaseUse, requests: int) -> _Costs:
     return _listed(listed, STATEMENTS_MOST, 0.0)
 
 
-def _sampled(count: int, requests: int) -> _Cost:
-    return _Cost(count * _SAMPLE_MS / requests, sqrt(count) * _SAMPLE_MS / requests)
+def _sampled(count: int, each_ms: float) -> _Cost:
+    """Return the cost of a number of samples, each of which stands for `each_ms` per request."""
+    return _Cost(count * each_ms, sqrt(count) * each_ms)
 
 
 def _listed(found: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:

@@ -111,7 +111,20 @@ def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> lis
 def comparison_warnings(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
     found = [*_of_numbers(len(base), len(new), alpha), *_of_order(base, new), *_of_kinds((*base, *new))]
-    return [*found, *_of_targets((*base, *new)), *warnings_of([*base, *new])]
+    found += [*_of_targets((*base, *new)), *profiling_warnings(base, new)]
+    return [*found, *warnings_of([*base, *new])]
+
+
+def profiling_warnings(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+    """Yield the warning that the runs of one side were profiled and those of the other were not."""
+    kinds = [{result.run.is_profiled for result in side if result.run} for side in (base, new)]
+    if all(kinds) and kinds[0] != kinds[1]:
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for result in (*base, *new):
+            if result.run:
+                names[result.run.is_profiled].append(result.name)
+        text = WarningCode.ONE_SIDE_PROFILED.text
+        yield text.format(profiled=_listed(names[True]), others=_listed(names[False]))
 
 
 def warnings_of(results: Sequence[RunResult]) -> list[str]:

@@ -143,7 +143,7 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
         transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
         regressed=[(cell(label.label), metric_table(label, footnotes)) for label in in_full],
-        cause_table=_cause_table(compared.causes),
+        cause_table=cause_table(compared.causes),
         only_base=[cell(label) for label in comparison.only_base],
         only_new=[cell(label) for label in comparison.only_new],
         remarks=[cell(remark) for remark in compared.remarks],
@@ -187,13 +187,14 @@ def _setting_table(settings: Sequence[Difference]) -> str:
     return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
 
 
-def _cause_table(causes: Sequence[Cause]) -> str:
+def cause_table(causes: Sequence[Cause], heads: tuple[str, str] = ("baseline", "contender")) -> str:
+    """Return a row for each cause; `heads` are the names of both sides. Empty without a cause."""
     rows = [
         [cell(cause.kind), cell(cause.process), cell(cause.name),
          f"{'at most ' if cause.is_bound else ''}{cause.base:.3g} {cause.unit}", f"{cause.new:.3g} {cause.unit}"]
         for cause in causes
     ]  # fmt: skip
-    columns = ("kind", "process", "what", "baseline per request", "contender per request")
+    columns = ("kind", "process", "what", *(f"{head} per request" for head in heads))
     return table(columns, rows, text_columns=3) if rows else ""
 
 

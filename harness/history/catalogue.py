@@ -178,6 +178,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
             "total": _label(load["total"]) if load else None,
             "labels": [_label(label) for label in load["labels"]] if load else [],
             "usages": data["observed"]["usages"],
+            **{key: data["observed"].get(key, []) for key in ("profiles", "databases")},
             "whole": _label(data["whole"]["total"]) if data["whole"] else None,
         }
         return build(RunResult, found)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.compare.causes import Cause, causes
 from harness.compare.conditions import Conditions
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
@@ -54,10 +55,19 @@ class TooFew:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """What a request costs more of than in the nightly run of `date`, the last profiled one before a regression."""
+
+    date: str
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
 class LoadResult:
     """The result of a load: its checks, and what changed since the last nightly run that measured it.
 
-    `too_few` are the metrics with too few samples to be judged.
+    `too_few` are the metrics with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and
+    something grew inside the system.
     """
 
     load: Load
@@ -65,6 +75,7 @@ class LoadResult:
     too_few: tuple[TooFew, ...]
     last_date: str | None
     differences: tuple[Difference, ...]
+    growth: Growth | None = None
 
 
 @dataclass(frozen=True)
@@ -167,7 +178,19 @@ def _load_result(
         too_few=_too_few(record, now, checks),
         last_date=last_date,
         differences=_differences([group for group in before if group.date == last_date], now),
+        growth=_growth(checks, before, now),
     )
+
+
+def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequence[NightlyRuns]) -> Growth | None:
+    since = min((check.since for check in checks if check.state == REGRESSED and check.since), default="")
+    profiled = [group for group in before if group.date < since and any(run.profiles or run.databases for run in group.valid)]
+    if not profiled:
+        return None
+    last_date = profiled[-1].date
+    base = [run for group in profiled if group.date == last_date for run in group.valid]
+    found = causes(base, [run for group in now for run in group.valid])
+    return Growth(last_date, found) if found else None
 
 
 def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:

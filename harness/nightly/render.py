@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
+from harness.compare.render import cause_table
 from harness.history.render import change_text
 from harness.history.summary import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
@@ -64,6 +65,7 @@ def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Pictur
                 "table": _check_table(load.checks),
                 "too_few": cell(", ".join(f"{one.label} {one.metric.title}" for one in load.too_few)),
                 "notes": [cell(note) for note in _notes(load.checks)],
+                "growth": _growth(load),
                 "images": [
                     f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
                     for picture in pictures.get(index, ())
@@ -239,6 +241,14 @@ def _check_table(checks: Sequence[Check]) -> str:
         if check.metric
     ]
     return table(_CHECK_HEADS, rows, 3) if rows else "No metric is judged: see the findings above and the runs below."
+
+
+def _growth(load: LoadResult) -> str:
+    """Return the table of what grew inside the system, with a line above it; empty without any."""
+    if load.growth is None:
+        return ""
+    date = load.growth.date
+    return f"What grew inside the system since the nightly run of {date}:\n\n{cause_table(load.growth.causes, (date, 'tonight'))}"
 
 
 def _with_unit(text: str, metric: Metric) -> str:

@@ -329,3 +329,8 @@ def closed_model(evidence: Evidence) -> Iterator[Values]:
     """Yield that users wait for their answers."""
     if evidence.run and not evidence.is_open:
         yield FOUND
+
+
+def comparisons_only(_evidence: Evidence) -> Iterator[Values]:
+    """Yield nothing: such a warning is not about one run; harness/compare/comparable.py finds it."""
+    yield from ()

@@ -36,7 +36,7 @@ from harness.run.telemetry import read_telemetry
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.system.heap import heap_series, heap_uses, read_heaps
 from harness.system.profile import Events, ProcessProfile, profiles, read_events
-from harness.system.profile_files import databases, flame_graphs, recording_name
+from harness.system.profile_files import databases, flame_graphs, recording_name, write_flame_graphs
 
 STEADY_WINDOW = parse_window("steady")
 
@@ -131,24 +131,17 @@ def _with_profile(
     window_ms: tuple[int, int],
     origin_s: int,
 ) -> Observed:
-    """Return the observations with profiles of the window, flame graphs, and the slowest samples."""
+    """Return the observations with profiles of the window, and the slowest samples."""
     samples = (sample for _, path in _parts(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, window_ms)
     return replace(
         found,
-        profiles=_with_flame_graphs(directory, profiles(events, *window_ms), window_ms),
+        profiles=tuple(
+            replace(profile, flame_graphs=flame_graphs(directory.path, profile))
+            for profile in profiles(events, *window_ms)
+        ),
         slowest=explained(slowest, events, found.usage_series, origin_s),
     )
-
-
-def _with_flame_graphs(
-    directory: RunDirectory, found: Sequence[ProcessProfile], window_ms: tuple[int, int]
-) -> tuple[ProcessProfile, ...]:
-    def graphs(profile: ProcessProfile) -> tuple[str, ...]:
-        recording = directory.system_logs / recording_name(profile.process)
-        return flame_graphs(directory.path, profile, recording, window_ms)
-
-    return tuple(replace(profile, flame_graphs=graphs(profile)) for profile in found)
 
 
 def observed_cloudwatch(directory: RunDirectory, origin_s: int | None, window: Window) -> CloudMetrics | None:
@@ -174,9 +167,26 @@ def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
 
 def write_report(directory: RunDirectory) -> RunSummary:
     """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes."""
-    summary = summary_of_run(directory)
+    summary = _with_flame_graphs(directory, summary_of_run(directory))
     write_summary(directory, summary)
     return summary
+
+
+def _with_flame_graphs(directory: RunDirectory, summary: RunSummary) -> RunSummary:
+    """Write the flame graphs of the window for each profile that has a recording; return the summary with their names."""
+    if summary.origin_s is None:
+        return summary
+    first_s, last_s = (summary.origin_s + second for second in (summary.window.from_s, summary.window.to_s))
+
+    def drawn(profile: ProcessProfile) -> ProcessProfile:
+        recording = directory.system_logs / recording_name(profile.process)
+        if not recording.is_file():
+            return profile
+        write_flame_graphs(directory.path, profile, recording, (first_s * units.MS_PER_S, last_s * units.MS_PER_S))
+        return replace(profile, flame_graphs=flame_graphs(directory.path, profile))
+
+    observed = summary.observed
+    return replace(summary, observed=replace(observed, profiles=tuple(map(drawn, observed.profiles))))
 
 
 def write_missing_report(directory: RunDirectory) -> None:

@@ -30,7 +30,8 @@ def _methods(profile: ProcessProfile) -> str:
         [cell(use.method), *(_percent(count, profile.sample_count) for count in (use.self_count, use.total_count))]
         for use in profile.methods
     ]
-    text = f"Hottest methods: share of {profile.sample_count} samples of running Java threads, taken every 10 ms."
+    period = units.number_text(profile.sample_period_ms)
+    text = f"Hottest methods: share of {profile.sample_count} samples of running Java threads, taken every {period} ms."
     return f"{text}\n\n{table(('method', 'self %', 'with what it calls %'), rows)}"
 
 

@@ -6,6 +6,7 @@ counts from 1 ms on; a method is counted once per sample, however often it is on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,9 @@ LEAST_SHARE = 0.005
 # Too few samples for shares: about one second of one core.
 SAMPLES_LEAST = 100
 _NS_PER_MS = 1_000_000
+# Of recordings from before their period was stored.
+_PERIOD_UNKNOWN_MS = 10.0
+_PERIOD = re.compile(r"(\d+) ?(ms|s)")
 # A lock or an allocation is shown at the first frame outside of Java's own packages, else outside of those of locks.
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 _OF_LOCKS = ("jdk.internal.misc.", "java.util.concurrent.locks.")
@@ -65,8 +69,9 @@ class Collections:
 class ProcessProfile:
     """What one JVM did in the window of `length_s` seconds. The lists have at most ROWS_MOST entries, largest first.
 
-    `sample_count` are samples of running Java threads; `wait_ms` and `allocated_bytes` are those of all rows, also of
-    those that are not listed. `flame_graphs` are files in the run directory.
+    `sample_count` are samples of running Java threads, one each `sample_period_ms` while a thread runs; `wait_ms` and
+    `allocated_bytes` are those of all rows, also of those that are not listed. `flame_graphs` are files in the run
+    directory.
     """
 
     process: str
@@ -79,6 +84,7 @@ class ProcessProfile:
     allocations: tuple[Allocation, ...]
     collections: Collections
     flame_graphs: tuple[str, ...] = ()
+    sample_period_ms: float = _PERIOD_UNKNOWN_MS
 
 
 @dataclass(frozen=True)
@@ -96,9 +102,10 @@ class _Row:
 
 @dataclass
 class Events:
-    """The events of one process by kind: cpu, lock, alloc and gc."""
+    """The events of one process by kind: cpu, lock, alloc and gc; the time between two samples of `cpu`."""
 
     rows: dict[str, list[_Row]] = field(default_factory=dict)
+    sample_period_ms: float = _PERIOD_UNKNOWN_MS
 
 
 def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
@@ -113,6 +120,8 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
             found[texts[0]] = events
         elif kind == "S" and len(texts) == 2:
             stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
+        elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):
+            events.sample_period_ms = float(period[1]) * (MS_PER_S if period[2] == "s" else 1)
         elif kind == "E" and len(texts) == 8 and texts[2] in stacks and texts[7].isdigit():
             count, total, longest = map(int, texts[5:])
             row = _Row(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
@@ -163,6 +172,7 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
             round(sum(row.total for row in collected) / _NS_PER_MS, 1),
             round(max((row.longest for row in collected), default=0) / _NS_PER_MS, 1),
         ),
+        sample_period_ms=events.sample_period_ms,
     )
 
 

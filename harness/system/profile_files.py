@@ -114,18 +114,23 @@ def databases(folder: Path) -> tuple[DatabaseUse, ...]:
     return tuple(found)
 
 
-def flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, window_ms: tuple[int, int]) -> tuple[str, ...]:
-    """Write flame graphs of the window into `folder` and return their names; those that exist, without a recording.
+def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:
+    """Return the names of the flame graphs of a profile that exist in `folder`."""
+    return tuple(name for name in _graph_names(profile).values() if (folder / name).is_file())
 
-    There is one of each kind of which the profile has events.
-    """
-    found = {"cpu": profile.sample_count, "lock": profile.locks, "alloc": profile.allocations}
-    names = {kind: f"{recording.stem}-{kind}.html" for kind in _FLAME_GRAPHS if found[kind]}
+
+def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, window_ms: tuple[int, int]) -> None:
+    """Write the flame graphs of a profile, cut to the window, into `folder`; nothing without a recording or converter."""
     jar = toolchain.flame_graphs_jar()
     if jar and recording.is_file():
-        for kind, name in names.items():
+        for kind, name in _graph_names(profile).items():
             _convert(jar, kind, recording, folder / name, window_ms)
-    return tuple(name for name in names.values() if (folder / name).is_file())
+
+
+def _graph_names(profile: ProcessProfile) -> dict[str, str]:
+    """Return the name of the flame graph of each kind of which the profile has events."""
+    found = {"cpu": profile.sample_count, "lock": profile.locks, "alloc": profile.allocations}
+    return {kind: f"profile-{profile.process}-{kind}.html" for kind in _FLAME_GRAPHS if found[kind]}
 
 
 def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple[int, int]) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.history.summary_files import SUMMARY_NAME
 from harness.run import child
+from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for
 from tests.support.report_folder import add_run
@@ -248,6 +250,41 @@ def test_a_test_is_in_the_summary_of_all_reports_and_in_that_of_its_runs(ab, tmp
     of_runs = (tmp_path / "ab" / SUMMARY_NAME).read_text()
     assert "### run-01\n\n- [ab-01](tiny/ab-01.md): REGRESSED after 4 pairs: B is worse" in of_runs
     assert "| [run-01_9](tiny/run-01_9.md) | VALID |" in of_runs
+
+
+def profile_runs(tmp_path: Path, samples: dict[str, int]) -> None:
+    """Add a profile to the runs of the sides in `samples`: so many samples of 2,000 of one method."""
+    for run in record_of(tmp_path)["runs"]:
+        path = tmp_path / "ab" / "tiny" / f"{run['run']}.json"
+        data = json.loads(path.read_text())
+        data["run"]["is_profiled"] = run["side"] in samples
+        if run["side"] in samples:
+            methods = (MethodUse("shop.Cart.sum", samples[run["side"]], 2_000),)
+            profile = ProcessProfile("web", 100.0, 2_000, methods, 0.0, (), 0, (), Collections(0, 0.0, 0.0))
+            data["observed"]["profiles"] = [asdict(profile)]
+        path.write_text(json.dumps(data))
+
+
+def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(ab, tmp_path):
+    assert ab(*SIDES) == 1
+    assert "What grew" not in page_of(tmp_path)
+    profile_runs(tmp_path, {"A": 400, "B": 1_200})
+    assert again(tmp_path, "ab-01") == 1
+    page = page_of(tmp_path)
+    assert "## What grew inside the system\n\n| kind | process | what | A per request | B per request |" in page
+    # Of 1,980 samples in the window, each 10 ms of the profile.
+    assert f"| method | web | shop.Cart.sum | {400 * 10 / 1980:.3g} ms | {1200 * 10 / 1980:.3g} ms |" in page
+    (cause,) = record_of(tmp_path)["causes"]
+    assert (cause["name"], cause["is_bound"]) == ("shop.Cart.sum", False)
+    assert "Only one side is profiled" not in page
+
+
+def test_a_test_with_one_profiled_side_says_so(ab, tmp_path):
+    assert ab(*SIDES) == 1
+    profile_runs(tmp_path, {"B": 1_200})
+    assert again(tmp_path, "ab-01") == 1
+    assert "- Only one side is profiled: tiny/run-01_3, tiny/run-01_4, tiny/run-01_7, " in page_of(tmp_path)
+    assert "What grew" not in page_of(tmp_path)
 
 
 BAD = [

@@ -239,3 +239,23 @@ def test_of_two_runs_with_other_numbers_in_a_warning_both_are_quoted():
     )
     listed = [text for text in compare([base], [new], LIMITS).caveats if "Faster" in text]
     assert listed == ["A: Faster by 2.", "B: Faster by 3."]
+
+
+def test_a_profiled_side_against_one_that_is_not_has_a_warning_of_its_own():
+    def side(name, *are_profiled):
+        return [
+            run_result(f"{name}_{place}", total=total(), run=record(name=f"{name}_{place}", is_profiled=is_profiled))
+            for place, is_profiled in enumerate(are_profiled)
+        ]
+
+    def found(base, new):
+        begin = WarningCode.ONE_SIDE_PROFILED.text.partition("{")[0]
+        return [text for text in compare(base, new, LIMITS).caveats if text.startswith(begin)]
+
+    (text,) = found(side("A", False, False), side("B", True, True))
+    assert text.startswith("Only one side is profiled: B_0, B_1; not profiled: A_0, A_1. Recording takes CPU time")
+    assert len(found(side("A", True), side("B", True, False))) == 1
+    for alike in ((False,), (True,), (True, False)):
+        assert found(side("A", *alike), side("B", *alike)) == []
+    without_record = [replace(side("B", False)[0], run=None, kind=JTL)]
+    assert found(side("A", True), without_record) == []

@@ -19,6 +19,7 @@ from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord
 from harness.sweep.time_left import RunTime
+from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.factories import closed_load
 from tests.support.nights import ended, entries, entry, load, night
 
@@ -147,6 +148,27 @@ def test_changed_settings_and_commits_are_reported():
 def test_an_interrupted_nightly_run_says_so_first():
     result = result_of(night(ended(), LoadRun(0, 2), state=RUNNING), *entries(*STEADY))
     assert headline(result).startswith("INTERRUPTED, so far INVALID: 1 of 2 runs NOT RUN")
+
+
+def profiled(one, self_count):
+    profile = ProcessProfile(
+        "shop", 100.0, 2_000, (MethodUse("shop.Cart.sum", self_count, 2_000),), 0.0, (), 0, (), Collections(0, 0.0, 0.0)
+    )
+    return replace(one, result=replace(one.result, profiles=(profile,)))
+
+
+def test_a_regression_shows_what_grew_since_the_last_profiled_nightly_run_before_it():
+    nights = entries(*STEADY, 130.0, 131.0)
+    slow = [profiled(one, 400 if one.series < 261120 else 1_200) for one in nights]
+    text = page_of(result_of(night(ended()), *slow))
+    assert "What grew inside the system since the nightly run of 2026-11-19:\n\n" in text
+    assert "| kind | process | what | 2026-11-19 per request | tonight per request |" in text
+    # 400 and 1,200 times 10 ms, by 10,000 requests.
+    assert "| method | shop | shop.Cart.sum | 0.4 ms | 1.2 ms |" in text
+    # Without a profile of the baseline nothing is known, and what is not worse needs no explanation.
+    usual = [profiled(one, 1_200) for one in entries(*STEADY, 100.0, 100.0)[-2:]]
+    for others in ([*nights[:-1], slow[-1]], [*slow[:-2], *usual]):
+        assert "What grew" not in page_of(result_of(night(ended()), *others))
 
 
 def test_the_report_is_reproducible_keeps_notes_and_escapes_text():

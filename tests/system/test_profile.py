@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,17 @@ def test_events_are_cut_to_the_window_and_the_largest_come_first():
     assert till == ProcessProfile("till", 2.999, 0, (), 0.0, (), 0, (), Collections(0, 0.0, 0.0))
 
 
+@pytest.mark.parametrize(("period", "ms"), [("10 ms", 10.0), ("20 ms", 20.0), ("1 s", 1_000.0), ("", 10.0)])
+def test_the_period_of_the_samples_is_that_of_the_recording(period, ms):
+    """Files without one are of recordings with 10 ms."""
+    lines = [*EVENTS.splitlines()[:5], f"T\tcpu\t{period}", "P\ttill"]
+    shop, till = profiles(read_events(lines), 10_000, 12_999)
+    assert (shop.sample_period_ms, till.sample_period_ms) == (ms, 10.0)
+    rest = [MethodUse("shop.Cart.sum", 500, 500)]
+    text = profile_text(replace(shop, sample_count=500, methods=tuple(rest)), "run-01_1")
+    assert f"500 samples of running Java threads, taken every {ms:g} ms." in text
+
+
 def test_the_report_has_shares_rates_and_pauses():
     shop, till = profiles(read_events(EVENTS.splitlines()), 10_000, 12_000)
     text = profile_text(shop, "run-01_1")
@@ -140,6 +152,9 @@ def test_the_lock_and_the_allocation_of_a_real_jvm_are_named_first(tmp_path):
     with gzip.open(path, "rt") as lines:
         (shop,) = profiles(read_events(lines), begin_ms, end_ms)
     assert shop.methods[0].method == "Hot.spin"
+    assert shop.sample_period_ms == 10.0  # as in profile.jfc
+    with gzip.open(path, "rt") as lines:
+        assert "T\tcpu\t10 ms\n" in lines
     lock = shop.locks[0]
     assert (lock.lock, lock.method, lock.holder) == ("Hot$Till", "Hot.pay", "payer-*")
     # Two of three threads wait at any time.

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import jdk.jfr.EventType;
 import jdk.jfr.consumer.RecordedClass;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedFrame;
@@ -22,8 +23,8 @@ import jdk.jfr.consumer.RecordingFile;
  *
  * <p>{@code P process}; {@code S id frames}, where frames are separated by ";" and the innermost comes first;
  * {@code E kind second stack detail other count sum longest}, with kind cpu, lock, alloc or gc, the second since 1970, and
- * stack -1 for none. harness/system/profile.py has the meaning of the fields. A recording that cannot be read gives
- * {@code X process reason}.
+ * stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. harness/system/profile.py has the
+ * meaning of the fields. A recording that cannot be read gives {@code X process reason}.
  */
 public final class ReadProfile {
     private static final Pattern LAMBDA = Pattern.compile("\\$\\$Lambda.*");
@@ -34,6 +35,8 @@ public final class ReadProfile {
     private final PrintWriter out;
     private final Map<String, Integer> stacks = new HashMap<>();
     private final Map<String, long[]> sums = new LinkedHashMap<>();
+    private long sampleType = -1;
+    private String period = "";
 
     private ReadProfile(PrintWriter out) {
         this.out = out;
@@ -50,11 +53,19 @@ public final class ReadProfile {
     private void process(String name, Path recording) {
         out.println("P\t" + name);
         try (var file = new RecordingFile(recording)) {
+            for (EventType type : file.readEventTypes()) {
+                if (type.getName().equals("jdk.ExecutionSample")) {
+                    sampleType = type.getId();
+                }
+            }
             while (file.hasMoreEvents()) {
                 add(file.readEvent());
             }
         } catch (IOException | RuntimeException error) {
             out.println("X\t" + name + "\t" + clean(String.valueOf(error.getMessage())));
+        }
+        if (!period.isEmpty()) {
+            out.println("T\tcpu\t" + clean(period));
         }
         sums.forEach((key, sum) -> out.println("E\t" + key + "\t" + sum[0] + "\t" + sum[1] + "\t" + sum[2]));
     }
@@ -71,6 +82,11 @@ public final class ReadProfile {
             }
             case "jdk.ObjectAllocationSample" ->
                 count("alloc", event, type(event, "objectClass"), "", event.getLong("weight"));
+            case "jdk.ActiveSetting" -> {
+                if (event.getLong("id") == sampleType && "period".equals(event.getString("name"))) {
+                    period = event.getString("value");
+                }
+            }
             case "jdk.GarbageCollection" -> {
                 long longest = event.getDuration("longestPause").toNanos();
                 long all = event.getDuration("sumOfPauses").toNanos();
