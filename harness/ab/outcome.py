@@ -66,9 +66,14 @@ class Outcome:
             for pair in self.pairs
         ]
         metrics = [{**vars(metric), "metric": metric.metric.id} for metric in self.metrics]
-        grown = [asdict(cause) for cause in self.causes]
-        results = {"verdict": self.verdict, "headline": headline(self), "pairs": pairs, "metrics": metrics, "causes": grown}
-        return {**self.record.to_json(), **results}
+        return {
+            **self.record.to_json(),
+            "verdict": self.verdict,
+            "headline": headline(self),
+            "pairs": pairs,
+            "metrics": metrics,
+            "causes": [asdict(cause) for cause in self.causes],
+        }
 
 
 def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:

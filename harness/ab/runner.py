@@ -160,4 +160,3 @@ class AbRunner:
         outcome = outcome_of(self._record, self._results)
         self._files.write(outcome)
         return outcome
-

@@ -78,7 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Report whether a contender is slower than a baseline: REGRESSED, OK or CANNOT TELL."
     parser.epilog = _EPILOG
     option = parser.add_argument
-    option("runs", nargs="*", metavar="RUN", help="baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns")
+    option(
+        "runs", nargs="*", metavar="RUN", help="baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns"
+    )
     option("--base", nargs="+", metavar="RUN", help="runs of the baseline, instead of the first argument")
     option("--plan", help="plan of runs that are given without one, such as run-07_1")
     option("--new", nargs="+", metavar="RUN", help="runs of the contender, instead of the second argument")

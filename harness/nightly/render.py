@@ -248,7 +248,8 @@ def _growth(load: LoadResult) -> str:
     if load.growth is None:
         return ""
     date = load.growth.date
-    return f"What grew inside the system since the nightly run of {date}:\n\n{cause_table(load.growth.causes, (date, 'tonight'))}"
+    grown = cause_table(load.growth.causes, (date, "tonight"))
+    return f"What grew inside the system since the nightly run of {date}:\n\n{grown}"
 
 
 def _with_unit(text: str, metric: Metric) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -173,7 +173,7 @@ def write_report(directory: RunDirectory) -> RunSummary:
 
 
 def _with_flame_graphs(directory: RunDirectory, summary: RunSummary) -> RunSummary:
-    """Write the flame graphs of the window for each profile that has a recording; return the summary with their names."""
+    """Write the flame graphs of each profile that has a recording; return the summary with their names."""
     if summary.origin_s is None:
         return summary
     first_s, last_s = (summary.origin_s + second for second in (summary.window.from_s, summary.window.to_s))

@@ -347,8 +347,8 @@ class WarningCode(StrEnum):
     ONE_SIDE_PROFILED = _Definition(
         code="one-side-profiled",
         concerns=(Part.VERDICT,),
-        text="Only one side is profiled: {profiled}; not profiled: {others}. Recording takes CPU time of the system: the "
-        "profiled side can be slower by that alone. Compare profiled runs with profiled ones.",
+        text="Only one side is profiled: {profiled}; not profiled: {others}. Recording takes CPU time of the system: "
+        "the profiled side can be slower by that alone. Compare profiled runs with profiled ones.",
         found_in=of.comparisons_only,
     )
     CLOSED_MODEL = _Definition(

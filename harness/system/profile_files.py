@@ -120,7 +120,7 @@ def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:
 
 
 def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, window_ms: tuple[int, int]) -> None:
-    """Write the flame graphs of a profile, cut to the window, into `folder`; nothing without a recording or converter."""
+    """Write the flame graphs of the window into `folder`; nothing without a recording or the converter."""
     jar = toolchain.flame_graphs_jar()
     if jar and recording.is_file():
         for kind, name in _graph_names(profile).items():

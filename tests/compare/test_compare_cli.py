@@ -256,7 +256,7 @@ def test_a_pin_of_several_plans_is_that_of_the_plan_of_the_other_side(compare, r
     assert (reports / "other" / "compare-run-07_1-run-09_1.md").is_file()
     compare("baseline", "run-07_2", "--save", "--plan", "other")
     assert (reports / "other" / "compare-run-07_1-run-07_2.md").is_file()
-    with pytest.raises(UsageError, match="baseline: 2 plans have this pin; choose one: other/baseline, tiny/baseline, "):
+    with pytest.raises(UsageError, match="baseline: 2 plans have this pin; choose one: other/baseline, tiny/baseline"):
         compare("baseline", "run-07_2")
 
 

@@ -61,7 +61,7 @@ def test_the_report_has_a_flame_graph_of_the_window_for_each_kind_of_events(prof
     assert "Flame graphs of the window: [cpu](run-01_1/profile-shop-cpu.html)." in profiled.report.read_text()
 
 
-def test_a_report_without_recording_or_converter_keeps_what_is_there(profiled, monkeypatch):
+def test_a_report_without_a_recording_keeps_what_is_there(profiled):
     write_report(profiled)
     before = profiled.summary_json.read_bytes(), profiled.report.read_bytes()
     (profiled.system_logs / "profile-shop.jfr").unlink()
