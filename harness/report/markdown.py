@@ -27,7 +27,7 @@ from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail
 from harness.report.loads import rows_by_load
 from harness.report.machine import machine_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
-from harness.report.profiles import database_text, profile_text
+from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_table
@@ -340,16 +340,10 @@ def _profile_values(summary: RunSummary, folder: str) -> dict[str, object]:
     observed, run = summary.observed, summary.run
     return {
         "profiles": [profile_text(profile, folder) for profile in observed.profiles],
-        "databases": [database_text(used, _request_count(summary)) for used in observed.databases],
+        "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
         "profile_unknown": [(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],
     }
-
-
-def _request_count(summary: RunSummary) -> int:
-    """Return the number of samples of the load in the whole run."""
-    load = summary.whole or summary.group(LOAD)
-    return load.total.sample_count if load else 0
 
 
 def _cloud_title(summary: RunSummary) -> str:

@@ -1,4 +1,4 @@
-"""The profile of a JVM as Markdown: where its time went, what its threads waited for, what it allocated."""
+"""The profile of a JVM as Markdown: methods, locks, exceptions, allocations, pauses and threads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.base.units import MS_PER_S, average_text, mb_text
+from harness.metrics.figures import LOAD
+from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
-from harness.system.profile import SAMPLES_LEAST, ProcessProfile
+from harness.system.profile import JFR, SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import DatabaseUse
 
 
@@ -16,8 +18,9 @@ def profile_text(profile: ProcessProfile, folder: str) -> str:
 
     `folder` contains the flame graphs.
     """
-    parts = [f"### {cell(profile.process)}", _methods(profile), _locks(profile), _allocations(profile)]
-    return "\n\n".join(filter(None, [*parts, _collections(profile), _flame_graphs(profile, folder)]))
+    parts = (_methods, _locks, _exceptions, _allocations, _collections, _safepoints, _pools, _waits)
+    texts = [part(profile) for part in parts]
+    return "\n\n".join(filter(None, [f"### {cell(profile.process)}", *texts, _flame_graphs(profile, folder)]))
 
 
 def _methods(profile: ProcessProfile) -> str:
@@ -30,9 +33,19 @@ def _methods(profile: ProcessProfile) -> str:
         [cell(use.method), *(_percent(count, profile.sample_count) for count in (use.self_count, use.total_count))]
         for use in profile.methods
     ]
+    return f"{_sampling(profile)}\n\n{table(('method', 'self %', 'with what it calls %'), rows)}"
+
+
+def _sampling(profile: ProcessProfile) -> str:
+    text = f"Hottest methods: share of {profile.sample_count} samples of"
     period = units.number_text(profile.sample_period_ms)
-    text = f"Hottest methods: share of {profile.sample_count} samples of running Java threads, taken every {period} ms."
-    return f"{text}\n\n{table(('method', 'self %', 'with what it calls %'), rows)}"
+    if profile.recorder != JFR:
+        return (
+            f"{text} CPU time, one every {period} ms of each thread, the JVM's own too ({cell(profile.recorder)}). "
+            "Native code counts for the method that called it."
+        )
+    text = f"{text} running Java threads, taken every {period} ms"
+    return f"{text} by JFR, because {cell(profile.no_agent)}." if profile.no_agent else f"{text}."
 
 
 def _locks(profile: ProcessProfile) -> str:
@@ -96,6 +109,51 @@ def _collections(profile: ProcessProfile) -> str:
     )
 
 
+def _exceptions(profile: ProcessProfile) -> str:
+    if not profile.thrown:
+        return "Exceptions: none." if profile.safepoints else ""
+    rows = [[cell(one.exception), cell(one.method), str(one.count)] for one in profile.thrown]
+    text = f"Exceptions: {profile.thrown_count} created, caught ones included, and those that wrap another, too."
+    return f"{text}\n\n{table(('exception', 'created at', 'count'), rows, text_columns=2)}"
+
+
+def _safepoints(profile: ProcessProfile) -> str:
+    found = profile.safepoints
+    if found is None:
+        return ""
+    share = found.total_ms / MS_PER_S / profile.length_s
+    return (
+        f"Safepoints: {found.count}, all threads stopped for {average_text(found.total_ms)} ms in all "
+        f"({units.percent_text(share, 2)} % of the window, pauses of garbage collections included), the longest "
+        f"{average_text(found.longest_ms)} ms ({cell(found.longest_operation)})."
+    )
+
+
+def _pools(profile: ProcessProfile) -> str:
+    if not profile.pools:
+        return ""
+    rows = [
+        [cell(pool.name), f"{pool.thread_count:.1f}",
+         *(units.percent_text(ratio, 1) for ratio in (
+             pool.running_ratio, pool.lock_ratio, pool.waiting_ratio, pool.idle_ratio, pool.full_ratio))]
+        for pool in profile.pools
+    ]  # fmt: skip
+    columns = ("pool", "threads", "running %", "waiting for locks %", "waiting otherwise %", "idle %", "none idle %")
+    text = (
+        "Thread pools: mean number of threads, shares of their time, and share of the seconds in which no thread was "
+        "idle. Waiting otherwise is I/O, sleep and the like, with work at hand."
+    )
+    return f"{text}\n\n{table(columns, rows)}"
+
+
+def _waits(profile: ProcessProfile) -> str:
+    if not profile.waits:
+        return ""
+    rows = [[cell(wait.method), cell(wait.waited_in), f"{wait.thread_count:.2f}"] for wait in profile.waits]
+    text = "Where threads with work waited, for locks and otherwise: mean number of threads."
+    return f"{text}\n\n{table(('waited at', 'in', 'threads'), rows, text_columns=2)}"
+
+
 def _flame_graphs(profile: ProcessProfile, folder: str) -> str:
     """Return links to the flame graphs; their kind is the last word of their name."""
     links = [
@@ -107,3 +165,9 @@ def _flame_graphs(profile: ProcessProfile, folder: str) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return units.percent_text(part / whole, 1)
+
+
+def request_count(summary: RunSummary) -> int:
+    """Return the number of samples of the load in the whole run."""
+    load = summary.whole or summary.group(LOAD)
+    return load.total.sample_count if load else 0

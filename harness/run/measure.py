@@ -31,6 +31,7 @@ from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
+from harness.system.agent import agent_library
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 
@@ -119,7 +120,7 @@ def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[P
         return nullcontext()
     system = run.system
     folder, environment = run.directory.system_logs, context.guardian.environment
-    return Profiler(system.processes, folder, environment, system.statement_commands)
+    return Profiler(system.processes, folder, environment, system.statement_commands, agent_library())
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +14,15 @@ from harness.base.java import java_context
 
 # A recording of hours takes a second; a JVM that is stopped or swapped out never answers.
 _DEADLINE_S = 20.0
-# What a profile records.
+# What a profile records, and what it records without async-profiler besides.
 SETTINGS = Path(__file__).with_name("profile.jfc")
+METHOD_SETTINGS = Path(__file__).with_name("methods.jfc")
 _NAME = "profile"
 _STARTED = "Started recording"
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Answer:
     """The exit code of jcmd and what it printed; `why` says what went wrong, "" for nothing."""
 
     code: int | None = None
@@ -36,28 +37,33 @@ def dump_recordings(
 
     Problems are returned, never raised, as when recordings are read. `environment` is for `jcmd`.
     """
-    jcmd = _jcmd()
+    jcmd = jcmd_path()
     if jcmd is None:
         why = "not known: this Java has no jcmd, which writes the recording of a running JVM"
         return tuple((process, why) for process in recordings)
     said = {
-        process: _why_unwritten(path, _ask(jcmd, pids[process], ("JFR.dump", f'filename="{path}"'), path, environment))
+        process: _why_unwritten(path, ask(jcmd, pids[process], ("JFR.dump", f'filename="{path}"'), path, environment))
         for process, path in recordings.items()
     }
     return tuple((process, f"not known: {why}") for process, why in said.items() if why)
 
 
 def start_profiles(
-    pids: Mapping[str, int], folder: Path, environment: Mapping[str, str]
+    pids: Mapping[str, int], with_methods: Container[str], folder: Path, environment: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Start a profile in each process; return (process, why it has none). `folder` is for jcmd's output."""
-    jcmd = _jcmd()
+    """Start a flight recording in each process; return (process, why it has none). `folder` is for jcmd's output.
+
+    Those of `with_methods` sample methods, too.
+    """
+    jcmd = jcmd_path()
     if jcmd is None:
         return tuple((process, "this Java has no jcmd, which starts a profile") for process in pids)
-    words = ("JFR.start", f"name={_NAME}", f'settings="{SETTINGS}"')
-    answers = {process: _ask(jcmd, pid, words, folder / process, environment) for process, pid in pids.items()}
-    refused = "the JVM refused to start a recording"
-    said = {process: answer.why or ("" if _STARTED in answer.text else refused) for process, answer in answers.items()}
+    said = {}
+    for process, pid in pids.items():
+        settings = [SETTINGS, METHOD_SETTINGS] if process in with_methods else [SETTINGS]
+        words = ("JFR.start", f"name={_NAME}", *(f'settings="{path}"' for path in settings))
+        answer = ask(jcmd, pid, words, folder / process, environment)
+        said[process] = answer.why or ("" if _STARTED in answer.text else "the JVM refused to start a recording")
     return tuple((process, why) for process, why in said.items() if why)
 
 
@@ -65,22 +71,23 @@ def stop_profiles(
     pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
     """End the profile of each process and write it to the given path; return (process, why it is not known)."""
-    jcmd = _jcmd()
+    jcmd = jcmd_path()
     assert jcmd is not None  # it started them
     said = {}
     for process, path in recordings.items():
         words = ("JFR.stop", f"name={_NAME}", f'filename="{path}"')
-        said[process] = _why_unwritten(path, _ask(jcmd, pids[process], words, path, environment))
+        said[process] = _why_unwritten(path, ask(jcmd, pids[process], words, path, environment))
     return tuple((process, why) for process, why in said.items() if why)
 
 
-def _jcmd() -> Path | None:
+def jcmd_path() -> Path | None:
+    """Return the program jcmd of our JDK; None without one."""
     java_bin = java_context().get("java_bin")
     jcmd = Path(java_bin) / "jcmd" if java_bin else None
     return jcmd if jcmd and jcmd.is_file() else None
 
 
-def _ask(jcmd: Path, pid: int, words: Sequence[str], path: Path, environment: Mapping[str, str]) -> _Answer:
+def ask(jcmd: Path, pid: int, words: Sequence[str], path: Path, environment: Mapping[str, str]) -> Answer:
     """Send a command to a JVM and return its answer; `path` is the file that it is about."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:
@@ -94,13 +101,13 @@ def _ask(jcmd: Path, pid: int, words: Sequence[str], path: Path, environment: Ma
             child.stop(process, deadline_s=1.0)
         text = printed.read_text(encoding="utf-8", errors="replace")
     except (OSError, UsageError) as error:
-        return _Answer(why=f"jcmd cannot be run ({error})")
+        return Answer(why=f"jcmd cannot be run ({error})")
     finally:
         printed.unlink(missing_ok=True)
-    return _Answer(code, text, f"jcmd did not end within {_DEADLINE_S:g} s" if code is None else "")
+    return Answer(code, text, f"jcmd did not end within {_DEADLINE_S:g} s" if code is None else "")
 
 
-def _why_unwritten(path: Path, answer: _Answer) -> str:
+def _why_unwritten(path: Path, answer: Answer) -> str:
     """Return what went wrong, "" when the recording was written; jcmd ends with 0 even when the JVM refuses."""
     if answer.why or path.is_file():
         return answer.why

@@ -1,6 +1,6 @@
-"""What the JVMs of a system did during a load: hottest methods, contended locks, allocations, garbage collections.
+"""What the JVMs of a system did during a load: methods, locks, allocations, pauses, exceptions and threads.
 
-Read from profile.tsv.gz, which sums up flight recordings per second (harness/system/java/ReadProfile.java). A lock wait
+Read from profile.tsv.gz, which sums up recordings per second (harness/system/java/ReadProfile.java). A lock wait
 counts from 1 ms on; a method is counted once per sample, however often it is on the stack.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.base.units import MS_PER_S
+from harness.system.threads import ThreadPool, Wait, thread_pools, thread_waits
 
 ROWS_MOST = 10
 # Below this share of a process's samples, or of the time that its threads waited, a row says nothing.
@@ -21,6 +22,8 @@ _NS_PER_MS = 1_000_000
 # Of recordings from before their period was stored.
 _PERIOD_UNKNOWN_MS = 10.0
 _PERIOD = re.compile(r"(\d+) ?(ms|s)")
+# The recorder of methods that every JDK has, and the only one of older files.
+JFR = "JFR"
 # A lock or an allocation is shown at the first frame outside of Java's own packages, else outside of those of locks.
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 _OF_LOCKS = ("jdk.internal.misc.", "java.util.concurrent.locks.")
@@ -66,12 +69,32 @@ class Collections:
 
 
 @dataclass(frozen=True)
+class Safepoints:
+    """Times at which the JVM stopped all its threads: number, time in all, the longest and its operation."""
+
+    count: int
+    total_ms: float
+    longest_ms: float
+    longest_operation: str
+
+
+@dataclass(frozen=True)
+class Thrown:
+    """Exceptions of one class that one method, or Java's own code that it called, created."""
+
+    exception: str
+    method: str
+    count: int
+
+
+@dataclass(frozen=True)
 class ProcessProfile:
     """What one JVM did in the window of `length_s` seconds. The lists have at most ROWS_MOST entries, largest first.
 
-    `sample_count` are samples of running Java threads, one each `sample_period_ms` while a thread runs; `wait_ms` and
-    `allocated_bytes` are those of all rows, also of those that are not listed. `flame_graphs` are files in the run
-    directory.
+    `sample_count` are samples of running Java threads, or of CPU time if the recorder is async-profiler, one each
+    `sample_period_ms`; `no_agent` says why it is not the recorder. `wait_ms`, `allocated_bytes` and `thrown_count` are
+    those of all rows, also of those that are not listed. `safepoints` is None if they were not recorded.
+    `flame_graphs` are files in the run directory.
     """
 
     process: str
@@ -85,10 +108,17 @@ class ProcessProfile:
     collections: Collections
     flame_graphs: tuple[str, ...] = ()
     sample_period_ms: float = _PERIOD_UNKNOWN_MS
+    recorder: str = JFR
+    no_agent: str = ""
+    safepoints: Safepoints | None = None
+    thrown_count: int = 0
+    thrown: tuple[Thrown, ...] = ()
+    pools: tuple[ThreadPool, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Row:
+class EventRow:
     """Events of one second with the same stack and texts."""
 
     second: int
@@ -102,9 +132,11 @@ class _Row:
 
 @dataclass
 class Events:
-    """The events of one process by kind: cpu, lock, alloc and gc; the time between two samples of `cpu`."""
+    """The events of one process by kind, the recorder of its methods, why async-profiler is not it, and its period."""
 
-    rows: dict[str, list[_Row]] = field(default_factory=dict)
+    rows: dict[str, list[EventRow]] = field(default_factory=dict)
+    recorder: str = JFR
+    no_agent: str = ""
     sample_period_ms: float = _PERIOD_UNKNOWN_MS
 
 
@@ -118,13 +150,15 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
         if kind == "P" and texts:
             stacks, events = {"-1": ()}, Events()
             found[texts[0]] = events
+        elif kind == "R" and len(texts) == 2:
+            events.recorder, events.no_agent = texts
         elif kind == "S" and len(texts) == 2:
             stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
         elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):
             events.sample_period_ms = float(period[1]) * (MS_PER_S if period[2] == "s" else 1)
         elif kind == "E" and len(texts) == 8 and texts[2] in stacks and texts[7].isdigit():
             count, total, longest = map(int, texts[5:])
-            row = _Row(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
+            row = EventRow(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
             events.rows.setdefault(texts[0], []).append(row)
     return found
 
@@ -152,15 +186,16 @@ def _total_ms(kind: str, events: Iterable[Events], seconds: range) -> float:
 def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> ProcessProfile:
     seconds = range(first_ms // MS_PER_S, last_ms // MS_PER_S + 1)
 
-    def of(kind: str) -> list[_Row]:
+    def of(kind: str) -> list[EventRow]:
         return [row for row in events.rows.get(kind, ()) if row.second in seconds]
 
     waits, allocated, collected = of("lock"), of("alloc"), of("gc")
     wait_ns, allocated_bytes = sum(row.total for row in waits), sum(row.total for row in allocated)
-    samples = of("cpu")
+    samples, thrown, threads = of("cpu"), of("throw"), of("thread")
+    length_s = (last_ms - first_ms) / MS_PER_S
     return ProcessProfile(
         process=process,
-        length_s=(last_ms - first_ms) / MS_PER_S,
+        length_s=length_s,
         sample_count=sum(row.count for row in samples),
         methods=_methods(samples),
         wait_ms=round(wait_ns / _NS_PER_MS, 1),
@@ -173,10 +208,45 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
             round(max((row.longest for row in collected), default=0) / _NS_PER_MS, 1),
         ),
         sample_period_ms=events.sample_period_ms,
+        recorder=events.recorder,
+        no_agent=events.no_agent,
+        safepoints=_safepoints(of("safepoint")),
+        thrown_count=sum(row.count for row in thrown),
+        thrown=tuple(_thrown(thrown)),
+        pools=thread_pools(threads, of("blocked"), len(seconds)),
+        waits=thread_waits(threads, len(seconds)),
     )
 
 
-def _methods(rows: Sequence[_Row]) -> tuple[MethodUse, ...]:
+def _safepoints(rows: Sequence[EventRow]) -> Safepoints | None:
+    if not rows:
+        return None
+    longest = max(rows, key=lambda row: row.longest)
+    total_ns = sum(row.total for row in rows)
+    return Safepoints(
+        sum(row.count for row in rows),
+        round(total_ns / _NS_PER_MS, 1),
+        round(longest.longest / _NS_PER_MS, 1),
+        longest.detail,
+    )
+
+
+def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
+    """Return the exceptions, the most frequent first; of equally frequent ones that with the deeper stack first.
+
+    So an exception comes before those that wrap it: they are created further out.
+    """
+    counts: dict[tuple[str, str], int] = {}
+    depths: dict[tuple[str, str], int] = {}
+    for row in rows:
+        key = row.detail, own_frame(row.stack)
+        counts[key] = counts.get(key, 0) + row.count
+        depths[key] = max(depths.get(key, 0), len(row.stack))
+    for key in sorted(counts, key=lambda key: (-counts[key], -depths[key], key))[:ROWS_MOST]:
+        yield Thrown(*key, counts[key])
+
+
+def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
     """Return the methods that ran most: by the samples in which they were the innermost, then by all their samples."""
     own: dict[str, int] = {}
     whole: dict[str, int] = {}
@@ -191,10 +261,10 @@ def _methods(rows: Sequence[_Row]) -> tuple[MethodUse, ...]:
     return tuple(MethodUse(method, own[method], whole[method]) for method in named)
 
 
-def _locks(rows: Sequence[_Row], wait_ns: int) -> Iterator[LockWait]:
-    found: dict[tuple[str, str], list[_Row]] = {}
+def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
+    found: dict[tuple[str, str], list[EventRow]] = {}
     for row in rows:
-        found.setdefault((row.detail, _own_frame(row.stack)), []).append(row)
+        found.setdefault((row.detail, own_frame(row.stack)), []).append(row)
     totals = {key: sum(row.total for row in same) for key, same in found.items()}
     for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
         if totals[key] < wait_ns * LEAST_SHARE:
@@ -214,10 +284,10 @@ def _locks(rows: Sequence[_Row], wait_ns: int) -> Iterator[LockWait]:
         )
 
 
-def _allocations(rows: Sequence[_Row], allocated_bytes: int) -> Iterator[Allocation]:
+def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:
     found: dict[tuple[str, str], int] = {}
     for row in rows:
-        key = row.detail, _own_frame(row.stack)
+        key = row.detail, own_frame(row.stack)
         found[key] = found.get(key, 0) + row.total
     for key in sorted(found, key=lambda key: (-found[key], key))[:ROWS_MOST]:
         if found[key] < allocated_bytes * LEAST_SHARE:
@@ -225,7 +295,7 @@ def _allocations(rows: Sequence[_Row], allocated_bytes: int) -> Iterator[Allocat
         yield Allocation(*key, found[key])
 
 
-def _own_frame(stack: Sequence[str]) -> str:
+def own_frame(stack: Sequence[str]) -> str:
     """Return the innermost method that is not Java's own; without one, the innermost outside of parking and locks."""
     own = (method for method in stack if not method.startswith(_OF_JAVA))
     return next(own, next((method for method in stack if not method.startswith(_OF_LOCKS)), ""))

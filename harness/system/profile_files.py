@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import psutil
 from harness.base import process as child
 from harness.base import toolchain
 from harness.base.errors import UsageError
+from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
 from harness.system.jcmd import start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile
 from harness.system.statements import DatabaseUse, read_statements
@@ -22,34 +23,48 @@ from harness.system.system import StatementCommands
 # A recording of ten minutes takes some seconds to read.
 _DEADLINE_S = 300.0
 # The kinds of flame graphs, with the converter's further options: locks and allocations by time and bytes.
-_FLAME_GRAPHS = {"cpu": (), "lock": ("--lock", "--total"), "alloc": ("--alloc", "--total")}
+_FLAME_GRAPHS = {"cpu": (), "wall": ("--wall",), "lock": ("--lock", "--total"), "alloc": ("--alloc", "--total")}
+# Those made of the recording of async-profiler if there is one.
+_OF_AGENT = ("cpu", "wall")
 NO_JVM = "the system has no JVM that the harness started"
+NO_AGENT = "async-profiler has no version for this machine"
 
 
 @dataclass
 class Profiler:
     """Records profiles of the JVMs among some processes and the statements of databases, from entering to leaving it.
 
-    `unknown` has (process, why its profile is not known). Problems never end a run. `environment` is for child
-    processes.
+    `agent` is the library of async-profiler, which samples methods and threads; `no_agent` says why it does not in a
+    process: there JFR samples methods. `unknown` has (process, why its profile is not known). Problems never end a run.
+    `environment` is for child processes.
     """
 
     pids: Mapping[str, int]
     folder: Path
     environment: Mapping[str, str]
     databases: Mapping[str, StatementCommands] = field(default_factory=dict)
+    agent: Path | None = None
+    no_agent: dict[str, str] = field(default_factory=dict)
     unknown: list[tuple[str, str]] = field(default_factory=list)
 
     def __enter__(self) -> Profiler:
         self.pids = {process: pid for process, pid in self.pids.items() if _is_jvm(pid)}
         if not self.pids and not self.databases:
             self.unknown.append(("system", NO_JVM))
-        self.unknown += start_profiles(self.pids, self.folder, self.environment)
+        if self.agent:
+            samples = {process: self.samples(process) for process in self.pids}
+            self.no_agent = dict(start_agents(self.pids, self.agent, samples, self.environment))
+        else:
+            self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
+        self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
         for process, commands in self.databases.items():
             self._ask(process, commands.reset, self.folder / f".statements-{process}.reset")
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.agent:
+            sampled = {process: self.samples(process) for process in self.pids if process not in self.no_agent}
+            self.no_agent |= stop_agents(self.pids, self.agent, sampled, self.environment)
         started = self.pids.keys() - dict(self.unknown).keys()
         recordings = {process: self.recording(process) for process in self.pids if process in started}
         self.unknown += stop_profiles(self.pids, recordings, self.environment)
@@ -75,15 +90,19 @@ class Profiler:
         """Return the flight recording of a process."""
         return self.folder / recording_name(process)
 
+    def samples(self, process: str) -> Path:
+        """Return the recording of async-profiler of a process."""
+        return self.folder / samples_name(process)
+
     def write(self, path: Path) -> None:
         """Write profile.tsv.gz from the recordings; what cannot be read is added to `unknown`."""
         missing = dict(self.unknown)
-        recordings = {process: self.recording(process) for process in self.pids if process not in missing}
+        recordings = [process for process in self.pids if process not in missing]
         if not recordings:
             return
         printed = path.with_name(f".{path.name}.printed")
         try:
-            self.unknown += _read(recordings, self.environment, printed)
+            self.unknown += _read([self._words(process) for process in recordings], self.environment, printed)
             with printed.open("rb") as lines, gzip.GzipFile(path, "wb", mtime=0) as packed:
                 for block in iter(lambda: lines.read(1 << 20), b""):
                     packed.write(block)
@@ -93,10 +112,20 @@ class Profiler:
         finally:
             printed.unlink(missing_ok=True)
 
+    def _words(self, process: str) -> tuple[str, str, str, str]:
+        """Return what the reader needs of a process: its name, both recordings, and why the second is absent."""
+        why = self.no_agent.get(process, "")
+        return process, str(self.recording(process)), "" if why else str(self.samples(process)), why
+
 
 def recording_name(process: str) -> str:
     """Return the name of the file with the flight recording of a profile."""
     return f"profile-{process}.jfr"
+
+
+def samples_name(process: str) -> str:
+    """Return the name of the file with the samples of async-profiler."""
+    return f"samples-{process}.jfr"
 
 
 def statements_name(process: str) -> str:
@@ -122,14 +151,21 @@ def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:
 def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, window_ms: tuple[int, int]) -> None:
     """Write the flame graphs of the window into `folder`; nothing without a recording or the converter."""
     jar = toolchain.flame_graphs_jar()
+    samples = recording.with_name(samples_name(profile.process))
     if jar and recording.is_file():
         for kind, name in _graph_names(profile).items():
-            _convert(jar, kind, recording, folder / name, window_ms)
+            source = samples if kind in _OF_AGENT and samples.is_file() else recording
+            _convert(jar, kind, source, folder / name, window_ms)
 
 
 def _graph_names(profile: ProcessProfile) -> dict[str, str]:
     """Return the name of the flame graph of each kind of which the profile has events."""
-    found = {"cpu": profile.sample_count, "lock": profile.locks, "alloc": profile.allocations}
+    found = {
+        "cpu": profile.sample_count,
+        "wall": profile.pools,
+        "lock": profile.locks,
+        "alloc": profile.allocations,
+    }
     return {kind: f"profile-{profile.process}-{kind}.html" for kind in _FLAME_GRAPHS if found[kind]}
 
 
@@ -167,11 +203,14 @@ def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple
         printed.unlink(missing_ok=True)
 
 
-def _read(recordings: Mapping[str, Path], environment: Mapping[str, str], printed: Path) -> list[tuple[str, str]]:
+def _read(
+    words: Sequence[tuple[str, str, str, str]], environment: Mapping[str, str], printed: Path
+) -> list[tuple[str, str]]:
     """Print all recordings to a file; return (process, why) of those that cannot be read."""
     classes = toolchain.ensure_profile_reader()
-    words = [word for process, path in recordings.items() for word in (process, str(path))]
-    command = (toolchain.java_path(), "-XX:+UseSerialGC", "-Xmx512m", "-cp", str(classes), "ReadProfile", *words)
+    recordings = [process for process, *_ in words]
+    options = ("-XX:+UseSerialGC", "-Xmx512m", "-cp", str(classes), "ReadProfile", str(WALL_INTERVAL_MS * 1_000_000))
+    command = (toolchain.java_path(), *options, *(word for of_process in words for word in of_process))
     reader = child.start(child.Launch("profile reader", command, printed.parent, environment, printed))
     try:
         code = reader.wait(_DEADLINE_S)

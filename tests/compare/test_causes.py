@@ -87,6 +87,14 @@ def test_allocations_pauses_and_statements_are_causes():
     ]
 
 
+def test_methods_that_were_sampled_in_different_ways_are_not_compared():
+    slower = (MethodUse("shop.Cart.sum", 3_000, 3_000), METHODS[1])
+    other = replace(PROFILE, sample_count=4_000, methods=slower, recorder="async-profiler, perf_events")
+    assert causes([run()], [run(other)]) == ()
+    before = replace(PROFILE, recorder="async-profiler, ctimer")
+    assert [cause.name for cause in causes([run(before)], [run(other)])] == ["shop.Cart.sum"]
+
+
 # What is planted allocates: that is recorded on a busy machine as on an idle one, unlike samples of running threads.
 SHOP = """
 import java.util.concurrent.atomic.AtomicLong;

@@ -4,21 +4,26 @@ import gzip
 import os
 import subprocess
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
+from harness.base.toolchain import ensure_flame_graphs
 from harness.report.profiles import profile_text
+from harness.system.agent import agent_library
 from harness.system.profile import (
     Allocation,
     Collections,
     LockWait,
     MethodUse,
     ProcessProfile,
+    Safepoints,
+    Thrown,
     profiles,
     read_events,
 )
-from harness.system.profile_files import NO_JVM, Profiler
+from harness.system.profile_files import NO_AGENT, NO_JVM, Profiler
+from harness.system.threads import ThreadPool, Wait
 from tests.support.processes import wait_for
 
 EVENTS = """\
@@ -38,8 +43,34 @@ E\talloc\t12\t1\t[B\t\t3\t4194304\t2097152
 E\tgc\t12\t-1\tG1New\tG1 Evacuation Pause\t2\t12000000\t9000000
 P\ttill
 E\tcpu\t10\t0\t\t\t1\t0"""
+AGENT_EVENTS = """\
+P\tshop
+R\tasync-profiler, perf_events\t
+S\t0\tjava.util.ArrayList.get;shop.Cart.sum;shop.Page.show
+S\t1\tjava.util.HashMap.get;shop.Page.show
+E\tthrow\t9\t1\tjava.io.IOException\t\t70\t0\t0
+E\tthrow\t10\t1\tshop.PageError\t\t3\t0\t0
+E\tthrow\t10\t0\tjava.lang.IndexOutOfBoundsException\t\t3\t0\t0
+E\tthrow\t11\t1\tshop.PageError\t\t1\t0\t0
+E\tthrow\t11\t0\tjava.lang.IndexOutOfBoundsException\t\t1\t0\t0
+E\tthrow\t11\t1\tjava.io.IOException\t\t1\t0\t0
+E\tsafepoint\t9\t-1\tG1CollectForAllocation\t\t1\t80000000\t80000000
+E\tsafepoint\t10\t-1\tG1CollectForAllocation\t\t2\t8000000\t6000000
+E\tsafepoint\t11\t-1\tICBufferFull\t\t1\t1000000\t1000000
+E\tthread\t10\t-1\thttp-*\trun\t10\t1000000000\t0
+E\tthread\t10\t1\thttp-*\twait\t10\t1000000000\t0
+E\tthread\t11\t1\thttp-*\twait\t10\t1000000000\t0
+E\tthread\t11\t-1\thttp-*\tidle\t10\t1000000000\t0
+E\tthread\t13\t-1\thttp-*\tidle\t10\t1000000000\t0
+E\tblocked\t10\t-1\thttp-*\t\t4\t500000000\t200000000
+"""
 HOT = """
+import java.util.ArrayList;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 public class Hot {
+    static final AtomicInteger made = new AtomicInteger();
     static final class Till {}
     static final Till till = new Till();
     static volatile Object kept;
@@ -48,6 +79,11 @@ public class Hot {
             new Thread(Hot::pay, "payer-" + number).start();
         }
         new Thread(Hot::fill).start();
+        var pool = Executors.newFixedThreadPool(4, task -> new Thread(task, "clerk-" + made.incrementAndGet()));
+        for (int number = 0; number < 4; number++) {
+            Callable<Object> work = number < 3 ? Hot::fetch : () -> null;
+            pool.submit(work);
+        }
         System.out.println("ready");
     }
     static void pay() {
@@ -65,9 +101,27 @@ public class Hot {
         for (int round = 0; round < 20_000; round++) sum += round * sum + 7;
         return sum;
     }
+    static Object fetch() throws Exception {
+        while (true) Thread.sleep(50);
+    }
+    static Object pick() {
+        return new ArrayList<>().get(0);
+    }
+    static void reject() {
+        try {
+            try {
+                pick();
+            } catch (IndexOutOfBoundsException error) {
+                throw new IllegalStateException(error);
+            }
+        } catch (IllegalStateException error) {
+            kept = error;
+        }
+    }
     static void fill() {
         try {
             while (true) {
+                reject();
                 kept = new byte[1 << 20];
                 Thread.sleep(20);
             }
@@ -123,6 +177,32 @@ def test_the_report_has_shares_rates_and_pauses():
     )
 
 
+def test_exceptions_safepoints_and_threads_are_cut_to_the_window_and_the_deeper_of_two_exceptions_comes_first():
+    (shop,) = profiles(read_events(AGENT_EVENTS.splitlines()), 10_000, 11_999)
+    assert (shop.recorder, shop.no_agent) == ("async-profiler, perf_events", "")
+    assert shop.thrown_count == 9
+    assert shop.thrown == (
+        Thrown("java.lang.IndexOutOfBoundsException", "shop.Cart.sum", 4),
+        Thrown("shop.PageError", "shop.Page.show", 4),
+        Thrown("java.io.IOException", "shop.Page.show", 1),
+    )
+    assert shop.safepoints == Safepoints(3, 9.0, 6.0, "G1CollectForAllocation")
+    assert shop.pools == (ThreadPool("http-*", 2.0, 0.25, 0.125, 0.375, 0.25, 0.5),)
+    assert shop.waits == (Wait("shop.Page.show", "java.util.HashMap.get", 1.0),)
+
+
+def test_the_report_has_exceptions_safepoints_pools_and_waits():
+    (shop,) = profiles(read_events(AGENT_EVENTS.splitlines()), 10_000, 12_000)
+    text = profile_text(shop, "run-01_1")
+    assert "Exceptions: 9 created, caught ones included, and" in text
+    assert "| java.lang.IndexOutOfBoundsException | shop.Cart.sum | 4 |" in text
+    assert (
+        "Safepoints: 3, all threads stopped for 9.00 ms in all (0.45 % of the window, pauses of garbage collections "
+        "included), the longest 6.00 ms (G1CollectForAllocation)." in text
+    )
+    assert "| shop.Page.show | java.util.HashMap.get |" in text
+
+
 def test_a_process_that_is_no_jvm_is_not_profiled(tmp_path):
     with Profiler({"shop": os.getpid()}, tmp_path, {}) as profiler:
         pass
@@ -131,30 +211,46 @@ def test_a_process_that_is_no_jvm_is_not_profiled(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.real
-def test_the_lock_and_the_allocation_of_a_real_jvm_are_named_first(tmp_path):
-    source, folder = tmp_path / "Hot.java", tmp_path / "system"
+@dataclass(frozen=True)
+class Profiled:
+    """The profile of the JVM with known hot spots, in its window, and what the profiler left and said."""
+
+    shop: ProcessProfile
+    lines: list[str]
+    files: list[str]
+    no_agent: dict[str, str]
+    unknown: list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module", params=["async-profiler", "JFR"])
+def profiled(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("system")
+    source, path = folder.with_name("Hot.java"), folder.with_name("profile.tsv.gz")
     source.write_text(HOT)
-    folder.mkdir()
-    path = tmp_path / "profile.tsv.gz"
+    ensure_flame_graphs()
+    agent = agent_library() if request.param != "JFR" else None
     with subprocess.Popen(["java", "-Xmx64m", str(source)], stdout=subprocess.PIPE) as jvm:
         try:
             assert jvm.stdout.readline() == b"ready\n"
-            with Profiler({"shop": jvm.pid}, folder, {}) as profiler:
+            with Profiler({"shop": jvm.pid}, folder, {}, agent=agent) as profiler:
                 begin_ms = time.time_ns() // 1_000_000
-                time.sleep(4)  # events are sampled in real time
+                time.sleep(3)  # events are sampled in real time
                 end_ms = time.time_ns() // 1_000_000
         finally:
             jvm.kill()
     profiler.write(path)
-    assert profiler.unknown == []
-    assert [file.name for file in folder.iterdir()] == ["profile-shop.jfr"]
-    with gzip.open(path, "rt") as lines:
-        (shop,) = profiles(read_events(lines), begin_ms, end_ms)
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    (shop,) = profiles(read_events(lines), begin_ms, end_ms)
+    return Profiled(shop, lines, sorted(file.name for file in folder.iterdir()), profiler.no_agent, profiler.unknown)
+
+
+@pytest.mark.real
+def test_the_hot_spots_of_a_real_jvm_are_named_first(profiled):
+    shop = profiled.shop
+    assert profiled.unknown == []
     assert shop.methods[0].method == "Hot.spin"
     assert shop.sample_period_ms == 10.0  # as in profile.jfc
-    with gzip.open(path, "rt") as lines:
-        assert "T\tcpu\t10 ms\n" in lines
+    assert "T\tcpu\t10 ms" in profiled.lines
     lock = shop.locks[0]
     assert (lock.lock, lock.method, lock.holder) == ("Hot$Till", "Hot.pay", "payer-*")
     # Two of three threads wait at any time.
@@ -163,6 +259,59 @@ def test_the_lock_and_the_allocation_of_a_real_jvm_are_named_first(tmp_path):
     assert (made.object_class, made.method) == ("byte[]", "Hot.fill")
     # 50 MB/s; a busy machine sleeps longer.
     assert 20e6 < made.bytes_estimated / shop.length_s < 100e6
+    # The exception comes before the one that wraps it.
+    names = [(one.exception, one.method) for one in shop.thrown[:2]]
+    assert names == [
+        ("java.lang.IndexOutOfBoundsException", "Hot.pick"),
+        ("java.lang.IllegalStateException", "Hot.reject"),
+    ]
+    assert shop.safepoints.count > 0
+    assert 0 < shop.safepoints.longest_ms <= shop.safepoints.total_ms < 1000 * shop.length_s
+
+
+@pytest.mark.real
+def test_the_profile_says_what_sampled_its_methods_and_threads(profiled):
+    shop = profiled.shop
+    if profiled.no_agent:
+        assert profiled.files == ["profile-shop.jfr"]
+        assert (shop.recorder, shop.no_agent, shop.pools) == ("JFR", NO_AGENT, ())
+        assert f"running Java threads, taken every 10 ms by JFR, because {NO_AGENT}." in profile_text(shop, "run-01_1")
+        return
+    assert profiled.files == ["profile-shop.jfr", "samples-shop.jfr"]
+    assert shop.recorder.startswith("async-profiler, ")
+    # One thread of three runs, all of the time that the machine grants it.
+    payers = next(pool for pool in shop.pools if pool.name == "payer-*")
+    assert 2.5 < payers.thread_count < 3.5
+    assert 0.2 < payers.lock_ratio < 0.75
+    # One of the four clerks has no work.
+    clerks = next(pool for pool in shop.pools if pool.name == "clerk-*")
+    assert (3.5 < clerks.thread_count < 4.5, clerks.full_ratio) == (True, 0.0)
+    assert clerks.waiting_ratio == pytest.approx(0.75, abs=0.05)
+    assert clerks.idle_ratio == pytest.approx(0.25, abs=0.05)
+    waits = {wait.method: wait for wait in shop.waits}
+    assert waits["Hot.fetch"].waited_in == "java.lang.Thread.sleep"
+    assert waits["Hot.fetch"].thread_count == pytest.approx(3, abs=0.3)
+
+
+@pytest.mark.real
+def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(tmp_path):
+    source = tmp_path / "Hot.java"
+    source.write_text(HOT)
+    no_library = tmp_path / "no.so"
+    with subprocess.Popen(["java", "-Xmx64m", str(source)], stdout=subprocess.PIPE) as jvm:
+        try:
+            assert jvm.stdout.readline() == b"ready\n"
+            with Profiler({"shop": jvm.pid}, tmp_path, {}, agent=no_library) as profiler:
+                time.sleep(1)  # events are sampled in real time
+        finally:
+            jvm.kill()
+    profiler.write(tmp_path / "profile.tsv.gz")
+    assert profiler.unknown == []
+    with gzip.open(tmp_path / "profile.tsv.gz", "rt") as lines:
+        shop = read_events(lines)["shop"]
+    assert shop.recorder == "JFR"
+    assert shop.no_agent.startswith("the JVM did not load async-profiler (")
+    assert shop.rows["cpu"]
 
 
 @pytest.mark.real

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import http.cookiejar
 import json
 import re
@@ -11,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +21,14 @@ import psutil
 import pytest
 
 from harness.base.errors import StartError
+from harness.base.toolchain import ensure_flame_graphs
+from harness.system.agent import agent_library
 from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.manifest import load_manifest
+from harness.system.profile import ProcessProfile, profiles, read_events
+from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
 
@@ -103,6 +108,26 @@ def at_once(target_url: str, path: str, rounds: int) -> list[Answer]:
         return [answer for answers in visits for answer in answers]
 
 
+def panels(supervisor: Supervisor) -> list[Answer]:
+    return at_once(supervisor.target_url, "/apps/demo/multiplePanels.jsf", 20)
+
+
+def profile_of(
+    supervisor: Supervisor, folder: Path, load: Callable[[], list[Answer]]
+) -> tuple[list[Answer], ProcessProfile]:
+    """The answers of a load, and what the site did meanwhile."""
+    ensure_flame_graphs()
+    with Profiler({"site": supervisor.processes["site"]}, folder, {}, agent=agent_library()) as profiler:
+        begin_ms = time.time_ns() // 1_000_000
+        answers = load()
+        end_ms = time.time_ns() // 1_000_000
+    profiler.write(folder / "profile.tsv.gz")
+    assert profiler.unknown == []
+    with gzip.open(folder / "profile.tsv.gz", "rt", encoding="utf-8") as lines:
+        (profile,) = profiles(read_events(lines), begin_ms, end_ms)
+    return answers, profile
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervisor]:
     """The site without faults, with a store that takes next to no time."""
@@ -167,9 +192,11 @@ def test_a_feed_slower_than_the_timeout_delays_nobody(browser: Browser) -> None:
     assert status["most_refreshes_of_a_feed_at_once"] == 1
 
 
-def test_concurrent_users_get_no_errors_without_the_fault(site: Supervisor) -> None:
-    answers = at_once(site.target_url, "/apps/demo/multiplePanels.jsf", 20)
+def test_concurrent_users_get_no_errors_without_the_fault(site: Supervisor, tmp_path: Path) -> None:
+    answers, profile = profile_of(site, tmp_path, lambda: panels(site))
     assert {(answer.status, "Panel 6: Node 6" in answer.text) for answer in answers} == {(200, True)}
+    assert profile.sample_count > 0
+    assert [one for one in profile.thrown if one.method.startswith("thruzero.InfoNode")] == []
 
 
 class SlowFeeds(NamedTuple):
@@ -178,6 +205,7 @@ class SlowFeeds(NamedTuple):
     first_hits: list[Answer]
     next_hit: Answer
     status: dict[str, int]
+    profile: ProcessProfile
 
 
 class Faulty(NamedTuple):
@@ -188,6 +216,7 @@ class Faulty(NamedTuple):
     processes: list[int]
     logs: Path
     recordings: dict[str, Path]
+    profile: ProcessProfile
 
 
 @pytest.fixture(scope="module")
@@ -200,10 +229,16 @@ def slow_feeds(tmp_path_factory: pytest.TempPathFactory) -> SlowFeeds:
     }
     with started(settings, tmp_path_factory.mktemp("slow-feeds")) as supervisor:
         url = supervisor.target_url
-        with ThreadPoolExecutor(3) as pool:
-            first_hits = list(pool.map(lambda user: user.open("/home.jsf"), [Browser(url) for _ in range(3)]))
+
+        def home() -> list[Answer]:
+            with ThreadPoolExecutor(3) as pool:
+                return list(pool.map(lambda user: user.open("/home.jsf"), [Browser(url) for _ in range(3)]))
+
+        first_hits, profile = profile_of(supervisor, tmp_path_factory.mktemp("profile"), home)
         user = Browser(url)
-        return SlowFeeds(first_hits, user.open("/home.jsf"), json.loads(user.open("/status.json").text))
+        next_hit = user.open("/home.jsf")
+        status = json.loads(user.open("/status.json").text)
+        return SlowFeeds(first_hits, next_hit, status, profile)
 
 
 @pytest.fixture(scope="module")
@@ -212,10 +247,10 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
     with started({"store_query_ms": 0, "faults": ["shared-filter-chain"]}, logs) as supervisor:
         user = Browser(supervisor.target_url)
         alone = [user.open("/apps/demo/multiplePanels.jsf") for _ in range(20)]
-        answers = at_once(supervisor.target_url, "/apps/demo/multiplePanels.jsf", 20)
+        answers, profile = profile_of(supervisor, tmp_path_factory.mktemp("profile"), lambda: panels(supervisor))
         processes = list(supervisor.processes.values())
         recordings = dict(supervisor.recordings)
-    return Faulty(alone, answers, processes, logs, recordings)
+    return Faulty(alone, answers, processes, logs, recordings, profile)
 
 
 def test_sequential_feeds_make_the_first_hits_wait_for_all_of_them(slow_feeds: SlowFeeds) -> None:
@@ -244,6 +279,22 @@ def test_concurrent_users_sometimes_get_error_pages_of_the_shared_filter_chain(f
         kinds = count_exceptions(lines, "site.log")
     assert {kind.cause or kind.class_name for kind in kinds} == {"java.lang.IndexOutOfBoundsException"}
     assert sum(kind.count for kind in kinds) >= counts[500]
+
+
+def test_the_profile_names_the_faulty_class_first(faulty: Faulty) -> None:
+    first = faulty.profile.thrown[0]
+    assert (first.exception, first.method) == (
+        "java.lang.IndexOutOfBoundsException",
+        "thruzero.InfoNodeFilterChain.proceed",
+    )
+    assert first.count >= Counter(answer.status for answer in faulty.at_once)[500]
+
+
+def test_the_profile_names_the_reader_of_the_feeds_where_users_wait_for_them(slow_feeds: SlowFeeds) -> None:
+    first = slow_feeds.profile.waits[0]
+    assert first.method == "thruzero.FeedReader.titles"
+    # Three users, for a part of the whole seconds.
+    assert 0.5 < first.thread_count < 3.5
 
 
 def test_a_stopped_site_has_recorded_its_heap_and_leaves_no_process(faulty: Faulty, tmp_path: Path) -> None:

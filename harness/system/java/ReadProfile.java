@@ -4,54 +4,73 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Pattern;
+import java.util.Set;
 import jdk.jfr.EventType;
 import jdk.jfr.consumer.RecordedClass;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordedMethod;
 import jdk.jfr.consumer.RecordedStackTrace;
-import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * Sums up flight recordings per second: {@code ReadProfile name file.jfr [name file.jfr …]} prints tab-separated lines.
+ * Sums up recordings per second. {@code ReadProfile interval_ns [name file.jfr agent.jfr why …]} prints tab-separated lines:
+ * agent.jfr is a recording of async-profiler, or empty with the reason why there is none.
  *
- * <p>{@code P process}; {@code S id frames}, where frames are separated by ";" and the innermost comes first;
- * {@code E kind second stack detail other count sum longest}, with kind cpu, lock, alloc or gc, the second since 1970, and
- * stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. harness/system/profile.py has the
- * meaning of the fields. A recording that cannot be read gives {@code X process reason}.
+ * <p>{@code P process}; {@code R recorder why}, the recorder of methods; {@code S id frames}, where frames are separated by
+ * ";" and the innermost comes first; {@code E kind second stack detail other count sum longest}, with the second since 1970,
+ * and stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. docs/format.md has the kinds. A recording that cannot be read gives {@code X process reason}.
  */
 public final class ReadProfile {
-    private static final Pattern LAMBDA = Pattern.compile("\\$\\$Lambda.*");
-    private static final Pattern NUMBER = Pattern.compile("\\d+");
-    private static final Pattern GENERATED = Pattern.compile("(Accessor|\\$Proxy|\\$\\$)\\d+");
-    private static final int FRAMES_MAX = 256;
+    private final Sums sums;
+    private final Map<Long, Safepoint> safepoints = new HashMap<>();
+    private final Set<Long> allocating = new HashSet<>();
 
-    private final PrintWriter out;
-    private final Map<String, Integer> stacks = new HashMap<>();
-    private final Map<String, long[]> sums = new LinkedHashMap<>();
     private long sampleType = -1;
     private String period = "";
 
-    private ReadProfile(PrintWriter out) {
-        this.out = out;
+    private ReadProfile(Sums sums) {
+        this.sums = sums;
     }
 
     public static void main(String[] args) {
         var out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8)));
-        for (int at = 0; at + 1 < args.length; at += 2) {
-            new ReadProfile(out).process(args[at], Path.of(args[at + 1]));
+        long intervalNs = Long.parseLong(args[0]);
+        for (int at = 1; at + 3 < args.length; at += 4) {
+            process(out, intervalNs, List.of(args).subList(at, at + 4));
         }
         out.flush();
     }
 
-    private void process(String name, Path recording) {
+    private static void process(PrintWriter out, long intervalNs, List<String> words) {
+        String name = words.get(0);
         out.println("P\t" + name);
+        var sums = new Sums(out);
+        try {
+            String agent = words.get(2);
+            var samples = new AgentSamples(sums, intervalNs);
+            if (!agent.isEmpty()) {
+                samples.read(Path.of(agent));
+            }
+            out.println("R\t" + (agent.isEmpty() ? "JFR" : "async-profiler, " + samples.engine()) + "\t" + Names.clean(words.get(3)));
+            String period = new ReadProfile(sums).read(Path.of(words.get(1)));
+            period = agent.isEmpty() ? period : samples.period();
+            if (!period.isEmpty()) {
+                out.println("T\tcpu\t" + Names.clean(period));
+            }
+        } catch (IOException | RuntimeException error) {
+            out.println("X\t" + name + "\t" + Names.clean(String.valueOf(error.getMessage())));
+        }
+        sums.print();
+    }
+
+    /** Adds the events of a recording and returns the time between two samples, such as 10 ms; empty if it has none. */
+    private String read(Path recording) throws IOException {
         try (var file = new RecordingFile(recording)) {
             for (EventType type : file.readEventTypes()) {
                 if (type.getName().equals("jdk.ExecutionSample")) {
@@ -61,27 +80,35 @@ public final class ReadProfile {
             while (file.hasMoreEvents()) {
                 add(file.readEvent());
             }
-        } catch (IOException | RuntimeException error) {
-            out.println("X\t" + name + "\t" + clean(String.valueOf(error.getMessage())));
         }
-        if (!period.isEmpty()) {
-            out.println("T\tcpu\t" + clean(period));
-        }
-        sums.forEach((key, sum) -> out.println("E\t" + key + "\t" + sum[0] + "\t" + sum[1] + "\t" + sum[2]));
+        safepoints.values().forEach(safepoint -> safepoint.addTo(sums));
+        return period;
     }
 
     private void add(RecordedEvent event) {
         switch (event.getEventType().getName()) {
-            case "jdk.ExecutionSample" -> count("cpu", event, "", "", 0);
+            case "jdk.ExecutionSample" -> count("cpu", event, Names.methods(event.getStackTrace()), "", "", 0);
             case "jdk.JavaMonitorEnter" ->
-                count("lock", event, monitor(event), thread(event, "previousOwner"), event.getDuration().toNanos());
+                lock(event, monitor(event), Names.thread(event.getValue("previousOwner")));
             case "jdk.ThreadPark" -> {
                 if (waitsForLock(event.getStackTrace())) {
-                    count("lock", event, type(event, "parkedClass"), "", event.getDuration().toNanos());
+                    lock(event, type(event, "parkedClass"), "");
                 }
             }
-            case "jdk.ObjectAllocationSample" ->
-                count("alloc", event, type(event, "objectClass"), "", event.getLong("weight"));
+            case "jdk.ObjectAllocationSample" -> {
+                // A sample stands for all bytes since the previous one of its thread: the first also for those before the load.
+                if (event.getThread() == null || !allocating.add(event.getThread().getId())) {
+                    List<String> methods = Names.methods(event.getStackTrace());
+                    count("alloc", event, methods, type(event, "objectClass"), "", event.getLong("weight"));
+                }
+            }
+            case "jdk.JavaExceptionThrow", "jdk.JavaErrorThrow" -> {
+                String thrown = type(event, "thrownClass");
+                List<String> methods = withoutConstructors(Names.methods(event.getStackTrace()), thrown);
+                if (methods.isEmpty() || !methods.get(0).equals("java.lang.Thread.getStackTrace")) {
+                    count("throw", event, methods, thrown, "", 0);
+                }
+            }
             case "jdk.ActiveSetting" -> {
                 if (event.getLong("id") == sampleType && "period".equals(event.getString("name"))) {
                     period = event.getString("value");
@@ -90,10 +117,47 @@ public final class ReadProfile {
             case "jdk.GarbageCollection" -> {
                 long longest = event.getDuration("longestPause").toNanos();
                 long all = event.getDuration("sumOfPauses").toNanos();
-                sum("gc", event, -1, clean(event.getString("name")), clean(event.getString("cause")), all, longest);
+                String collector = Names.clean(event.getString("name"));
+                sums.add("gc", second(event), Sums.NO_STACK, collector, Names.clean(event.getString("cause")), 1, all, longest);
+            }
+            case "jdk.SafepointBegin" -> safepoint(event).begin = event.getStartTime();
+            case "jdk.SafepointEnd" -> safepoint(event).end = event.getEndTime();
+            case "jdk.ExecuteVMOperation" -> {
+                if (event.getBoolean("safepoint")) {
+                    safepoint(event).operation = Names.clean(event.getString("operation"));
+                }
             }
             default -> { }
         }
+    }
+
+    /** A stop of all threads: from the request to them until they run again. */
+    private static final class Safepoint {
+        private Instant begin;
+        private Instant end;
+        private String operation = "";
+
+        void addTo(Sums sums) {
+            if (begin != null && end != null) {
+                long ns = java.time.Duration.between(begin, end).toNanos();
+                sums.add("safepoint", begin.getEpochSecond(), Sums.NO_STACK, operation, "", 1, ns, ns);
+            }
+        }
+    }
+
+    private Safepoint safepoint(RecordedEvent event) {
+        return safepoints.computeIfAbsent(event.getLong("safepointId"), absent -> new Safepoint());
+    }
+
+    /** Returns the stack from the method that throws on: it begins with the constructors of the exception. */
+    private static List<String> withoutConstructors(List<String> methods, String thrown) {
+        int first = 0;
+        for (int at = 0; at < methods.size() && methods.get(at).endsWith(".<init>"); at++) {
+            if (methods.get(at).startsWith("java.lang.") || methods.get(at).equals(thrown + ".<init>")) {
+                first = at + 1;
+            }
+        }
+        return methods.subList(first, methods.size());
     }
 
     /** A thread also parks while it has nothing to do: only those that try to acquire a synchronizer count. */
@@ -127,43 +191,18 @@ public final class ReadProfile {
         return method != null && method.getType().getName().endsWith(".AbstractConnector$Acceptor");
     }
 
-    private void count(String kind, RecordedEvent event, String detail, String other, long value) {
-        RecordedStackTrace trace = event.getStackTrace();
-        sum(kind, event, trace == null ? -1 : stack(trace.getFrames()), detail, other, value, value);
+    private void lock(RecordedEvent event, String lock, String holder) {
+        long ns = event.getDuration().toNanos();
+        count("lock", event, Names.methods(event.getStackTrace()), lock, holder, ns);
+        sums.add("blocked", second(event), Sums.NO_STACK, Names.thread(event.getThread()), "", 1, ns, ns);
     }
 
-    private void sum(String kind, RecordedEvent event, int stack, String detail, String other, long value, long longest) {
-        String key = kind + "\t" + event.getStartTime().getEpochSecond() + "\t" + stack + "\t" + detail + "\t" + other;
-        long[] sum = sums.computeIfAbsent(key, absent -> new long[3]);
-        sum[0]++;
-        sum[1] += value;
-        sum[2] = Math.max(sum[2], longest);
+    private void count(String kind, RecordedEvent event, List<String> methods, String detail, String other, long value) {
+        sums.add(kind, second(event), sums.stack(methods), detail, other, 1, value, value);
     }
 
-    private int stack(List<RecordedFrame> frames) {
-        var text = new StringBuilder();
-        int number = 0;
-        for (RecordedFrame frame : frames) {
-            RecordedMethod method = frame.getMethod();
-            if (method == null || ++number > FRAMES_MAX) {
-                continue;
-            }
-            text.append(text.length() == 0 ? "" : ";").append(plain(method.getType().getName())).append('.').append(method.getName());
-        }
-        String key = text.toString();
-        Integer known = stacks.get(key);
-        if (known != null) {
-            return known;
-        }
-        int id = stacks.size();
-        stacks.put(key, id);
-        out.println("S\t" + id + "\t" + key);
-        return id;
-    }
-
-    /** Returns a class name without the numbers that differ from run to run. */
-    private static String plain(String name) {
-        return GENERATED.matcher(LAMBDA.matcher(name).replaceAll("\\$\\$Lambda")).replaceAll("$1");
+    private static long second(RecordedEvent event) {
+        return event.getStartTime().getEpochSecond();
     }
 
     /** Returns the class of a monitor. HotSpot locks an empty int array while it initializes a class. */
@@ -174,41 +213,6 @@ public final class ReadProfile {
 
     private static String type(RecordedEvent event, String field) {
         RecordedClass type = event.getValue(field);
-        return type == null ? "" : plain(source(type.getName()));
-    }
-
-    /** Returns the name of a class as in source code: {@code byte[]} for {@code [B}. */
-    private static String source(String name) {
-        int depth = 0;
-        while (depth < name.length() && name.charAt(depth) == '[') {
-            depth++;
-        }
-        if (depth == 0) {
-            return name;
-        }
-        String element = name.substring(depth);
-        String plain = switch (element) {
-            case "B" -> "byte";
-            case "C" -> "char";
-            case "D" -> "double";
-            case "F" -> "float";
-            case "I" -> "int";
-            case "J" -> "long";
-            case "S" -> "short";
-            case "Z" -> "boolean";
-            default -> element.startsWith("L") && element.endsWith(";") ? element.substring(1, element.length() - 1) : element;
-        };
-        return plain + "[]".repeat(depth);
-    }
-
-    /** Returns the name of a thread with * for its numbers: the threads of a pool are one. */
-    private static String thread(RecordedEvent event, String field) {
-        RecordedThread thread = event.getValue(field);
-        String name = thread == null ? null : thread.getJavaName();
-        return name == null ? "" : clean(NUMBER.matcher(name).replaceAll("*"));
-    }
-
-    private static String clean(String text) {
-        return text == null ? "" : text.replaceAll("[\\t\\r\\n]", " ");
+        return Names.type(type);
     }
 }

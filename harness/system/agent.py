@@ -1,0 +1,72 @@
+"""Has running JVMs load async-profiler, which samples their methods and threads."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.base import toolchain
+from harness.system.jcmd import Answer, ask, jcmd_path
+
+# CPU time of a thread between two samples, and time between two samples of what every thread does.
+CPU_INTERVAL_MS, WALL_INTERVAL_MS = 10, 100
+_LOADED = "return code: 0"
+_LINUX = {"x86_64": "linux-x64.so", "aarch64": "linux-arm64.so"}
+
+
+def agent_library() -> Path | None:
+    """Return the library of async-profiler for this machine; None without one, or when it is not downloaded."""
+    jar = toolchain.flame_graphs_jar()
+    suffix = {"Linux": _LINUX.get(platform.machine()), "Darwin": "macos.dylib"}.get(platform.system())
+    found = sorted((jar.parent / "libs").glob(f"libasyncProfiler-*-{suffix}")) if jar and suffix else []
+    return found[0] if found else None
+
+
+def start_agents(
+    pids: Mapping[str, int], agent: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Have each process load async-profiler and record to the given path; return (process, why it does not)."""
+    jcmd = jcmd_path()
+    if jcmd is None:
+        return tuple((process, "this Java has no jcmd") for process in pids)
+    said = {}
+    for process, pid in pids.items():
+        path = recordings[process]
+        log = path.with_name(f".{path.name}.log")
+        words = ("JVMTI.agent_load", f'"{agent}"', f'"{_options(path, log)}"')
+        said[process] = _why_not_loaded(ask(jcmd, pid, words, path, environment), log)
+        log.unlink(missing_ok=True)
+        if said[process]:
+            path.unlink(missing_ok=True)
+    return tuple((process, why) for process, why in said.items() if why)
+
+
+def stop_agents(
+    pids: Mapping[str, int], agent: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """End the recordings of async-profiler; return (process, why its recording is not complete)."""
+    jcmd = jcmd_path()
+    assert jcmd is not None  # it started them
+    said = {}
+    for process, path in recordings.items():
+        log = path.with_name(f".{path.name}.log")
+        answer = ask(jcmd, pids[process], ("JVMTI.agent_load", f'"{agent}"', f'"stop,log={log}"'), path, environment)
+        log.unlink(missing_ok=True)
+        said[process] = answer.why or ("" if _LOADED in answer.text else f"async-profiler did not complete {path.name}")
+    return tuple((process, why) for process, why in said.items() if why)
+
+
+def _options(path: Path, log: Path) -> str:
+    """Return the options; jfropts leaves out the command line and the system properties, which may contain secrets."""
+    samples = f"event=cpu,interval={CPU_INTERVAL_MS}ms,wall={WALL_INTERVAL_MS}ms"
+    return f"start,{samples},jfropts=31,log={log},file={path}"
+
+
+def _why_not_loaded(answer: Answer, log: Path) -> str:
+    """Return why async-profiler did not start, "" when it did: what it logged, else what the JVM said."""
+    if answer.why or _LOADED in answer.text:
+        return answer.why
+    logged = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    said = [line.strip() for line in (logged or answer.text).splitlines()[-1:]]
+    return f"the JVM did not load async-profiler ({' '.join(said) or f'jcmd ended with code {answer.code}'})"

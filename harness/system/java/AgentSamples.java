@@ -1,0 +1,120 @@
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordedThread;
+import jdk.jfr.consumer.RecordingFile;
+
+/**
+ * Reads a recording of async-profiler: samples of CPU time, and samples of what every thread does, busy or not.
+ *
+ * <p>The latter give {@code thread} events: the pool as detail, {@code run}, {@code wait} or {@code idle} as other. Their
+ * value is the time that they stand for, ns. A waiting thread has a stack of two methods: the innermost, and the
+ * innermost outside of Java's own packages.
+ */
+final class AgentSamples {
+    private static final long NS_PER_S = 1_000_000_000;
+    /** What a thread without work is in: pools of the JDK, Tomcat and Grizzly, Jetty, selectors, Netty, servers. */
+    private static final Set<String> IDLE = Set.of(
+            "getTask", "takeTask", "awaitWork", "idleJobPoll", "reservedWait", "doSelect", "epollWait", "epollWait0", "epollWait1",
+            "kevent", "accept", "accept0");
+    /** Frames of native code; native methods of Java classes have other types. */
+    private static final Set<String> NATIVE = Set.of("Native", "C++", "Kernel");
+    private static final String[] OF_JAVA = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
+
+    private final Sums sums;
+    private final long intervalNs;
+    private String engine = "";
+    private String period = "";
+
+    AgentSamples(Sums sums, long intervalNs) {
+        this.sums = sums;
+        this.intervalNs = intervalNs;
+    }
+
+    /** Returns how CPU time was sampled, such as perf_events. */
+    String engine() {
+        return engine;
+    }
+
+    /** Returns the CPU time between two samples, such as 10 ms. */
+    String period() {
+        return period;
+    }
+
+    /** Adds the samples of a recording. */
+    void read(Path recording) throws IOException {
+        try (var file = new RecordingFile(recording)) {
+            while (file.hasMoreEvents()) {
+                add(file.readEvent());
+            }
+        }
+    }
+
+    private void add(RecordedEvent event) {
+        switch (event.getEventType().getName()) {
+            case "jdk.ExecutionSample" -> {
+                List<String> methods = Names.methods(event.getStackTrace(), NATIVE);
+                int stack = sums.stack(methods.isEmpty() ? List.of(ofJvm(event.getValue("sampledThread"))) : methods);
+                sums.add("cpu", event.getStartTime().getEpochSecond(), stack, "", "", 1, 0, 0);
+            }
+            case "profiler.WallClockSample" -> addThread(event);
+            case "jdk.ActiveSetting" -> {
+                String name = event.getString("name");
+                if (name.equals("engine")) {
+                    engine = Names.clean(event.getString("value"));
+                } else if (name.equals("interval")) {
+                    period = Long.parseLong(event.getString("value")) / 1_000_000 + " ms";
+                }
+            }
+            default -> { }
+        }
+    }
+
+    /** One event stands for all samples of a thread while it slept: they are spread over their seconds. */
+    private void addThread(RecordedEvent event) {
+        String pool = Names.thread(event.getValue("sampledThread"));
+        List<String> methods = Names.methods(event.getStackTrace(), NATIVE);
+        if (pool.isEmpty() || methods.isEmpty()) {
+            return; // a thread of the JVM itself
+        }
+        boolean isRunning = !event.getString("state").contains("SLEEPING");
+        String own = methods.stream().filter(AgentSamples::isOwn).findFirst().orElse("");
+        boolean isIdle = !isRunning && (own.isEmpty() || methods.stream().anyMatch(AgentSamples::isIdle));
+        int stack = isRunning || isIdle ? Sums.NO_STACK : sums.stack(List.of(methods.get(0), own));
+        String state = isRunning ? "run" : isIdle ? "idle" : "wait";
+        long startNs = event.getStartTime().getEpochSecond() * NS_PER_S + event.getStartTime().getNano();
+        long samples = event.getLong("samples");
+        for (long number = 0; number < samples; number++) {
+            long second = (startNs + number * intervalNs) / NS_PER_S;
+            sums.add("thread", second, stack, pool, state, 1, intervalNs, 0);
+        }
+    }
+
+    private static boolean isOwn(String method) {
+        for (String prefix : OF_JAVA) {
+            if (method.startsWith(prefix)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isIdle(String method) {
+        return IDLE.contains(method.substring(method.lastIndexOf('.') + 1));
+    }
+
+    /** Returns what a thread does that runs no Java method. */
+    private static String ofJvm(RecordedThread thread) {
+        String name = thread == null || thread.getOSName() == null ? "" : thread.getOSName();
+        if (name.startsWith("GC ") || name.startsWith("G1 ") || name.startsWith("Par") || name.startsWith("Shenandoah")
+                || name.startsWith("ZDirector") || name.startsWith("ZDriver") || name.startsWith("ZWorker")) {
+            return "(garbage collector)";
+        }
+        if (name.startsWith("C1 ") || name.startsWith("C2 ")) {
+            return "(compiler of the JVM)";
+        }
+        return name.startsWith("VM ") ? "(virtual machine)" : "(native code)";
+    }
+}

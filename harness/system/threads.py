@@ -1,0 +1,100 @@
+"""What the threads of a JVM did during a load: pools and how busy they were, and where threads waited.
+
+Threads are of one pool when their names differ in numbers only. Threads are sampled by async-profiler, whether they
+run or not; lock waits are recorded one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.system.profile import EventRow
+
+POOLS_MOST = 10
+# One thread is no pool.
+_THREADS_LEAST = 2
+# A pool that works less, or a wait of fewer threads on average, says nothing.
+_BUSY_LEAST = 0.005
+_NS_PER_S = 1_000_000_000
+RUNNING, WAITING, IDLE = "run", "wait", "idle"
+
+
+@dataclass(frozen=True)
+class ThreadPool:
+    """Threads with the same name but for numbers: the mean number of them, and shares of their time.
+
+    A thread is running, waits for a lock, waits for something else while it has work (`waiting_ratio`: I/O, sleep,
+    database), or is idle. `full_ratio` is the share of seconds in which no thread of the pool was idle.
+    """
+
+    name: str
+    thread_count: float
+    running_ratio: float
+    lock_ratio: float
+    waiting_ratio: float
+    idle_ratio: float
+    full_ratio: float
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Threads with work that waited in `waited_in`, called by `method`: how many on average."""
+
+    method: str
+    waited_in: str
+    thread_count: float
+
+
+def thread_pools(samples: Sequence[EventRow], blocked: Sequence[EventRow], second_count: int) -> tuple[ThreadPool, ...]:
+    """Return the pools that worked in so many seconds, those with most working threads first."""
+    times: dict[str, dict[str, int]] = {}
+    idle_seconds: dict[str, set[int]] = {}
+    seconds: dict[str, set[int]] = {}
+    for row in samples:
+        of_pool = times.setdefault(row.detail, {})
+        of_pool[row.other] = of_pool.get(row.other, 0) + row.total
+        seconds.setdefault(row.detail, set()).add(row.second)
+        if row.other == IDLE:
+            idle_seconds.setdefault(row.detail, set()).add(row.second)
+    waits: dict[str, int] = {}
+    for row in blocked:
+        waits[row.detail] = waits.get(row.detail, 0) + row.total
+    found = []
+    for name, of_pool in times.items():
+        whole = sum(of_pool.values())
+        waiting = of_pool.get(WAITING, 0)
+        for_locks = min(waits.get(name, 0), waiting)
+        idle_s = len(idle_seconds.get(name, ()))
+        found.append(
+            ThreadPool(
+                name=name,
+                thread_count=round(whole / _NS_PER_S / second_count, 1),
+                running_ratio=_ratio(of_pool.get(RUNNING, 0), whole),
+                lock_ratio=_ratio(for_locks, whole),
+                waiting_ratio=_ratio(waiting - for_locks, whole),
+                idle_ratio=_ratio(of_pool.get(IDLE, 0), whole),
+                full_ratio=_ratio(len(seconds[name]) - idle_s, len(seconds[name])),
+            )
+        )
+    working = [pool for pool in found if pool.thread_count >= _THREADS_LEAST and pool.idle_ratio < 1 - _BUSY_LEAST]
+    working.sort(key=lambda pool: (-pool.thread_count * (1 - pool.idle_ratio), pool.name))
+    return tuple(working[:POOLS_MOST])
+
+
+def thread_waits(samples: Sequence[EventRow], second_count: int) -> tuple[Wait, ...]:
+    """Return where threads with work waited, the place with most threads first."""
+    found: dict[tuple[str, str], int] = {}
+    for row in samples:
+        if row.other == WAITING and len(row.stack) > 1:
+            key = row.stack[1], row.stack[0]
+            found[key] = found.get(key, 0) + row.total
+    ordered = sorted(found, key=lambda key: (-found[key], key))[:POOLS_MOST]
+    waits = (Wait(*key, round(found[key] / _NS_PER_S / second_count, 2)) for key in ordered)
+    return tuple(wait for wait in waits if wait.thread_count >= _BUSY_LEAST)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0

@@ -1,0 +1,44 @@
+"""Thread pools and waits of a profile: shares of the threads' time, and what is no pool."""
+
+from harness.system.profile import EventRow
+from harness.system.threads import IDLE, RUNNING, WAITING, ThreadPool, Wait, thread_pools, thread_waits
+
+S = 1_000_000_000
+FETCH = ("java.lang.Thread.sleep", "shop.Bank.fetch")
+
+
+def threads(pool, second, state, threads, stack=()):
+    """Return the samples of so many threads in one second."""
+    return EventRow(second, stack, pool, state, threads * 10, threads * S, 0)
+
+
+def test_a_pool_has_its_mean_size_shares_and_seconds_without_an_idle_thread():
+    samples = [
+        threads("http-*", 1, RUNNING, 1),
+        threads("http-*", 1, WAITING, 3, FETCH),
+        threads("http-*", 2, IDLE, 2),
+        threads("http-*", 2, WAITING, 2, FETCH),
+    ]
+    blocked = [EventRow(1, (), "http-*", "", 4, S, S)]
+    # Four threads for two seconds: one second running, five waiting (one of them for a lock), two idle.
+    assert thread_pools(samples, blocked, 2) == (ThreadPool("http-*", 4.0, 0.125, 0.125, 0.5, 0.25, 0.5),)
+
+
+def test_single_threads_and_pools_without_work_are_left_out():
+    samples = [threads("main", 1, RUNNING, 1), threads("spare-*", 1, IDLE, 5), threads("old-*", 1, RUNNING, 2)]
+    assert [pool.name for pool in thread_pools(samples, [], 1)] == ["old-*"]
+    assert thread_pools([], [], 1) == ()
+
+
+def test_waits_are_those_of_threads_with_work_and_the_largest_comes_first():
+    read = ("sun.nio.ch.Net.poll", "shop.Feed.read")
+    samples = [
+        threads("http-*", 1, WAITING, 1, read),
+        threads("http-*", 1, WAITING, 2, FETCH),
+        threads("http-*", 2, WAITING, 1, FETCH),
+        threads("http-*", 2, IDLE, 9),
+    ]
+    assert thread_waits(samples, 2) == (
+        Wait("shop.Bank.fetch", "java.lang.Thread.sleep", 1.5),
+        Wait("shop.Feed.read", "sun.nio.ch.Net.poll", 0.5),
+    )
