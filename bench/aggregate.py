@@ -40,7 +40,7 @@ _CPU_SAMPLE_S = 1.0
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
     parser.add_argument("--rows", default="1000000,10000000", metavar="N,…", help="sizes (1000000,10000000)")
-    parser.add_argument("--repeat", default="3", metavar="N", help="timed passes of each reader (3)")
+    parser.add_argument("--repeat", default="5", metavar="N", help="timed passes of each reader (5)")
     names = ",".join(one.name for one in CONTENDERS if one.name != OURS)
     parser.add_argument("--without", default="", metavar="NAME,…", help=f"readers to leave out: {names}")
 

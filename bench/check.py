@@ -41,6 +41,17 @@ def counts_differ(output: str, truth: Truth) -> list[str]:
     return differences
 
 
+def figures_differ(output: str, truth: Truth) -> list[str]:
+    """Return the differences of counts, and of `{"labels": [[label, errors, received, sent, first, last], …]}`."""
+    found = {label: figures for label, *figures in json.loads(output)["labels"]}
+    differences = counts_differ(output, truth)
+    for label in truth.labels:
+        right = [label.error_count, label.received_bytes, label.sent_bytes, label.first_ms, label.last_ms]
+        if found.get(label.label) != right:
+            differences.append(f"{label.label}: {found.get(label.label)}, not {right}")
+    return differences
+
+
 def table_differs(output: str, truth: Truth) -> list[str]:
     """Return the differences of the first Markdown table of `aggregate.py table`, cell by cell as text.
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.check import counts_differ, dashboard_differs, table_differs
+from bench.check import counts_differ, dashboard_differs, figures_differ, table_differs
 from bench.truth import Truth
 
-OURS, POLARS, JMETER = "ours", "polars", "jmeter-g"
+OURS, POLARS, POLARS_FIGURES, JMETER = "ours", "polars", "polars-figures", "jmeter-g"
 _PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 
@@ -65,7 +65,16 @@ def _printed_version(_tools: Tools, output: str) -> str:
 
 CONTENDERS = (
     Contender(OURS, "aggregate.py table", _ours, table_differs, lambda _tools, _output: ""),
-    Contender(POLARS, "streaming polars", _bench_program("with_polars.py"), counts_differ, _printed_version),
+    Contender(
+        POLARS, "streaming polars, two columns", _bench_program("with_polars.py"), counts_differ, _printed_version
+    ),
+    Contender(
+        POLARS_FIGURES,
+        "streaming polars, same figures",
+        _bench_program("with_polars_figures.py"),
+        figures_differ,
+        _printed_version,
+    ),
     Contender("duckdb", "DuckDB", _bench_program("with_duckdb.py"), counts_differ, _printed_version),
     Contender("pandas", "pandas", _program("with_pandas.py"), counts_differ, _printed_version),
     Contender("csv", "csv module of Python", _program("with_csv.py"), counts_differ, _printed_version),
@@ -80,4 +89,4 @@ CONTENDERS = (
     ),
 )
 # The readers that need build/bench-venv.
-IN_BENCH_VENV = {POLARS, "duckdb"}
+IN_BENCH_VENV = {POLARS, POLARS_FIGURES, "duckdb"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from bench.contenders import OURS, POLARS
-from bench.results import Aim, Result, find, ratio
+from bench.contenders import OURS
+from bench.results import Aim, Result, cpu_ratio, find, ratio
 from harness.base import units
 from harness.report.tables import cell, table
 
@@ -14,27 +14,27 @@ _COLUMNS = (
     "reader",
     "seconds, median (range)",
     "÷ ours",
-    "÷ polars",
     "rows/s",
     "CPU s",
+    "CPU ÷ ours",
     "peak memory MB",
     "figures",
 )
 
 
 def results_table(results: Sequence[Result]) -> str:
-    """Return the table of readers of one file; the ratios compare seconds."""
+    """Return the table of readers of one file; the ratios compare seconds and CPU seconds."""
     rows = []
     for one in results:
-        ours, polars = (find(results, name, one.row_count) for name in (OURS, POLARS))
+        ours = find(results, OURS, one.row_count)
         rows.append(
             [
                 cell(f"{one.contender.title} {one.version}"),
                 seconds_text([timed.wall_s for timed in one.passes]),
                 _ratio_text(ratio(one, ours)),
-                _ratio_text(ratio(one, polars)),
                 "" if one.wall_s is None else f"{one.row_count / one.wall_s:,.0f}",
                 "" if one.cpu_s is None else f"{one.cpu_s:.2f}",
+                _ratio_text(cpu_ratio(one, ours)),
                 units.mb_text(one.peak_bytes),
                 cell(one.problem or "right"),
             ]
