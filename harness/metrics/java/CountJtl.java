@@ -5,9 +5,11 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
@@ -39,7 +41,7 @@ public final class CountJtl {
 
   private record Cut(long start, long stop, Future<Part> part) {}
 
-  private final Path path;
+  private final FileChannel file;
   private final long size;
   private final int threads;
   private final long fromMs;
@@ -54,8 +56,8 @@ public final class CountJtl {
   private long offset;
   private long lines;
 
-  private CountJtl(String[] arguments) {
-    path = Path.of(arguments[0]);
+  private CountJtl(String[] arguments) throws IOException {
+    file = FileChannel.open(Path.of(arguments[0]), StandardOpenOption.READ);
     size = Long.parseLong(arguments[1]);
     threads = Integer.parseInt(arguments[2]);
     fromMs = Long.parseLong(arguments[3]);
@@ -154,11 +156,9 @@ public final class CountJtl {
   }
 
   private Part read(long start, long stop, Layout layout, int[] halvings) throws IOException {
-    try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "r")) {
-      Part part = new Part(file, size, start, layout, halvings);
-      part.read(stop);
-      return part;
-    }
+    Part part = new Part(file, size, start, layout, halvings);
+    part.read(stop);
+    return part;
   }
 
   private void take(Part part) throws IOException {
@@ -170,11 +170,11 @@ public final class CountJtl {
       out.write(row.bytes());
     }
     for (Tally tally : part.tallies) {
-      writeFailures(tally, -1);
+      writeFailures(tally, part, -1);
       for (int group = 0; group < threadGroups.length; group++) {
         Tally own = tally.groupOrNull(group);
         if (own != null) {
-          writeFailures(own, group);
+          writeFailures(own, part, group);
         }
       }
     }
@@ -187,10 +187,10 @@ public final class CountJtl {
     out.flush();
   }
 
-  private void writeFailures(Tally tally, int group) throws IOException {
+  private void writeFailures(Tally tally, Part part, int group) throws IOException {
     out.writeByte('F');
     out.writeInt(group);
-    tally.writeFailures(out);
+    tally.writeFailures(out, part);
   }
 
   /** Returns the end of the line that contains `place`. */
@@ -198,18 +198,16 @@ public final class CountJtl {
     if (place >= size) {
       return size;
     }
-    try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "r")) {
-      file.seek(place);
-      byte[] found = new byte[1 << 16];
-      for (long from = place; from < size; from += found.length) {
-        int count = file.read(found);
-        for (int index = 0; index < count; index++) {
-          if (found[index] == '\n') {
-            return Math.min(from + index + 1, size);
-          }
+    ByteBuffer found = ByteBuffer.allocate(1 << 16);
+    long from = place;
+    while (file.read(found.clear(), from) > 0) {
+      for (int index = 0; index < found.position(); index++) {
+        if (found.get(index) == '\n') {
+          return Math.min(from + index + 1, size);
         }
       }
-      return size;
+      from += found.position();
     }
+    return size;
   }
 }

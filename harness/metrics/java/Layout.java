@@ -45,6 +45,8 @@ final class Layout {
   final int batchCount;
   /** The thread groups whose samples are also counted apart. */
   final byte[][] threadGroups;
+  /** The columns as steps of the quick reader; null when it cannot read them, or when thread groups are counted apart. */
+  final Steps steps;
 
   /** `places` has the index of each role, -1 without such a column. */
   Layout(byte delimiter, int width, int[] places, Samples counted) {
@@ -55,6 +57,7 @@ final class Layout {
     toMs = counted.toMs();
     batchCount = counted.batchCount();
     threadGroups = counted.threadGroups();
+    steps = threadGroups.length > 0 ? null : Steps.orNull(width, places);
     start = places[START];
     elapsed = places[ELAPSED];
     label = places[LABEL];

@@ -1,10 +1,11 @@
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,13 +22,15 @@ final class Part {
 
   /** The amount that is processed at once: it stays in the processor's cache between reading and counting. */
   private static final int WINDOW_BYTES = 256 * 1024;
+  /** Rows are seldom longer: so they are seldom read twice, before and after more of the file is read. */
+  private static final int USUAL_BYTES = 1024;
 
-  /** Above this size the JVM allocates its own buffer and copies twice: half as fast. */
-  private static final int READ_BYTES = 8 * 1024;
   private static final int RECORD_MAX_BYTES = 4 * 1024 * 1024;
   /** The plain reader treats a quote that spans more lines as torn. */
   private static final int RECORD_MAX_LINES = 10_001;
   private static final int ODD_ROWS_MAX = 20_000;
+  /** A part with more error causes, labels or codes ends early, to bound memory. */
+  private static final int NAMES_MAX = 20_000;
   private static final long ELAPSED_MAX_MS = 7L * 24 * 3600 * 1000;
   private static final byte[] HEADER = "timeStamp".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] TRANSACTION =
@@ -41,8 +44,8 @@ final class Part {
   /** Each has a tally in each part: this bounds memory. */
   private static final int GENERATORS_MAX = 100;
   private static final int PORT_MAX = 65_535;
-  private static final long EIGHT_DIGITS = 100_000_000;
-  private static final long ZEROS = '0' * LOW_BITS;
+  static final long EIGHT_DIGITS = 100_000_000;
+  static final long ZEROS = '0' * LOW_BITS;
   private static final long NINES = (0x7F - 9) * LOW_BITS;
   private static final long TRUE = 0x65757274L;
   private static final long FALSE = 0x65736C6166L;
@@ -54,6 +57,9 @@ final class Part {
   /** The names of load generators, "" for rows without one, and the tally of each. */
   final Names generators = new Names();
 
+  final Names labels = new Names();
+  final Names codes = new Names();
+  final Names causes = new Names();
   final List<Tally> tallies = new ArrayList<>();
   final List<OddRow> oddRows = new ArrayList<>();
   final long start;
@@ -66,11 +72,11 @@ final class Part {
   /** Whether the plain reader must continue from `end`. */
   boolean isStuck;
 
-  private final RandomAccessFile file;
+  private final FileChannel file;
   private final long size;
-  private final Layout layout;
+  final Layout layout;
   // The bytes of the file from `base` on; all indexes refer to them.
-  private byte[] data = BUFFER.get();
+  byte[] data = BUFFER.get();
   private long base;
   private int filled;
 
@@ -83,6 +89,10 @@ final class Part {
   private int recordLines;
   private boolean isBad;
   private final int[] halvings;
+  /** Counts rows like earlier ones; null when the order of the columns is unusual. */
+  private final Quick quick;
+  // Where the current record begins.
+  private int recordPlace;
   /** The rows whose thread name contains no load generator. */
   final Tally unnamed;
   // The tally of the last row.
@@ -102,7 +112,7 @@ final class Part {
   private final long[] row = new long[Layout.ROLES];
 
   /** `halvings` is the width of buckets, as in Tally. */
-  Part(RandomAccessFile file, long size, long start, Layout layout, int[] halvings) {
+  Part(FileChannel file, long size, long start, Layout layout, int[] halvings) {
     this.halvings = halvings;
     this.file = file;
     this.size = size;
@@ -113,17 +123,31 @@ final class Part {
     starts = new int[layout.width + 1];
     ends = new int[layout.width + 1];
     escaped = new int[layout.width + 1];
+    quick = layout.steps == null ? null : new Quick(layout, unnamed);
   }
 
   /** Reads the part. */
   void read(long stop) throws IOException {
     fill(0);
     int place = 0;
-    while (base + place < stop && !isStuck && !isFull()) {
-      int next = record(place);
+    while (base + place < stop && !isStuck) {
+      if (filled - place < USUAL_BYTES && base + filled < size) {
+        fill(place);
+        place = 0;
+      }
+      int next = quick == null ? -1 : quick.row(data, place, filled, base + place);
+      if (next >= 0) {
+        place = next;
+        lineCount += quick.lines;
+        continue;
+      }
+      next = record(place);
       if (next >= 0) {
         place = next;
         lineCount += recordLines;
+        if (isFull()) {
+          break;
+        }
       } else if (!isStuck) {
         if (base + filled < size && filled - place < RECORD_MAX_BYTES) {
           fill(place);
@@ -135,11 +159,15 @@ final class Part {
     }
     end = base + place;
     data = null;
+    for (Tally one : tallies) {
+      one.end();
+    }
   }
 
   /** Whether it had to end early to bound memory. */
   boolean isFull() {
-    return tally.isFull() || oddRows.size() >= ODD_ROWS_MAX;
+    int most = Math.max(causes.size(), Math.max(labels.size(), codes.size()));
+    return most > NAMES_MAX || oddRows.size() >= ODD_ROWS_MAX;
   }
 
   /** Reads on, and retains the bytes from `place` on. */
@@ -147,23 +175,21 @@ final class Part {
     int kept = filled - place;
     int wanted = (int) Math.min(Math.max(WINDOW_BYTES, 2 * kept), size - base - place);
     byte[] from = data;
-    if (data.length < wanted + Long.BYTES) {
-      data = new byte[wanted + Long.BYTES];
+    if (data.length < wanted + Quick.READABLE_BYTES) {
+      data = new byte[wanted + Quick.READABLE_BYTES];
       BUFFER.set(data);
     }
     System.arraycopy(from, place, data, 0, kept);
     base += place;
     filled = kept;
-    file.seek(base + filled);
-    int count = 1;
-    while (filled < wanted && count > 0) {
-      count = file.read(data, filled, Math.min(READ_BYTES, wanted - filled));
-      filled += Math.max(count, 0);
+    ByteBuffer target = ByteBuffer.wrap(data, filled, wanted - filled);
+    while (target.hasRemaining()) {
+      if (file.read(target, base + target.position()) < 0) {
+        throw new EOFException(); // the file has been truncated
+      }
     }
-    if (filled < wanted) {
-      throw new EOFException(); // the file has been truncated
-    }
-    Arrays.fill(data, filled, filled + Long.BYTES, (byte) '\n'); // so that every search ends
+    filled = wanted;
+    Arrays.fill(data, filled, filled + Quick.READABLE_BYTES, (byte) '\n'); // so that every search ends
   }
 
   private long word(int place) {
@@ -180,6 +206,7 @@ final class Part {
    * only the plain reader can read it: then `isStuck` is set.
    */
   private int record(int place) {
+    recordPlace = place;
     recordLines = 0;
     escapedCount = 0;
     if (isMark(place)) {
@@ -222,7 +249,7 @@ final class Part {
   }
 
   /** Returns the index of the next delimiter, newline or other control character up to it. */
-  private static int end(byte[] bytes, int place, long delimiters) {
+  static int end(byte[] bytes, int place, long delimiters) {
     int next = place;
     while (true) {
       long word = (long) WORDS.get(bytes, next);
@@ -257,12 +284,12 @@ final class Part {
   }
 
   /** Returns the high bits of the bytes above 9; bits above the first of them are unreliable. */
-  private static long otherThanDigits(long word) {
+  static long otherThanDigits(long word) {
     return (word + NINES | word) & HIGH_BITS;
   }
 
   /** Returns the number of eight digits, the first one in the lowest byte. */
-  private static long value(long digits) {
+  static long value(long digits) {
     long pairs = digits * 10 + (digits >>> 8); // D. Lemire, "Quickly parsing eight digits", 2018
     return ((pairs & 0x000000FF000000FFL) * 0x000F424000000064L
             + (pairs >>> 16 & 0x000000FF000000FFL) * 0x0000271000000001L)
@@ -373,22 +400,53 @@ final class Part {
     if (hasGroups && layout.thread >= 0 && isEscaped(layout.thread)) {
       return odd(place, next);
     }
-    final Tally tally = this.tally;
-    int label = name(tally.labels, layout.label);
-    int code = name(tally.codes, layout.code);
-    int cause = 0;
-    if (errorCount > 0) {
-      boolean hasFailure = layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
-      cause = name(tally.causes, hasFailure ? layout.failure : layout.message);
+    boolean hasFailure = layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
+    int label = name(labels, layout.label);
+    int code = name(codes, layout.code);
+    int cause = errorCount > 0 ? name(causes, hasFailure ? layout.failure : layout.message) : Cell.NO_CAUSE;
+    int group = threadGroup();
+    int transaction = isTransaction() ? 1 : 0;
+    int kind = group << 1 | transaction;
+    count(tally, tally.cell(label, code, kind, layout.batch(endMs), cause, base + place), row[Layout.USERS]);
+    int own = hasGroups ? ownThreadGroup() : -1;
+    if (own >= 0) {
+      Tally apart = tally.ofGroup(own);
+      count(apart, apart.cell(label, code, kind, 0, cause, base + place), row[Layout.GROUP_USERS]);
     }
-    int kind = threadGroup() << 1 | (isTransaction() ? 1 : 0);
-    tally.add(row, label, code, kind, layout.batch(endMs), cause, base + place, layout.missing);
-    int group = hasGroups ? ownThreadGroup() : -1;
-    if (group >= 0) {
-      row[Layout.USERS] = row[Layout.GROUP_USERS];
-      tally.ofGroup(group).add(row, label, code, kind, 0, cause, base + place, layout.missing);
+    if (quick != null && sampleCount == 1) {
+      quick.learn(this, tally, group, label, code, transaction, cause, hasFailure);
     }
     return next;
+  }
+
+  /** Counts the current row. */
+  private void count(Tally tally, Cell cell, long users) {
+    long startMs = row[Layout.START];
+    long elapsedMs = row[Layout.ELAPSED];
+    long sampleCount = row[Layout.SAMPLES];
+    long eachMs = sampleCount == 1 ? elapsedMs : elapsedMs / sampleCount;
+    cell.receivedBytes += row[Layout.RECEIVED];
+    cell.sentBytes += row[Layout.SENT];
+    cell.latencyMs += row[Layout.LATENCY];
+    cell.connectMs += row[Layout.CONNECT];
+    tally.count(cell, startMs, startMs + elapsedMs, eachMs, users);
+    if (sampleCount > 1) {
+      tally.countMore(cell, elapsedMs, eachMs, sampleCount, row[Layout.ERRORS]);
+    }
+  }
+
+  /** Returns where a field of the current record begins, including its quotes. */
+  int rawStart(int field) {
+    return starts[field] - (isQuoted(field) ? 1 : 0);
+  }
+
+  /** Returns the index after a field of the current record and its quotes. */
+  int rawEnd(int field) {
+    return ends[field] + (isQuoted(field) ? 1 : 0);
+  }
+
+  private boolean isQuoted(int field) {
+    return starts[field] > recordPlace && data[starts[field] - 1] == '"';
   }
 
   private int odd(int place, int next) {
@@ -551,7 +609,7 @@ final class Part {
   private Tally tallyOf(byte[] name) {
     int number = generators.number(name);
     if (number == tallies.size() && number < GENERATORS_MAX) {
-      tallies.add(new Tally(halvings, layout.batchCount, name.length, layout.threadGroups.length));
+      tallies.add(new Tally(halvings, name.length, layout.threadGroups.length));
     }
     return number < tallies.size() ? tallies.get(number) : null;
   }
@@ -644,7 +702,7 @@ final class Part {
     return behind;
   }
 
-  private static boolean isDigit(byte found) {
+  static boolean isDigit(byte found) {
     return found >= '0' && found <= '9';
   }
 

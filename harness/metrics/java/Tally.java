@@ -2,7 +2,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
 
-/** The counts of the rows of one part. */
+/** The counts of the rows of one part, in cells of rows that have much in common, and per second. */
 final class Tally {
   /** Keys combine a number or a second (high bits) and an elapsed time, which is below 2^30 ms (7 days). */
   static final int TIME_BITS = 30;
@@ -18,75 +18,67 @@ final class Tally {
 
   static final long LOW = 0xFFFFFFFFL;
 
-  /** A part with more error causes or labels ends early, to bound memory. */
-  private static final int NAMES_MAX = 20_000;
-
   static final int RECEIVED = 1;
   static final int SENT = 2;
   static final int LATENCY = 4;
   static final int CONNECT = 8;
 
-  final Names labels;
-  final Names codes;
-  final Names causes;
-  long rowCount;
-  long firstMs = Long.MAX_VALUE;
+  // Keys of cells: kind, batch, label, code and one more than the cause.
+  private static final int NAME_BITS = 15;
+  private static final int BATCH_BITS = 8;
+  /** Longer times, and those of cells with few rows, are in a table. */
+  private static final int TIMES_MAX_MS = 16 * 1024;
+  private static final int TIMES_LEAST = 64;
+  private static final int FEW_ROWS = 16;
+  /** All arrays of a tally have at most this many counts: many cells with few times each would fill memory with zeros. */
+  private static final int TIMES_MAX = 512 * 1024;
+  /** A part has less than a million rows: so their counts cannot overflow. */
+  private static final int COUNT_MAX = 1000;
+
   /** Of requests of the load: the least and greatest end, and how far one is before that of an earlier row at most. */
   long leastEndMs = Long.MAX_VALUE / 2;
 
   long mostEndMs = Long.MIN_VALUE / 2;
   long backMs;
 
-  final Table entries = newEntries();
-  final Times times = new Times();
-  final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
-  private final Table failures = new Table(Table.Join.SUM, Table.Join.LEAST, Table.Join.GREATEST);
+  Cell[] cells = new Cell[64];
+  int cellCount;
+  private final Table cellNumbers = new Table();
+  final Table times = new Table(Table.Join.SUM);
+  private int timesLength;
   final Table[] seconds = {newSeconds(), newSeconds()};
   final Table[] buckets = {new Table(), new Table()};
-  final Times[] bucketTimes = {new Times(), new Times()};
+  final Times[] bucketTimes = {newBucketTimes(), newBucketTimes()};
   final int[] halvings;
-  private final int batchCount;
   /** The tallies of the thread groups that are counted apart; null for those without rows. */
   private final Tally[] groups;
 
-  // The entry of the last rows: the next row often has the same one.
-  private int[] entryByKind = new int[64];
-  private int[] codeByLabel = new int[8];
-  private int[] answerByLabel = new int[8];
-  private final long[] lastSecond = {-1, -1};
-  private final int[] lastSecondRow = new int[2];
-  private final long[] lastBucket = {-1, -1};
-  private final int[] lastBucketRow = new int[2];
+  private final Second[] now = {new Second(), new Second()};
 
   /** The length of the load generator's name that its rows have in common. */
   final int nameLength;
 
+  /** The counts of the second in which the last rows ended, and its row in `buckets`. */
+  private static final class Second {
+    long second = -1;
+    long sampleCount;
+    long errorCount;
+    long elapsedMs;
+    long users = -1;
+    int bucket;
+  }
+
   /** Buckets of kind k are 2^halvings[k] seconds wide; there are none with null. */
-  Tally(int[] halvings, int batchCount, int nameLength, int groupCount) {
+  Tally(int[] halvings, int nameLength, int groupCount) {
     this.nameLength = nameLength;
     this.halvings = halvings;
-    this.batchCount = batchCount;
-    labels = new Names();
-    codes = new Names();
-    causes = new Names();
     groups = new Tally[groupCount];
   }
 
-  /** The rows of one thread group: their names are those of all rows, and there are neither buckets nor batches. */
-  private Tally(Tally all) {
-    nameLength = all.nameLength;
-    halvings = null;
-    batchCount = 1;
-    labels = all.labels;
-    codes = all.codes;
-    causes = all.causes;
-    groups = new Tally[0];
-  }
-
-  /** Returns the tally of a thread group, created if necessary. */
+  /** Returns the tally of a thread group, created if necessary; it has neither buckets nor batches. */
   Tally ofGroup(int number) {
     if (groups[number] == null) {
-      groups[number] = new Tally(this);
+      groups[number] = new Tally(null, nameLength, 0);
     }
     return groups[number];
   }
@@ -105,117 +97,167 @@ final class Tally {
         Table.Join.LEAST, Table.Join.GREATEST, Table.Join.LEAST, Table.Join.UNION);
   }
 
+  private static Times newBucketTimes() {
+    return new Times(1024, 256 * 1024);
+  }
+
   /** Samples, errors, sum of elapsed, most users. */
   static Table newSeconds() {
     return new Table(Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.GREATEST);
   }
 
-  /** Counts a row, its numbers by role; `missing` has the bits of the columns that the file lacks. */
-  void add(long[] row, int label, int code, int kind, int batch, int cause, long offset, int missing) {
-    long startMs = row[Layout.START];
-    long elapsedMs = row[Layout.ELAPSED];
-    long sampleCount = row[Layout.SAMPLES];
-    long errorCount = row[Layout.ERRORS];
-    long eachMs = sampleCount == 1 ? elapsedMs : elapsedMs / sampleCount;
-    rowCount++;
-    firstMs = Math.min(firstMs, startMs);
-    int entry = entry(label * batchCount + batch << KIND_BITS | kind);
-    entries.add(0, entry, elapsedMs);
-    entries.add(1, entry, errorCount);
-    entries.add(2, entry, row[Layout.RECEIVED]);
-    entries.add(3, entry, row[Layout.SENT]);
-    entries.add(4, entry, row[Layout.LATENCY]);
-    entries.add(5, entry, row[Layout.CONNECT]);
-    entries.least(6, entry, startMs);
-    entries.greatest(7, entry, startMs + elapsedMs);
-    entries.least(8, entry, offset);
-    entries.union(9, entry, missing);
-    times.add(entry, eachMs, sampleCount);
-    int answer = answer(label << 1 | kind & 1, code);
-    answers.add(0, answer, sampleCount);
-    answers.add(1, answer, errorCount);
-    if (errorCount > 0) {
-      int failure = failures.row((long) cause << 32 | answer);
-      failures.add(0, failure, errorCount);
-      failures.least(1, failure, startMs);
-      failures.greatest(2, failure, startMs);
+  /** Returns the cell of rows with these numbers, created if necessary: then `offset` is where its first row begins. */
+  Cell cell(int label, int code, int kind, int batch, int cause, long offset) {
+    long key = (long) kind << BATCH_BITS | batch;
+    key = (key << NAME_BITS | label) << NAME_BITS | code;
+    int number = cellNumbers.row(key << NAME_BITS | cause + 1);
+    if (number == cellCount) {
+      if (number == cells.length) {
+        cells = Arrays.copyOf(cells, 2 * number);
+      }
+      cells[cellCount++] = new Cell(number, label, code, kind, batch, cause, offset);
     }
-    if (kind == 0) {
-      long endMs = startMs + elapsedMs;
-      backMs = Math.max(backMs, mostEndMs - endMs);
-      leastEndMs = Math.min(leastEndMs, endMs);
-      mostEndMs = Math.max(mostEndMs, endMs);
-    }
-    if (kind <= LOAD_KIND_LAST) {
-      addSecond(row, kind, (startMs + elapsedMs) / 1000, eachMs);
-    }
+    return cells[number];
   }
 
-  private int entry(int key) {
-    if (key >= entryByKind.length) {
-      entryByKind = Arrays.copyOf(entryByKind, Math.max(2 * entryByKind.length, key + 1));
+  /** Counts a sample: the only one of its row, or the first of several that took `eachMs` each. */
+  void count(Cell cell, long startMs, long endMs, long eachMs, long users) {
+    cell.rowCount++;
+    if (startMs < cell.firstMs) {
+      cell.firstMs = startMs;
     }
-    if (entryByKind[key] == 0) {
-      entryByKind[key] = 1 + entries.row(key);
+    if (endMs > cell.lastMs) {
+      cell.lastMs = endMs;
     }
-    return entryByKind[key] - 1;
-  }
-
-  /** Labels of answers are doubled, plus one for a transaction: a request may have the same name. */
-  private int answer(int label, int code) {
-    if (label >= answerByLabel.length) {
-      int length = Math.max(2 * answerByLabel.length, label + 1);
-      codeByLabel = Arrays.copyOf(codeByLabel, length);
-      answerByLabel = Arrays.copyOf(answerByLabel, length);
+    if (eachMs < cell.times.length) {
+      cell.times[(int) eachMs]++;
+    } else {
+      addTime(cell, eachMs, 1);
     }
-    if (answerByLabel[label] == 0 || codeByLabel[label] != code) {
-      codeByLabel[label] = code;
-      answerByLabel[label] = 1 + answers.row((long) label << 32 | code);
+    int isFailed = 0;
+    if (cell.isFailed()) {
+      isFailed = 1;
+      cell.lastStartMs = Math.max(cell.lastStartMs, startMs);
     }
-    return answerByLabel[label] - 1;
-  }
-
-  private void addSecond(long[] row, int kind, long second, long eachMs) {
-    Table table = seconds[kind];
-    if (second != lastSecond[kind]) {
-      lastSecond[kind] = second;
-      lastSecondRow[kind] = table.row(second);
+    if (cell.kind == 0) {
+      note(endMs);
+    }
+    if (cell.kind <= LOAD_KIND_LAST) {
+      Second at = now[cell.kind];
+      long second = endMs / 1000;
+      if (second != at.second) {
+        begin(cell.kind, second);
+      }
+      at.sampleCount++;
+      at.errorCount += isFailed;
+      at.elapsedMs += endMs - startMs;
+      if (users > at.users) {
+        at.users = users;
+      }
       if (halvings != null) {
-        findBucket(kind, second >> halvings[kind]);
+        bucketTimes[cell.kind].add(at.bucket, eachMs, 1);
       }
     }
-    int place = lastSecondRow[kind];
-    table.add(0, place, row[Layout.SAMPLES]);
-    table.add(1, place, row[Layout.ERRORS]);
-    table.add(2, place, row[Layout.ELAPSED]);
-    table.greatest(3, place, row[Layout.USERS]);
+  }
+
+  /** Counts what a row of several samples has beyond the first one. */
+  void countMore(Cell cell, long elapsedMs, long eachMs, long sampleCount, long errorCount) {
+    cell.moreSamples += sampleCount - 1;
+    cell.moreErrors += cell.isFailed() ? errorCount - 1 : 0;
+    cell.moreMs += elapsedMs - eachMs * sampleCount;
+    addTime(cell, eachMs, sampleCount - 1);
+    if (cell.kind <= LOAD_KIND_LAST) {
+      Second at = now[cell.kind];
+      at.sampleCount += sampleCount - 1;
+      at.errorCount += cell.isFailed() ? errorCount - 1 : 0;
+      if (halvings != null) {
+        bucketTimes[cell.kind].add(at.bucket, eachMs, sampleCount - 1);
+      }
+    }
+  }
+
+  private void note(long endMs) {
+    if (endMs < mostEndMs) {
+      backMs = Math.max(backMs, mostEndMs - endMs);
+      leastEndMs = Math.min(leastEndMs, endMs);
+    } else {
+      mostEndMs = endMs;
+      leastEndMs = Math.min(leastEndMs, endMs);
+    }
+  }
+
+  private void begin(int kind, long second) {
+    end(kind);
+    Second at = now[kind];
+    at.second = second;
     if (halvings != null) {
-      bucketTimes[kind].add(lastBucketRow[kind], eachMs, row[Layout.SAMPLES]);
+      at.bucket = buckets[kind].row(second >> halvings[kind]);
     }
   }
 
-  private void findBucket(int kind, long bucket) {
-    if (bucket != lastBucket[kind]) {
-      lastBucket[kind] = bucket;
-      lastBucketRow[kind] = buckets[kind].row(bucket);
+  /** Adds the current second to the table. */
+  private void end(int kind) {
+    Second at = now[kind];
+    if (at.second >= 0) {
+      int row = seconds[kind].row(at.second);
+      seconds[kind].add(0, row, at.sampleCount);
+      seconds[kind].add(1, row, at.errorCount);
+      seconds[kind].add(2, row, at.elapsedMs);
+      seconds[kind].greatest(3, row, at.users);
+      at.sampleCount = at.errorCount = at.elapsedMs = 0;
+      at.users = at.second = -1;
     }
   }
 
-  boolean isFull() {
-    return causes.size() > NAMES_MAX || labels.size() > NAMES_MAX || codes.size() > NAMES_MAX;
+  /** Completes the tables after the last row. */
+  void end() {
+    for (int kind = 0; kind <= LOAD_KIND_LAST; kind++) {
+      end(kind);
+    }
+    for (Tally group : groups) {
+      if (group != null) {
+        group.end();
+      }
+    }
+  }
+
+  private void addTime(Cell cell, long eachMs, long count) {
+    boolean isShort = eachMs < TIMES_MAX_MS && count <= COUNT_MAX;
+    if (isShort && (eachMs < cell.times.length || cell.rowCount >= FEW_ROWS && hasRoom(cell, (int) eachMs))) {
+      cell.times[(int) eachMs] += (int) count;
+    } else {
+      times.add(0, times.row((long) cell.number << TIME_BITS | eachMs), count);
+    }
+  }
+
+  /** Lengthens the array of a cell for this time; returns whether all arrays are short enough for that. */
+  private boolean hasRoom(Cell cell, int eachMs) {
+    int length = Math.max(TIMES_LEAST, 2 * Integer.highestOneBit(eachMs));
+    int added = length - cell.times.length;
+    if (timesLength + added > TIMES_MAX) {
+      return false;
+    }
+    timesLength += added;
+    cell.times = Arrays.copyOf(cell.times, length);
+    return true;
   }
 
   /** Writes each kind of failure: label, code, cause, count, first and last start. */
-  void writeFailures(DataOutputStream out) throws IOException {
-    out.writeInt(failures.size());
-    for (int row = 0; row < failures.size(); row++) {
-      long key = failures.key(row);
-      long answer = answers.key((int) (key & LOW));
-      labels.write(out, (int) (answer >> 33));
-      codes.write(out, (int) (answer & LOW));
-      causes.write(out, (int) (key >> 32));
-      for (int column = 0; column < 3; column++) {
-        out.writeLong(failures.get(column, row));
+  void writeFailures(DataOutputStream out, Part part) throws IOException {
+    int failedCount = 0;
+    for (int number = 0; number < cellCount; number++) {
+      failedCount += cells[number].isFailed() ? 1 : 0;
+    }
+    out.writeInt(failedCount);
+    for (int number = 0; number < cellCount; number++) {
+      Cell cell = cells[number];
+      if (cell.isFailed()) {
+        part.labels.write(out, cell.label);
+        part.codes.write(out, cell.code);
+        part.causes.write(out, cell.cause);
+        out.writeLong(cell.errorCount());
+        out.writeLong(cell.firstMs);
+        out.writeLong(cell.lastStartMs);
       }
     }
   }

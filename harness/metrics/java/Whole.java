@@ -22,11 +22,11 @@ final class Whole {
   // The order of the rows without a load generator's name, as in Tally.
   private long mostEndMs = Long.MIN_VALUE / 2;
   private long backMs;
-  private final Names labels = new Names();
-  private final Names codes = new Names();
+  private final Names labels;
+  private final Names codes;
   private final Names generators;
   private final Table entries = Tally.newEntries();
-  private final Table times = new Table(Table.Join.SUM);
+  private final Times times = new Times(16 * 1024, 1024 * 1024);
   private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
   private final Table[] seconds = {Tally.newSeconds(), Tally.newSeconds()};
   private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
@@ -38,16 +38,20 @@ final class Whole {
   Whole(boolean hasBuckets, int batchCount, int groupCount) {
     this.hasBuckets = hasBuckets;
     this.batchCount = batchCount;
+    labels = new Names();
+    codes = new Names();
     generators = new Names();
     groups = new Whole[groupCount];
-    Arrays.setAll(groups, number -> new Whole(generators));
+    Arrays.setAll(groups, number -> new Whole(this));
   }
 
-  /** The counts of one thread group; the load generators have the same numbers as in the counts of all rows. */
-  private Whole(Names generators) {
+  /** The counts of one thread group; the names have the same numbers as in the counts of all rows. */
+  private Whole(Whole all) {
     hasBuckets = false;
     batchCount = 1;
-    this.generators = generators;
+    labels = all.labels;
+    codes = all.codes;
+    generators = all.generators;
     groups = new Whole[0];
   }
 
@@ -58,9 +62,11 @@ final class Whole {
 
   /** Adds the next part, with its tally of each load generator. */
   void merge(Part part) {
+    int[] label = numbers(part.labels, labels);
+    int[] code = numbers(part.codes, codes);
     for (int number = 0; number < part.tallies.size(); number++) {
       long generator = generators.number(part.generators, number);
-      merge(part.tallies.get(number), generator << GENERATOR_SHIFT);
+      merge(part.tallies.get(number), generator << GENERATOR_SHIFT, label, code, part.layout.missing);
     }
     follow(part.unnamed.leastEndMs, part.unnamed.mostEndMs, part.unnamed.backMs);
   }
@@ -71,22 +77,24 @@ final class Whole {
     this.mostEndMs = Math.max(this.mostEndMs, mostEndMs);
   }
 
-  private void merge(Tally part, long generatorBits) {
-    rowCount += part.rowCount;
-    firstMs = Math.min(firstMs, part.firstMs);
-    int[] label = numbers(part.labels, labels);
-    int[] code = numbers(part.codes, codes);
-    LongUnaryOperator entryKey =
-        key -> {
-          long place = key >> Tally.KIND_BITS;
-          long number = (long) label[(int) (place / batchCount)] * batchCount + place % batchCount;
-          return generatorBits | number << Tally.KIND_BITS | key & Tally.KIND_MASK;
-        };
-    entries.merge(part.entries, entryKey);
-    part.times.addTo(times, entry -> entries.row(entryKey.applyAsLong(part.entries.key((int) entry))));
-    answers.merge(
-        part.answers,
-        key -> ((long) label[(int) (key >> 33)] << 1 | key >> 32 & 1) << 32 | code[(int) (key & Tally.LOW)]);
+  private void merge(Tally part, long generatorBits, int[] label, int[] code, int missing) {
+    int[] entryOf = new int[part.cellCount];
+    for (int number = 0; number < part.cellCount; number++) {
+      Cell cell = part.cells[number];
+      long place = (long) label[cell.label] * batchCount + cell.batch;
+      entryOf[number] = entries.row(generatorBits | place << Tally.KIND_BITS | cell.kind);
+      merge(cell, entryOf[number], missing);
+      int answer = answers.row(((long) label[cell.label] << 1 | cell.kind & 1) << 32 | code[cell.code]);
+      answers.add(0, answer, cell.sampleCount());
+      answers.add(1, answer, cell.errorCount());
+    }
+    for (int row = 0; row < part.times.size(); row++) {
+      long key = part.times.key(row);
+      int entry = entryOf[(int) (key >> Tally.TIME_BITS)];
+      long elapsedMs = key & Tally.TIME_MASK;
+      times.add(entry, elapsedMs, part.times.get(0, row));
+      entries.add(0, entry, elapsedMs * part.times.get(0, row));
+    }
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
       if (hasBuckets) {
@@ -96,9 +104,32 @@ final class Whole {
     for (int number = 0; number < groups.length; number++) {
       Tally own = part.groupOrNull(number);
       if (own != null) {
-        groups[number].merge(own, generatorBits);
+        groups[number].merge(own, generatorBits, label, code, missing);
       }
     }
+  }
+
+  private void merge(Cell cell, int entry, int missing) {
+    rowCount += cell.rowCount;
+    firstMs = Math.min(firstMs, cell.firstMs);
+    long elapsedMs = cell.moreMs;
+    int[] counts = cell.times;
+    for (int place = 0; place < counts.length; place++) {
+      if (counts[place] != 0) {
+        elapsedMs += (long) place * counts[place];
+        times.add(entry, place, counts[place]);
+      }
+    }
+    entries.add(0, entry, elapsedMs);
+    entries.add(1, entry, cell.errorCount());
+    entries.add(2, entry, cell.receivedBytes);
+    entries.add(3, entry, cell.sentBytes);
+    entries.add(4, entry, cell.latencyMs);
+    entries.add(5, entry, cell.connectMs);
+    entries.least(6, entry, cell.firstMs);
+    entries.greatest(7, entry, cell.lastMs);
+    entries.least(8, entry, cell.offset);
+    entries.union(9, entry, missing);
   }
 
   private void mergeBuckets(Tally part, int kind) {
@@ -152,7 +183,9 @@ final class Whole {
     codes.write(out);
     generators.write(out);
     writeEntries(out);
-    times.write(out);
+    Table sorted = new Table(Table.Join.SUM);
+    times.addTo(sorted, entry -> entry);
+    sorted.write(out);
     answers.write(out);
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].write(out);

@@ -1,0 +1,226 @@
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+
+/**
+ * Counts rows that look like earlier ones of the part: numbers of usual length, and texts that {@link Part} has read before,
+ * recognised by their bytes. It needs no look for the ends of fields. Every other row it leaves to {@link Part}, and learns
+ * its texts afterwards.
+ */
+final class Quick {
+  private static final int LABELS_MAX = 1024;
+  private static final int OUTCOME_BITS = 5;
+  private static final int OUTCOMES_MAX = 1 << OUTCOME_BITS;
+  private static final int THREADS_MAX = 64;
+  private static final int INSTANT_DIGITS = 13;
+  /** How far behind its last byte a window of the file must be readable. */
+  static final int READABLE_BYTES = Texts.LENGTH_MAX + 4 * Long.BYTES;
+
+  private static final VarHandle WORDS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
+  /** The number of lines of the row that was counted last. */
+  int lines;
+
+  private final Layout layout;
+  private final Steps steps;
+  private final Texts labels = new Texts(LABELS_MAX);
+  private final Texts outcomes = new Texts(OUTCOMES_MAX);
+  private final Texts threads = new Texts(THREADS_MAX);
+  /** The thread of all rows in a file without such a column. */
+  private final Text anyThread = new Text(0, 0, 0, new long[0], 0);
+
+  private final long[] numbers = new long[Layout.ROLES];
+  private int batch;
+
+  Quick(Layout layout, Tally unnamed) {
+    this.layout = layout;
+    steps = layout.steps;
+    anyThread.tally = unnamed;
+    numbers[Layout.USERS] = -1;
+    numbers[Layout.SAMPLES] = 1;
+  }
+
+  /**
+   * Counts the row that begins at `place`, whose offset in the file is `offset`; returns the index after it, -1 when the row is left
+   * to the other reader. `filled` is the index after the last byte.
+   */
+  int row(byte[] bytes, int place, int filled, long offset) {
+    final int[] kinds = steps.kinds;
+    final int[] roles = steps.roles;
+    final long[] numbers = this.numbers;
+    final byte delimiter = layout.delimiter;
+    final int last = kinds.length - 1;
+    Text label = null;
+    Text outcome = null;
+    Text thread = anyThread;
+    long startMs = 0;
+    int at = place;
+    for (int step = 0; ; step++) {
+      switch (kinds[step]) {
+        case Steps.NUMBER -> {
+          long word = (long) WORDS.get(bytes, at) ^ Part.ZEROS;
+          int bits = Long.numberOfTrailingZeros(Part.otherThanDigits(word)) & -Byte.SIZE;
+          if (bits == 0 || bits == Long.SIZE) {
+            return -1;
+          }
+          numbers[roles[step]] = Part.value(word << -bits);
+          at += bits >>> 3;
+        }
+        case Steps.LABEL -> {
+          label = labels.find(bytes, at);
+          if (label == null) {
+            return -1;
+          }
+          at += label.length;
+        }
+        case Steps.OUTCOME -> {
+          outcome = outcomes.find(bytes, at);
+          if (outcome == null) {
+            return -1;
+          }
+          at += outcome.length;
+        }
+        case Steps.THREAD -> {
+          thread = threads.find(bytes, at);
+          if (thread == null) {
+            return -1;
+          }
+          at += thread.length;
+          int bits = Long.numberOfTrailingZeros(Part.otherThanDigits((long) WORDS.get(bytes, at) ^ Part.ZEROS));
+          if (bits < Byte.SIZE) {
+            return -1;
+          }
+          at += bits >>> 3;
+        }
+        case Steps.INSTANT -> {
+          long high = (long) WORDS.get(bytes, at) ^ Part.ZEROS;
+          long low = (long) WORDS.get(bytes, at + INSTANT_DIGITS - Long.BYTES) ^ Part.ZEROS;
+          if ((Part.otherThanDigits(high) | Part.otherThanDigits(low)) != 0) {
+            return -1;
+          }
+          startMs = Part.value(high << 8 * (2 * Long.BYTES - INSTANT_DIGITS)) * Part.EIGHT_DIGITS + Part.value(low);
+          at += INSTANT_DIGITS;
+        }
+        default -> {
+          if (bytes[at] == '"') {
+            return -1;
+          }
+          at = Part.end(bytes, at, layout.delimiters);
+        }
+      }
+      if (step == last) {
+        break;
+      }
+      if (bytes[at] != delimiter) {
+        return -1;
+      }
+      at++;
+    }
+    if (bytes[at] == '\r') {
+      at++;
+    }
+    if (bytes[at] != '\n' || at >= filled || numbers[Layout.SAMPLES] != 1) {
+      return -1;
+    }
+    return count(label, outcome, thread, startMs, offset) ? at + 1 : -1;
+  }
+
+  /** Learns the texts of a row that {@link Part} has just counted; `cause` is that of a failed row. */
+  void learn(Part part, Tally tally, int group, int label, int code, int kind, int cause, boolean isOfFailure) {
+    int last = steps.kinds.length - 1;
+    for (int step = 0; step <= last; step++) {
+      if (steps.kinds[step] == Steps.LABEL) {
+        Text text = learned(labels, part, step, step < last);
+        if (text != null) {
+          text.label = label;
+          text.code = code;
+          text.kind = kind;
+          text.messageCause = isOfFailure ? text.messageCause : Math.max(text.messageCause, cause);
+        }
+      } else if (steps.kinds[step] == Steps.OUTCOME) {
+        Text text = learned(outcomes, part, step, step < last);
+        if (text != null) {
+          text.isFailed = cause != Cell.NO_CAUSE;
+          text.failureCause = isOfFailure ? cause : Cell.NO_CAUSE;
+        }
+      } else if (steps.kinds[step] == Steps.THREAD) {
+        learnThread(part, tally, group);
+      }
+    }
+  }
+
+  private static Text learned(Texts texts, Part part, int step, boolean hasDelimiter) {
+    Steps steps = part.layout.steps;
+    int from = part.rawStart(steps.firsts[step]);
+    return learned(texts, part.data, from, part.rawEnd(steps.lasts[step]) + (hasDelimiter ? 1 : 0), hasDelimiter);
+  }
+
+  private static Text learned(Texts texts, byte[] bytes, int from, int end, boolean hasDelimiter) {
+    Text text = texts.find(bytes, from);
+    if (text == null) {
+      return texts.add(bytes, from, end, hasDelimiter);
+    }
+    return text.length == end - from - (hasDelimiter ? 1 : 0) ? text : null;
+  }
+
+  /** Learns a thread's name up to its number: only that differs between the threads of a group. */
+  private void learnThread(Part part, Tally tally, int group) {
+    int start = part.rawStart(layout.thread);
+    int end = part.rawEnd(layout.thread);
+    int dash = end - 1;
+    while (dash >= start && Part.isDigit(part.data[dash])) {
+      dash--;
+    }
+    if (dash < start || dash == end - 1 || part.data[dash] != '-' || part.data[start] == '"') {
+      return;
+    }
+    Text text = learned(threads, part.data, start, dash + 1, false);
+    if (text != null) {
+      text.tally = tally;
+      text.group = group;
+    }
+  }
+
+  private boolean count(Text label, Text outcome, Text thread, long startMs, long offset) {
+    final long[] numbers = this.numbers;
+    long elapsedMs = numbers[Layout.ELAPSED];
+    long endMs = startMs + elapsedMs;
+    lines = 1 + label.lines + outcome.lines;
+    if (endMs < layout.fromMs || endMs >= layout.toMs) {
+      return true;
+    }
+    if (layout.batchCount > 1 && layout.batch(endMs) != batch) {
+      batch = layout.batch(endMs);
+      anyThread.cells = new Cell[0];
+      threads.forgetCells();
+    }
+    int place = label.number << OUTCOME_BITS | outcome.number;
+    Cell cell = thread.cellOrNull(place);
+    if (cell == null) {
+      cell = newCell(label, outcome, thread, place, offset);
+      if (cell == null) {
+        return false;
+      }
+    }
+    cell.receivedBytes += numbers[Layout.RECEIVED];
+    cell.sentBytes += numbers[Layout.SENT];
+    cell.latencyMs += numbers[Layout.LATENCY];
+    cell.connectMs += numbers[Layout.CONNECT];
+    thread.tally.count(cell, startMs, endMs, elapsedMs, numbers[Layout.USERS]);
+    return true;
+  }
+
+  private Cell newCell(Text label, Text outcome, Text thread, int place, long offset) {
+    int cause = Cell.NO_CAUSE;
+    if (outcome.isFailed) {
+      cause = outcome.failureCause == Cell.NO_CAUSE ? label.messageCause : outcome.failureCause;
+      if (cause == Cell.NO_CAUSE) {
+        return null;
+      }
+    }
+    Cell cell = thread.tally.cell(label.label, label.code, thread.group << 1 | label.kind, batch, cause, offset);
+    thread.setCell(place, cell);
+    return cell;
+  }
+}
