@@ -38,6 +38,7 @@ class CommandModule(Protocol):
 
 VERBS = {
     "table": Command("harness.report.table_command", "print the statistics of JTL files, per label and in total"),
+    "tally": Command("harness.report.tally_command", "count JTL files into a small file that merges exactly"),
     "report": Command("harness.report.command", "write the report of a run again; --merge makes one run of several"),
     "compare": Command("harness.compare.command", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
@@ -77,6 +78,7 @@ verbs (./aggregate.py VERB --help explains one):
 
 examples:
   ./aggregate.py table samples.jtl                              statistics per label
+  ./aggregate.py tally samples.jtl -o gen1.tally                counts for a table: table gen1.tally gen2.tally
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
   ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     merges the runs of independent load generators
   ./aggregate.py profile thruzero/run-07_1 --label home         what the system did in the slowest seconds of a label

@@ -1,4 +1,4 @@
-"""Recognises CSV and XML JTLs by their first bytes, and names other kinds of files in the error."""
+"""Recognises CSV and XML JTLs and tallies by their first bytes, and names other kinds of files in the error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from harness.base.errors import UsageError
 from harness.jtl.xml_elements import ROOT_TAG, SAMPLE_TAGS
 
-CSV, XML = "csv", "xml"
+CSV, XML, TALLY = "csv", "xml", "tally"
+# How the text of a tally file begins: harness/metrics/tally_file.py.
+TALLY_SIGN = b'{"kind":"tally"'
 _MAGIC = {
     b"PK\x03\x04": "a zip archive",
     b"\x89PNG": "a PNG image",
@@ -40,7 +42,7 @@ _NAME_A_JTL = "name a JTL that JMeter wrote"
 
 
 def kind_of(head: bytes, name: str) -> str:
-    """Return CSV or XML for the first bytes, in UTF-8, of a JTL. UsageError when the file is not a JTL.
+    """Return CSV, XML or TALLY for the first bytes, in UTF-8, of a file. UsageError when it is none of them.
 
     A table without a header line counts as CSV; the reader checks whether its columns are known.
     """
@@ -56,6 +58,8 @@ def kind_of(head: bytes, name: str) -> str:
     if text.startswith(b"<"):
         return _xml(text, name)
     _refuse_binary(head, name)
+    if text.startswith(TALLY_SIGN):
+        return TALLY
     if text.startswith((b"{", b"[")):
         todo = "aggregate.py report takes the run's folder" if b'"format_version"' in head else _NAME_A_JTL
         raise UsageError(f"{name}: JSON, not a JTL", todo)

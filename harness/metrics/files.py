@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.base.errors import UsageError
+from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import parse
 from harness.jtl.inputs import Input, Opened, opened
+from harness.jtl.kind import TALLY
 from harness.jtl.progress import ReadingProgress
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.tally import SampleTally, Scope
@@ -16,6 +19,8 @@ from harness.metrics.tally import SampleTally, Scope
 # Below this size, the plain reader finishes before the counter has started.
 _LARGE_BYTES = 8 * 1024 * 1024
 _ROWS_PER_LOOK = 10_000
+# A tally of 100,000 labels has 30 MB; more than this was not written by us.
+_TALLY_MAX_BYTES = 512 * BYTES_PER_MB
 
 
 def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
@@ -25,9 +30,14 @@ def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
 
 
 def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> Iterator[tuple[int, Sample]]:
-    """Yield the number of the file and the sample for each row of the JTLs; progress goes to standard error."""
+    """Yield the number of the file and the sample for each row of the JTLs; progress goes to standard error.
+
+    Tally files contain no rows and are left out.
+    """
     for number, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
+            if file.kind == TALLY:
+                continue
             for row, sample in enumerate(_samples(file, given.name, Dropped(), columns), 1):
                 yield number, sample
                 if row % _ROWS_PER_LOOK == 0:
@@ -54,16 +64,23 @@ def read_tally(
 def count_samples(
     inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None
 ) -> tuple[SampleTally, Dropped]:
-    """Return the tally of the samples in `scope` and the dropped records, as `read_tally`; each file has its number."""
+    """Return the tally of the samples in `scope` and the dropped records, as `read_tally`; each file has its number.
+
+    UsageError for the same samples in two tally files.
+    """
     whole, dropped = None, Dropped()
-    for number, given in enumerate(inputs):
+    number, seen = 0, dict[str, str]()
+    for given in inputs:
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
             tally, left_out = _tally(file, given, replace(scope, file=number), columns, progress)
             if file.truncated:
                 left_out.note(0, file.truncated)
             file.check_unchanged()
-        if len(inputs) > 1:
-            left_out.first = [(line, f"{reason} ({given.name})") for line, reason in left_out.first]
+        tally.names = tally.names or {number: given.name}
+        _refuse_twice(tally, given, seen)
+        if len(inputs) > 1 and len(tally.names) == 1:  # a tally of several files has named them
+            left_out.first = [(line, f"{reason} ({tally.names[number]})") for line, reason in left_out.first]
+        number += len(tally.names)
         if whole is None:
             whole = tally
         else:
@@ -72,9 +89,23 @@ def count_samples(
     return whole or scope.tally(), dropped
 
 
+def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> None:
+    """Raise a UsageError when a file of a tally is also in an earlier one: its samples would count twice."""
+    digests = [digest for stored in tally.stored for digest in stored.digests if digest]
+    for digest in digests:
+        if digest in seen:
+            raise UsageError(
+                f"{given.name}: contains samples that {seen[digest]} contains, too",
+                "they would count twice: leave one out",
+            )
+    seen.update(dict.fromkeys(digests, given.name))
+
+
 def _tally(
     file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
 ) -> tuple[SampleTally, Dropped]:
+    if file.kind == TALLY:
+        return _stored_tally(file, given.name, scope)
     if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
         # Imported late, as below: these modules take longer to load than a small file to read.
         from harness.metrics.counter import CsvFile
@@ -95,6 +126,26 @@ def _tally(
         ), dropped
     dropped = Dropped()
     return plain_tally(_samples(file, given.name, dropped, columns), file, scope, progress), dropped
+
+
+def _stored_tally(file: Opened, name: str, scope: Scope) -> tuple[SampleTally, Dropped]:
+    """Return the content of a tally file. UsageError when it is damaged, or when a window is wanted."""
+    if scope.window_ms or scope.with_timeline:
+        raise UsageError(
+            f"{name}: a tally, which contains no samples for a measurement window",
+            "name the JTLs, or print the table without --window",
+        )
+    from harness.metrics.tally_file import from_bytes
+
+    text = bytearray()
+    while len(text) <= _TALLY_MAX_BYTES and (chunk := file.stream.read(BYTES_PER_MB)):
+        text += chunk
+    problem = file.truncated or ("it is too long" if len(text) > _TALLY_MAX_BYTES else "")
+    if problem:
+        raise UsageError(
+            f"{name}: a damaged tally ({problem})", "copy it again, or write it again: ./aggregate.py tally"
+        )
+    return from_bytes(bytes(text), name, scope.file)
 
 
 def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] | None) -> Iterator[Sample]:

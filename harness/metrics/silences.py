@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from harness.base.records import build
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, ONCE
@@ -65,12 +67,26 @@ class Silence(NamedTuple):
         return min(self.to_ms, other.to_ms) - max(self.from_ms, other.from_ms)
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """The silences in a tally file: lengths and how many there are, pairs of labels, and the long silences."""
+
+    with_transactions: bool
+    silence_ms: tuple[int, ...]
+    count: tuple[int, ...]
+    pairs: tuple[tuple[str, str], ...]
+    long: tuple[tuple[int, str, int, int, int, str, str], ...]
+
+
 class Silences:
-    """The silences of all threads: their lengths, and the long ones themselves."""
+    """The silences of all threads: their lengths, and the long ones themselves.
+
+    With `with_transactions` they are those between rows of transactions.
+    """
 
     def __init__(self, once_labels: Iterable[str] = (), with_transactions: bool = False) -> None:
         self._once = frozenset(once_labels)
-        self._with_transactions = with_transactions
+        self.with_transactions = with_transactions
         self._last: dict[Thread, tuple[int, str]] = {}
         self._counts: Counter[int] = Counter()
         self._pairs: set[tuple[str, str]] = set()
@@ -79,7 +95,7 @@ class Silences:
     def add(self, sample: Sample, file: int = 0) -> None:
         """Count a sample of a file, in the order of its rows; rows of transactions count where there are no others."""
         is_load = group_of(sample.thread_name, sample.label, self._once) in (LOAD, ONCE)
-        if not is_load or sample.is_transaction is not self._with_transactions:
+        if not is_load or sample.is_transaction is not self.with_transactions:
             return
         thread = file, sample.thread_name
         last = self._last.get(thread)
@@ -93,6 +109,37 @@ class Silences:
         self._pairs.add(silence.labels)
         if silence.to_ms - silence.from_ms >= _LONG_MS:
             self._long.append(silence)
+
+    def merge(self, other: Silences, first_file: int) -> None:
+        """Add the silences of other files, which are numbered from `first_file` on."""
+        self._counts.update(other._counts)
+        self._pairs |= other._pairs
+        self._long += [one._replace(thread=(first_file + one.thread[0], one.thread[1])) for one in other._long]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, from which `from_plain` makes the same silences."""
+        return {
+            "with_transactions": self.with_transactions,
+            "silence_ms": list(self._counts),
+            "count": list(self._counts.values()),
+            "pairs": sorted(self._pairs),
+            "long": [(*one.thread, one.from_ms, one.paused_ms, one.to_ms, *one.labels) for one in self._long],
+        }
+
+    @classmethod
+    def from_plain(cls, data: object, where: str) -> Silences:
+        """Return the silences that `to_json` wrote; ValueError for other data."""
+        stored = build(_Stored, data, where)
+        if len(stored.silence_ms) != len(stored.count) or min((*stored.silence_ms, *stored.count), default=1) < 1:
+            raise ValueError(f"{where} contains a length without a count")
+        silences = cls(with_transactions=stored.with_transactions)
+        silences._counts.update(dict(zip(stored.silence_ms, stored.count, strict=True)))
+        silences._pairs.update(stored.pairs)
+        silences._long += [
+            Silence((file, thread), from_ms, paused_ms, to_ms, (before, after))
+            for file, thread, from_ms, paused_ms, to_ms, before, after in stored.long
+        ]
+        return silences
 
     def explain(self, from_ms: int, to_ms: int, *, is_waited: bool = False) -> bool:
         """Return whether the users who were active in from_ms <= t < to_ms (since 1970) may all have paused.

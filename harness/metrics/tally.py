@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of, thread_group_of
@@ -24,6 +25,9 @@ from harness.metrics.figures import (
     plus,
 )
 from harness.metrics.timeline import SecondSeries, Source
+
+if TYPE_CHECKING:
+    from harness.metrics.silences import Silences
 
 # Group, label, and whether it is a transaction.
 LabelKey = tuple[str, str, bool]
@@ -104,6 +108,7 @@ class Order:
 
     def merge(self, other: Order) -> None:
         """Add the rows of the next part."""
+        self.back_ms = max(self.back_ms, other.back_ms)
         if other.least_ms is not None and other.most_ms is not None:
             self.follow(other.least_ms, other.most_ms, other.back_ms)
 
@@ -129,6 +134,19 @@ class Scope:
         own = Scope(self.once_labels, self.file, self.window_ms, with_timeline=False)
         tally.by_thread_group = {group: own.tally() for group in self.thread_groups}
         return tally
+
+
+@dataclass(frozen=True)
+class StoredTally:
+    """What is known of a tally that was read from a tally file.
+
+    `digests` are checksums of the counts of each of its files, "" for a file without samples; `silences` are those of
+    its users, None where the tally file has none.
+    """
+
+    first_file: int
+    digests: tuple[str, ...]
+    silences: Silences | None
 
 
 class SampleTally:
@@ -161,6 +179,9 @@ class SampleTally:
         self.requests = SecondSeries(with_times=with_timeline)
         self.transactions = SecondSeries(with_times=with_timeline)
         self.first_ms: int | None = None
+        # By the number of the file: what messages call it.
+        self.names: dict[int, str] = {}
+        self.stored: list[StoredTally] = []
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
         self.orders: dict[int, Order] = {}
         # By thread, label, and whether it is a transaction: each row of a thread would find them again.
@@ -294,6 +315,8 @@ class SampleTally:
         self.transactions.merge(other.transactions)
         for group, own in other.by_thread_group.items():
             self.by_thread_group[group].merge(own)
+        self.names.update(other.names)
+        self.stored += other.stored
 
     @property
     def second_series(self) -> SecondSeries:

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
+from harness.jtl.sample import Dropped
 from harness.metrics.batches import batch_count_of
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.files import count_samples, each_sample, read_tally
@@ -69,10 +70,11 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
         return _summary_of_jtls(readable, counting)
 
 
-def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
+def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> tuple[SampleTally, Dropped]:
+    """Return the tally of whole JTLs and the dropped records; UsageError without a sample, or as `counting` says."""
     once_labels = counting.run.once_labels if counting.run else ()
     tally, dropped = read_tally(inputs, once_labels, columns=counting.columns, with_timeline=counting.with_timeline)
-    name = " + ".join(Path(given.name).name for given in inputs)
+    name = _name_of(tally)
     if counting.strict and dropped.count:
         raise UsageError(
             f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
@@ -81,6 +83,17 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
+    return tally, dropped
+
+
+def _name_of(tally: SampleTally) -> str:
+    return " + ".join(Path(name).name for name in tally.names.values())
+
+
+def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
+    once_labels = counting.run.once_labels if counting.run else ()
+    tally, dropped = tally_of_jtls(inputs, counting)
+    name = _name_of(tally)
     window = window_of(tally, counting.window, counting.run)
     scope = Scope(tuple(once_labels))
     counted = counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches)
@@ -90,7 +103,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         percentiles=counting.percentiles,
         with_transactions=counting.with_transactions,
         with_timeline=counting.with_timeline,
-        file_names=short_names([given.name for given in inputs]),
+        file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
     )
     return summarise(tally, dropped, name, options=options)
@@ -118,11 +131,16 @@ def silences_of(
 ) -> Silences | None:
     """Return the silences of each user, from another reading of the JTLs.
 
-    None unless a gap may be a pause of the plan, and when standard input cannot be read again.
+    None unless a gap may be a pause of the plan, when standard input cannot be read again, and when a tally file has
+    none of them.
     """
     if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
         return None
     silences = Silences(once_labels, with_transactions=not tally.requests.seconds)
+    for stored in tally.stored:
+        if stored.silences is None or stored.silences.with_transactions is not silences.with_transactions:
+            return None
+        silences.merge(stored.silences, len(inputs) + stored.first_file)
     for file, sample in each_sample(inputs, columns):
         silences.add(sample, file)
     return silences

@@ -1,0 +1,319 @@
+"""Writes a tally to a small file and reads it back, so that machines exchange counts instead of JTLs.
+
+The file is JSON, packed with gzip. It contains all counts of whole JTLs that a table needs, none of them rounded:
+tallies merge exactly. It contains no samples and no times per interval, so a tally has no measurement window.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.base.records import build
+from harness.base.strict_json import parse_object
+from harness.jtl.kind import TALLY_SIGN
+from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
+from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
+from harness.metrics.histogram import Histogram
+from harness.metrics.silences import Silences
+from harness.metrics.tally import Order, SampleTally, StoredTally
+from harness.metrics.timeline import SecondSeries, Source
+
+FORMAT_VERSION = 1
+_KIND = "tally"
+_PACK_LEVEL = 6
+_END_MAX_MS = START_MAX_MS + ELAPSED_MAX_MS
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """A row per label, group, file and load generator, in order of first appearance."""
+
+    group: tuple[str, ...]
+    label: tuple[str, ...]
+    is_transaction: tuple[bool, ...]
+    file: tuple[int, ...]
+    generator: tuple[str, ...]
+    elapsed_ms: tuple[str, ...]
+    elapsed_sum_ms: tuple[int, ...]
+    error_count: tuple[int, ...]
+    received_bytes: tuple[int | None, ...]
+    sent_bytes: tuple[int | None, ...]
+    latency_sum_ms: tuple[int | None, ...]
+    connect_sum_ms: tuple[int | None, ...]
+    first_ms: tuple[int, ...]
+    last_ms: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """A row per label and response code."""
+
+    label: tuple[str, ...]
+    code: tuple[str, ...]
+    is_transaction: tuple[bool, ...]
+    sample_count: tuple[int, ...]
+    error_count: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """A row per kind of error."""
+
+    label: tuple[str, ...]
+    code: tuple[str, ...]
+    cause: tuple[str, ...]
+    count: tuple[int, ...]
+    first_ms: tuple[int, ...]
+    last_ms: tuple[int, ...]
+    example: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Seconds:
+    """A row per second in which samples ended."""
+
+    second: tuple[int, ...]
+    sample_count: tuple[int, ...]
+    error_count: tuple[int, ...]
+    elapsed_sum_ms: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Users:
+    """A row per second and source: the most active users."""
+
+    file: tuple[int, ...]
+    generator: tuple[str, ...]
+    second: tuple[int, ...]
+    users: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The seconds and the users of the requests or of the transactions."""
+
+    seconds: _Seconds
+    users: _Users
+
+
+@dataclass(frozen=True)
+class _Dropped:
+    """The dropped records, as in Dropped."""
+
+    count: int
+    first: tuple[tuple[int, str], ...]
+    header_lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The content of a tally file. `back_ms` is how far row ends go back at most, by file."""
+
+    kind: str
+    format_version: int
+    files: tuple[str, ...]
+    first_ms: int
+    back_ms: tuple[int, ...]
+    labels: _Labels
+    codes: _Codes
+    errors: _Errors
+    requests: _Series
+    transactions: _Series
+    dropped: _Dropped
+    silences: Silences | None
+
+
+def to_bytes(tally: SampleTally, dropped: Dropped, silences: Silences | None) -> bytes:
+    """Return the tally file of JTLs with samples; `silences` are those of the users, where a gap may be a pause."""
+    labels = (
+        (*key, *source, _runs(counts.histogram), *list(vars(counts).values())[1:])
+        for key, by_source in tally.labels.items()
+        for source, counts in by_source.items()
+    )
+    data = {
+        "kind": _KIND,
+        "format_version": FORMAT_VERSION,
+        "files": list(tally.names.values()),
+        "first_ms": tally.first_ms,
+        "back_ms": [tally.order(number).back_ms for number in tally.names],
+        "labels": _columns(_Labels, labels),
+        "codes": _columns(_Codes, ((*key, *counts) for key, counts in tally.codes.items())),
+        "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
+        "requests": _series(tally.requests),
+        "transactions": _series(tally.transactions),
+        "dropped": vars(dropped),
+        "silences": silences and silences.to_json(),
+    }
+    text = json.dumps(data, separators=(",", ":")).encode()
+    assert text.startswith(TALLY_SIGN)
+    return gzip.compress(text, _PACK_LEVEL, mtime=0)
+
+
+def _columns(kind: type, rows: Iterable[tuple[object, ...]]) -> dict[str, list[object]]:
+    names = [field.name for field in fields(kind)]
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return {name: list(column) for name, column in zip(names, columns, strict=True)}
+
+
+def _series(series: SecondSeries) -> dict[str, Any]:
+    seconds = ((second, *series.seconds[second]) for second in sorted(series.seconds))
+    users = (
+        (*source, second, by_second[second])
+        for source, by_second in sorted(series.users.items())
+        for second in sorted(by_second)
+    )
+    return {"seconds": _columns(_Seconds, seconds), "users": _columns(_Users, users)}
+
+
+def _runs(histogram: Histogram) -> str:
+    """Return the counts of a histogram as text: `12:5 3 40:1` are 5 samples of 12 ms, 3 of 13 ms and 1 of 40 ms."""
+    words, before_ms = [], -2
+    for value_ms in sorted(histogram.counts):
+        count = histogram.counts[value_ms]
+        words.append(f"{count}" if value_ms == before_ms + 1 else f"{value_ms}:{count}")
+        before_ms = value_ms
+    return " ".join(words)
+
+
+def from_bytes(text: bytes, name: str, first_file: int) -> tuple[SampleTally, Dropped]:
+    """Return the tally and the dropped records in the unpacked text of a tally file, its files from `first_file` on.
+
+    UsageError when it is damaged, or of another version; `name` is what messages call the file.
+    """
+    try:
+        data = parse_object(text)
+        version = data.get("format_version")
+        if version != FORMAT_VERSION:
+            raise UsageError(
+                f"{name}: a tally of format_version {version!r:.20}; this version reads {FORMAT_VERSION}",
+                "write it again with this version: ./aggregate.py tally",
+            )
+        content = build(_Content, data)
+        left_out = content.dropped
+        dropped = Dropped(_whole(left_out.count, "dropped"), list(left_out.first), list(left_out.header_lines))
+        return _Reader(content, first_file).tally(), dropped
+    except ValueError as error:
+        raise UsageError(
+            f"{name}: a damaged tally ({str(error)[:200]})", "copy it again, or write it again: ./aggregate.py tally"
+        ) from None
+
+
+class _Reader:
+    """Makes the tally of the content of a file. ValueError for counts that no JTL has."""
+
+    def __init__(self, content: _Content, first_file: int) -> None:
+        if not content.files or len(content.back_ms) != len(content.files):
+            raise ValueError("files and back_ms do not fit together")
+        self._content = content
+        self._first_file = first_file
+        self._tally = SampleTally(file=first_file, with_timeline=False)
+
+    def tally(self) -> SampleTally:
+        """Return the tally."""
+        content, tally = self._content, self._tally
+        tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
+        for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
+            tally.names[number] = name
+            tally.orders[number] = Order(back_ms=_whole(back_ms, "back_ms"))
+        self._add_labels()
+        self._add_codes_and_errors()
+        self._add_series(tally.requests, content.requests, is_transactions=False)
+        self._add_series(tally.transactions, content.transactions, is_transactions=True)
+        tally.stored.append(StoredTally(self._first_file, self._digests(), content.silences))
+        return tally
+
+    def _source(self, file: int, generator: str) -> Source:
+        if not 0 <= file < len(self._content.files):
+            raise ValueError(f"file {file} is not in files")
+        return Source(self._first_file + file, generator)
+
+    def _add_labels(self) -> None:
+        for group, label, is_transaction, file, generator, elapsed_ms, *sums, first_ms, last_ms in _rows(
+            self._content.labels, "labels"
+        ):
+            if group not in GROUPS:
+                raise ValueError(f"labels.group {group!r:.20} is not one of {', '.join(GROUPS)}")
+            key, source = (group, label, is_transaction), self._source(file, generator)
+            if source in self._tally.labels.get(key, {}):
+                raise ValueError(f"labels has {label!r:.60} twice")
+            for value in sums:
+                _whole(value or 0, "a sum of labels")
+            _whole(last_ms, "labels.last_ms", _END_MAX_MS)
+            counts = LabelCounts(_histogram(elapsed_ms), *sums)
+            counts.first_ms, counts.last_ms = _whole(first_ms, "labels.first_ms", last_ms), last_ms
+            self._tally.counts(key, source).merge(counts)
+        if not self._tally.labels:
+            raise ValueError("labels is empty")
+
+    def _add_codes_and_errors(self) -> None:
+        labels = {label for _, label, _ in self._tally.labels}
+        for label, code, is_transaction, *counts in _rows(self._content.codes, "codes"):
+            self._tally.add_code(
+                (_known(label, labels), code, is_transaction), *(_whole(one, "codes") for one in counts)
+            )
+        for label, code, cause, *numbers, example in _rows(self._content.errors, "errors"):
+            count, first_ms, last_ms = (_whole(one, "errors") for one in numbers)
+            self._tally.add_kind((_known(label, labels), code, cause), count, first_ms, last_ms, example)
+
+    def _add_series(self, series: SecondSeries, content: _Series, *, is_transactions: bool) -> None:
+        for second, *counts in _rows(content.seconds, "seconds"):
+            series.add_second(_whole(second, "second", _END_MAX_MS), *(_whole(one, "seconds") for one in counts))
+        for file, generator, second, users in _rows(content.users, "users"):
+            series.add_users(
+                self._source(file, generator), _whole(second, "second", _END_MAX_MS), _whole(users, "users")
+            )
+        counted = sum(
+            counts.histogram.count
+            for (group, _, is_transaction), by_source in self._tally.labels.items()
+            if group in (LOAD, ONCE) and is_transaction is is_transactions
+            for counts in by_source.values()
+        )
+        if counted != sum(samples for samples, _, _ in series.seconds.values()):
+            raise ValueError("labels and seconds count different numbers of samples")
+
+    def _digests(self) -> tuple[str, ...]:
+        """Return a checksum of the counts of each file, to recognise a file that is given twice; "" for none."""
+        by_file: dict[int, list[str]] = {}
+        for row in _rows(self._content.labels, "labels"):
+            by_file.setdefault(row[3], []).append(repr((*row[:3], *row[4:])))
+        texts = ("\n".join(sorted(by_file.get(file, ()))).encode() for file in range(len(self._content.files)))
+        return tuple(hashlib.sha256(text).hexdigest() if text else "" for text in texts)
+
+
+def _rows(columns: object, name: str) -> Iterator[tuple[Any, ...]]:
+    values = list(vars(columns).values())
+    if len(set(map(len, values))) != 1:
+        raise ValueError(f"{name} has columns of different lengths")
+    return zip(*values, strict=True)
+
+
+def _whole(value: int, name: str, most: int = 2**63 - 1) -> int:
+    if not 0 <= value <= most:
+        raise ValueError(f"{name} contains {value}")
+    return value
+
+
+def _known(label: str, labels: set[str]) -> str:
+    if label not in labels:
+        raise ValueError(f"{label!r:.60} is not in labels")
+    return label
+
+
+def _histogram(text: str) -> Histogram:
+    """Return the histogram that `_runs` wrote."""
+    counts: dict[int, int] = {}
+    next_ms = -1
+    for word in text.split(" "):
+        value, colon, count = word.rpartition(":")
+        value_ms = int(value) if colon else next_ms
+        if not next_ms <= value_ms <= ELAPSED_MAX_MS or value_ms < 0 or int(count) < 1:
+            raise ValueError(f"labels.elapsed_ms contains {word!r:.40}")
+        counts[value_ms] = int(count)
+        next_ms = value_ms + 1
+    return Histogram(counts)
