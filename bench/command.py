@@ -6,6 +6,7 @@ import argparse
 
 from bench import ab as bench_ab
 from bench import aggregate as bench_aggregate
+from bench import auto as bench_auto
 from bench import compare as bench_compare
 from bench import failures as bench_failures
 from bench import gate as bench_gate
@@ -33,6 +34,7 @@ examples:
   scripts/bench ab                                              false alarms and power of A/B tests
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
+  scripts/bench auto                                            how long DURATION=auto takes, and its means
   scripts/bench throttle                                        false alarms and power of the throttle detector
   scripts/bench throttle recorded/*.jtl                         what it finds in these runs
   scripts/bench generator                                       CPU time per request of JMeter with other settings
@@ -56,6 +58,7 @@ _PARTS = {
     "ab": (bench_ab, "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
     "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
     "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
+    "auto": (bench_auto, "how long DURATION=auto takes and how far its means are off, on simulated loads"),
     "throttle": (bench_throttle, "falls of the throughput to a constant fraction, in simulated or recorded runs"),
     "generator": (bench_generator, "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
     "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),

@@ -21,6 +21,7 @@ from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import Window
 from harness.plan.load import OPEN
 from harness.report.loads import LoadFigures, pause_s
+from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
@@ -68,7 +69,7 @@ class Evidence:
     driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window. `pause_s`
     is the mean pause before a request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`,
     the load's slowest sample, `gaps`, `throttle` and `clock_step` cover the whole run. `loads`
-    are those of a run with several.
+    are those of a run with several. `lost_cpu` is what others used in the seconds that make the window unsteady.
     """
 
     run: RunRecord | None
@@ -88,6 +89,7 @@ class Evidence:
     clock_step: ClockStep | None = None
     pause_s: float = 0.0
     loads: tuple[LoadFigures, ...] = ()
+    lost_cpu: LostCpu | None = None
 
     @property
     def is_open(self) -> bool:
@@ -199,9 +201,21 @@ def long_span(evidence: Evidence) -> Iterator[Values]:
 
 
 def unsteady(evidence: Evidence) -> Iterator[Values]:
-    """Yield why the window is not steady."""
+    """Yield why the window is not steady, and the CPU that others used in just those seconds."""
     if evidence.is_span_known and evidence.window.reason:
-        yield {"why": evidence.window.reason}
+        yield {"why": evidence.window.reason, "lost": _lost_cpu_text(evidence)}
+
+
+def _lost_cpu_text(evidence: Evidence) -> str:
+    """Return a sentence about the CPU that the run lost; empty without one."""
+    lost = evidence.lost_cpu
+    if lost is None or evidence.run is None:
+        return ""
+    of = f"{lost.cores:.1f} of {units.plural(evidence.run.host.cpu_count, 'core')}"
+    what = f"{of} were stolen by the hypervisor" if lost.is_stolen else f"Processes that are not listed used {of}"
+    during, rest = (units.average_text(average) for average in (lost.during_ms, lost.else_ms))
+    times = f"when the average was {lost.during_ms / lost.else_ms:.1f} times as long ({during} ms, otherwise {rest} ms)"
+    return f" {what} from {lost.from_s} s to {lost.to_s} s, {times}; without these seconds the run is steady."
 
 
 def fast_warm_up(evidence: Evidence) -> Iterator[Values]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.metrics.generators import GeneratorFigures
 from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
+from harness.report.lost_cpu import OTHER_CPU_RATIO, STOLEN_CPU_RATIO
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import (
     GENERATOR,
@@ -20,10 +21,6 @@ from harness.run.telemetry import (
 
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
-# A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
-OTHER_CPU_RATIO = 0.10
-# Other processes may have used idle cores; a hypervisor takes a core from a thread that is running.
-STOLEN_CPU_RATIO = 0.05
 # A few throttled periods at the start of a process are usual.
 QUOTA_RATIO = 0.05
 # Generators of one load differ by chance: an average of 200 samples as scattered as response times are by a seventh.

@@ -22,6 +22,7 @@ from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
 from harness.report.goals import RunGroups
 from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
+from harness.report.lost_cpu import LostCpu, find_lost_cpu
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
 from harness.report.warnings import find_warnings
@@ -209,6 +210,7 @@ def _evidence(
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
         throttle=_throttle(tally, run),
+        lost_cpu=_lost_cpu(tally, run, observed, window),
         cloudwatch=observed.cloudwatch,
         clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
     )
@@ -239,6 +241,15 @@ def _throttle(tally: SampleTally, run: RunRecord | None) -> Throttle | None:
         return None
     seconds, drive = tally.second_series.by_second(origin_s, span_s[1]), _drive_of(run)
     return find_throttle(seconds, full_load_s(seconds, *drive), drive[1])
+
+
+def _lost_cpu(tally: SampleTally, run: RunRecord | None, observed: Observed, window: Window) -> LostCpu | None:
+    """Return the CPU that others used while the run was slower; None where several machines drove."""
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    if run is None or run.is_merged or origin_s is None or span_s is None:
+        return None
+    seconds = tally.second_series.by_second(origin_s, span_s[1])
+    return find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:

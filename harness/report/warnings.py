@@ -141,8 +141,8 @@ class WarningCode(StrEnum):
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="not steady",
-        text="Not steady: {why}. Averages and percentiles mix several states: run longer, or count one interval with "
-        "./aggregate.py table --window FROM..TO.",
+        text="Not steady: {why}.{lost} Averages and percentiles mix several states: run longer, or count one interval "
+        "with ./aggregate.py table --window FROM..TO.",
         found_in=of.unsteady,
     )
     THROTTLED = _Definition(

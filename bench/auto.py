@@ -1,0 +1,145 @@
+"""`scripts/bench auto`: measures how long DURATION=auto takes, and how far its means are from the true ones."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean, median
+
+from bench.results import Aim
+from bench.tables import aims_table
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.units import parse_whole_number, percent_text
+from harness.jtl.sample import Sample
+from harness.plan.load import ClosedLoad
+from harness.report.tables import table
+from harness.run.auto_end import AutoEnd, enough_ms
+
+_USERS = 5
+_MOST_S = 600
+_START_MS = 1_000_000
+_MS_PER_S = 1000
+_MEMORY = 0.5
+# Of the loads that end by themselves, so many have a mean within the precision; each check is right in 95 %.
+_WITHIN_LEAST = 0.90
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A simulated load: response time over time (ms), noise of a second, requests per second, their log-normal noise."""
+
+    mean_ms: Callable[[int], float]
+    spread: float
+    rate: int = 8
+    sigma: float = 0.3
+
+    @property
+    def true_ms(self) -> float:
+        """The mean response time in the end, ms."""
+        return self.mean_ms(10 * _MOST_S) * math.exp(self.sigma**2 / 2)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """When a simulated load ended, s, and whether by itself; the mean it was known to have, and its half-width, ms."""
+
+    after_s: int
+    is_met: bool
+    average_ms: float | None
+    within_ms: float | None
+
+
+def _steady(mean_ms: float) -> Callable[[int], float]:
+    return lambda _: mean_ms
+
+
+def _warm_up(mean_ms: float, times: float, tau_s: float) -> Callable[[int], float]:
+    return lambda second: mean_ms * (1 + (times - 1) * math.exp(-second / tau_s))
+
+
+SCENES = {
+    "400 ms, seconds scatter by 3 %": Scene(_steady(400), 0.03),
+    "400 ms, 8 %": Scene(_steady(400), 0.08),
+    "400 ms, 15 %": Scene(_steady(400), 0.15),
+    "12 ms, 15 %": Scene(_steady(12), 0.15),
+    "12 ms, 8 %, 25 req/s, long tail": Scene(_steady(12 / math.exp(1.2**2 / 2)), 0.08, 25, 1.2),
+    "4 ms, 8 %, 25 req/s, long tail": Scene(_steady(4 / math.exp(1.2**2 / 2)), 0.08, 25, 1.2),
+    "warm-up, 3 × slower at first, time constant 20 s": Scene(_warm_up(400, 3, 20), 0.03),
+    "warm-up, 2 × slower at first, time constant 40 s": Scene(_warm_up(400, 2, 40), 0.03),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this part of the benchmark."""
+    parser.add_argument("--runs", default="60", metavar="N", help="simulated loads per row (60)")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print the table; return 0, or 1 when an aim is missed."""
+    count = parse_whole_number(options.runs, "--runs", 20, 10_000)
+    rows, within = [], []
+    for name, scene in SCENES.items():
+        print(f"bench: {name}", file=sys.stderr, flush=True)
+        ended = [simulate(scene, seed) for seed in range(count)]
+        rows.append([name, *_cells(scene, ended)])
+        if name.startswith("warm-up"):
+            continue
+        within.append(share_within(scene, ended))
+    heads = ("load", "ended by itself", "median s", "most s", "bias of the mean %", "within the precision %")
+    print(f"**DURATION=auto MAX=10m: {count} simulated loads a row**\n\n{table(heads, rows)}\n", flush=True)
+    least = min(within)
+    what = "steady loads: least share of means within the precision, %"
+    is_met = least >= _WITHIN_LEAST
+    print(aims_table([Aim(what, percent_text(least, 1), f"≥ {percent_text(_WITHIN_LEAST, 0)}", is_met)], "the end"))
+    return EXIT_OK if is_met else EXIT_REGRESSED
+
+
+def simulate(scene: Scene, seed: int, most_s: int = _MOST_S) -> Ended:
+    """Return how a load ends whose seconds have autocorrelated noise; times are whole milliseconds."""
+    noise, drift = Random(seed), 0.0
+    watch = AutoEnd(ClosedLoad(users=_USERS, ramp_s=_USERS, duration_s=most_s, loops=None, is_auto=True))
+    for second in range(most_s):
+        drift = _MEMORY * drift + noise.gauss(0, scene.spread)
+        samples = [_sample(scene, second, turn, drift, noise) for turn in range(scene.rate)]
+        watch.add(float(second), samples, len(samples))
+        if watch.is_enough(float(second)):
+            return Ended(second, True, watch.record.average_ms, watch.record.within_ms)
+    return Ended(most_s, False, watch.record.average_ms, watch.record.within_ms)
+
+
+def _sample(scene: Scene, second: int, turn: int, drift: float, noise: Random) -> Sample:
+    exact_ms = scene.mean_ms(second) * (1 + drift) * noise.lognormvariate(0, scene.sigma)
+    elapsed_ms = max(1, math.floor(exact_ms + noise.random()))  # the clock's steps are anywhere
+    end_ms = _START_MS + _MS_PER_S * second + _MS_PER_S * turn // scene.rate
+    return Sample(
+        start_ms=end_ms - elapsed_ms,
+        elapsed_ms=elapsed_ms,
+        label="Pay",
+        code="200",
+        message="OK",
+        thread_name="Users 1-1",
+        success=True,
+        failure="",
+        received_bytes=None,
+        sent_bytes=None,
+        all_threads=min(_USERS, 1 + second),
+    )
+
+
+def share_within(scene: Scene, ended: Sequence[Ended]) -> float:
+    """Return the share of the loads that ended by themselves whose mean is within the precision of the true one."""
+    errors = [abs(one.average_ms - scene.true_ms) for one in ended if one.is_met and one.average_ms is not None]
+    return sum(error <= enough_ms(scene.true_ms) for error in errors) / len(errors) if errors else 0.0
+
+
+def _cells(scene: Scene, ended: Sequence[Ended]) -> list[str]:
+    by_itself = [one for one in ended if one.is_met and one.average_ms is not None]
+    biases = [one.average_ms / scene.true_ms - 1 for one in by_itself if one.average_ms is not None]
+    lengths = [one.after_s for one in ended]
+    bias = f"{100 * fmean(biases):+.1f}".replace("-", "−") if biases else ""
+    within = percent_text(share_within(scene, ended), 0)
+    return [str(len(by_itself)), f"{median(lengths):.0f}", str(max(lengths)), bias, within]

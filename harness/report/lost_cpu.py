@@ -1,0 +1,130 @@
+"""Finds the CPU that a run lost to others just in those seconds that make it unsteady.
+
+Of the machine's cores others use two kinds: what the hypervisor gives to other virtual machines (stolen), and what
+processes use that the telemetry does not list. The interval is the one with the greatest sum of cores above a share of
+the machine's. It is evidence only when three things are true: the rest of the window lost less than half as much,
+response times in the interval are longer than in the rest, and the rest alone is steady.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+
+from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
+from harness.run.telemetry import HOST, STOLEN, UsageSeries
+
+# A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
+OTHER_CPU_RATIO = 0.10
+# Other processes may have used idle cores; a hypervisor takes a core from a thread that is running.
+STOLEN_CPU_RATIO = 0.05
+# The CPU of a single second is also that of a neighbour.
+_LEAST_S = 3
+# The interval must be slower than the rest by this ratio.
+_SLOWER_RATIO = 1.2
+
+
+@dataclass(frozen=True)
+class LostCpu:
+    """The cores that others used on average from `from_s` to `to_s`, in seconds after the load began.
+
+    `is_stolen` is True for the hypervisor, False for processes that are not listed. `during_ms` is the average response
+    time in the interval, `else_ms` that in the rest of the window.
+    """
+
+    is_stolen: bool
+    cores: float
+    from_s: int
+    to_s: int
+    during_ms: float
+    else_ms: float
+
+
+def find_lost_cpu(
+    window: Window, seconds: Sequence[SecondFigures], series: Sequence[UsageSeries], core_count: int
+) -> LostCpu | None:
+    """Return the CPU that a window which is not steady lost in the seconds that make it so; None without.
+
+    `seconds` and `series` are those of the whole run.
+    """
+    if not window.reason:
+        return None
+    by_process = {one.process: one for one in series}
+    for is_stolen, lost, ratio in (
+        (True, _stolen(by_process), STOLEN_CPU_RATIO),
+        (False, _unlisted(by_process), OTHER_CPU_RATIO),
+    ):
+        found = _interval(lost, window, ratio * core_count)
+        if found and _rest_is_steady(window, seconds, found):
+            during_ms, else_ms = _averages(window, seconds, found)
+            inside = fmean(lost.get(second, 0.0) for second in found)
+            outside = [lost.get(second, 0.0) for second in _rest(window, found)]
+            if inside > 2 * fmean(outside) and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
+                return LostCpu(is_stolen, inside, found.start, found.stop, during_ms, else_ms)
+    return None
+
+
+def _stolen(by_process: Mapping[str, UsageSeries]) -> dict[int, float]:
+    return _by_second(by_process[STOLEN]) if STOLEN in by_process else {}
+
+
+def _unlisted(by_process: Mapping[str, UsageSeries]) -> dict[int, float]:
+    """Return the cores that no listed process used; no second in which one of them was not measured."""
+    if HOST not in by_process:
+        return {}
+    listed = [_by_second(one) for name, one in by_process.items() if name not in (HOST, STOLEN)]
+    return {
+        second: cores - sum(one[second] for one in listed)
+        for second, cores in _by_second(by_process[HOST]).items()
+        if all(second in one for one in listed)
+    }
+
+
+def _by_second(series: UsageSeries) -> dict[int, float]:
+    """Return the cores in each second of the run; a point is the mean of the seconds before its time."""
+    if len(series.seconds) < 2:
+        return {}
+    width_s = max(1, round(median(later - earlier for earlier, later in pairwise(series.seconds))))
+    # A row has the CPU of the second before it; the time of a point is the mean of those of its rows.
+    begins = [round(at_s - (width_s + 1) / 2) for at_s in series.seconds]
+    return {
+        second: cores
+        for begin, cores in zip(begins, series.cpu_cores, strict=True)
+        for second in range(begin, begin + width_s)
+    }
+
+
+def _interval(lost: Mapping[int, float], window: Window, above: float) -> range | None:
+    """Return the seconds of the window with the greatest sum of cores above a value; None when they are too few."""
+    best, found, total, start = 0.0, range(0), 0.0, window.from_s
+    for second in range(window.from_s, window.to_s):
+        total += lost.get(second, 0.0) - above
+        if total <= 0:
+            total, start = 0.0, second + 1
+        elif total > best:
+            best, found = total, range(start, second + 1)
+    return found if _LEAST_S <= len(found) < window.length_s else None
+
+
+def _rest(window: Window, interval: range) -> list[int]:
+    return [second for second in range(window.from_s, window.to_s) if second not in interval]
+
+
+def _rest_is_steady(window: Window, seconds: Sequence[SecondFigures], interval: range) -> bool:
+    rest = [seconds[second] for second in _rest(window, interval)]
+    return find_window(WindowSpec(STEADY), rest, users_are_driven=False).is_steady is True
+
+
+def _averages(
+    window: Window, seconds: Sequence[SecondFigures], interval: range
+) -> tuple[float | None, float | None]:
+    """Return the average response times in the interval and in the rest of the window, ms."""
+    rest = [seconds[second] for second in _rest(window, interval)]
+    return _average_ms(seconds[interval.start : interval.stop]), _average_ms(rest)
+
+
+def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:
+    sample_count = sum(second.sample_count for second in seconds)
+    return sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None
