@@ -30,7 +30,7 @@ _WITHIN_LEAST = 0.90
 
 @dataclass(frozen=True)
 class Scene:
-    """A simulated load: response time over time (ms), noise of a second, requests per second, their log-normal noise."""
+    """A simulated load: response time over time (ms), the noise of a second, and requests per second with theirs."""
 
     mean_ms: Callable[[int], float]
     spread: float

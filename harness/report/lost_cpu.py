@@ -117,9 +117,7 @@ def _rest_is_steady(window: Window, seconds: Sequence[SecondFigures], interval: 
     return find_window(WindowSpec(STEADY), rest, users_are_driven=False).is_steady is True
 
 
-def _averages(
-    window: Window, seconds: Sequence[SecondFigures], interval: range
-) -> tuple[float | None, float | None]:
+def _averages(window: Window, seconds: Sequence[SecondFigures], interval: range) -> tuple[float | None, float | None]:
     """Return the average response times in the interval and in the rest of the window, ms."""
     rest = [seconds[second] for second in _rest(window, interval)]
     return _average_ms(seconds[interval.start : interval.stop]), _average_ms(rest)

@@ -14,16 +14,8 @@ from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
-from harness.sweep.driver import (
-    SETTINGS,
-    MostUsers,
-    Progress,
-    SweepKind,
-    add_sweep_options,
-    new_record,
-    run_sweep,
-    sweep_command,
-)
+from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, sweep_command
+from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, Step, SweepRecord

@@ -29,27 +29,12 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import Log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
-from harness.base.secrecy import masked
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
-from harness.plan.goal_input import goal_names
-from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
-from harness.run.arguments import (
-    DEFAULT_PROFILE,
-    add_folders,
-    add_goal,
-    add_length,
-    add_set,
-    add_stop,
-    add_sure,
-    add_traffic,
-    make_command,
-    names_of,
-    refuse_empty,
-)
+from harness.run.arguments import DEFAULT_PROFILE, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
@@ -57,15 +42,11 @@ from harness.run.record import FINISHED as RUN_FINISHED
 from harness.run.request import Names, Request, resolve_request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
 from harness.sweep.level_runner import Levels, level_load
-from harness.sweep.record import FINISHED, FORMAT_VERSION, RUNNING, SWEEP, Step, SweepRecord, SweepRun
+from harness.sweep.record import FINISHED, RUNNING, SWEEP, Step, SweepRecord, SweepRun
 from harness.sweep.terminal import run_line
 
 # After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3
-# The settings of every kind of sweep.
-SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "warmup", "target", "remotes")
-_WARM_UP = "30s"
-_WARM_UP_MAX_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -91,80 +72,6 @@ class Schedule(Protocol):
 
     def closing(self, progress: Progress) -> str:
         """Return the message at the end."""
-
-
-def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every sweep, except its levels."""
-    add_traffic(parser)
-    add_length(parser)
-    add_goal(parser)
-    add_stop(parser)
-    add_set(parser)
-    option = parser.add_argument
-    option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
-    option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
-    option("--resume", help="resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07")
-    option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
-    add_sure(parser)
-    add_folders(parser)
-
-
-def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
-    """Return the record of a new sweep with the settings of the options; it has no name yet."""
-    length = parse_load(
-        LoadArguments(ramp=options.ramp, duration=options.duration, loops=options.loops, requests=options.requests)
-    )
-    if length.is_auto:
-        what = "DURATION=auto is for make run only: the levels would have different lengths"
-        raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
-    return SweepRecord(
-        format_version=FORMAT_VERSION,
-        name="",
-        kind=kind,
-        plan=request.plan.name,
-        profile=request.profile.name,
-        command=command,
-        users=(),
-        repeat=1,
-        fresh=options.fresh,
-        warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
-        ramp_s=length.ramp_s,
-        duration_s=length.duration_s,
-        loops=length.loops,
-        target=request.target.url if request.target else None,
-        note=masked(options.note, request.hidden),
-        goal=None,
-        first_users=None,
-        most_users=None,
-        state=RUNNING,
-        runs=(),
-        under_way=None,
-        broken_off=(),
-        git_commit=git.facts(toolchain.ROOT).commit,
-        requests=length.requests,
-        remotes=options.remotes,
-        given=_given(options),
-    )
-
-
-def _given(options: argparse.Namespace) -> dict[str, str]:
-    """Return the texts of the goal's options, STOP and SET that were given; UsageError for an invalid STOP."""
-    if options.stop:
-        parse_stop(options.stop)
-    return {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
-
-
-def _warm_up_s(text: str) -> float:
-    seconds = units.parse_duration_s(text, "WARMUP")
-    if seconds and not 1 <= seconds <= _WARM_UP_MAX_S:
-        raise UsageError(f"WARMUP={text}: must be 0, or from 1 s to 1 h")
-    return seconds
-
-
-def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
-    """Return the make command of a sweep; a flag has the value 1."""
-    values = {name: getattr(options, name) for name in names}
-    return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})
 
 
 @dataclass(frozen=True)

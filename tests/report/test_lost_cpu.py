@@ -13,7 +13,7 @@ from harness.run.telemetry import UsageSeries
 from tests.support.factories import closed_load, record, sample, tally_of
 
 RUN_S = 121
-SLOW = range(40, 55)
+SLOW = range(90, 121)
 
 
 def seconds_with(slow=SLOW, factor=2.0):
@@ -47,14 +47,14 @@ def lost(seconds, *found):
 def test_stolen_cpu_in_the_slow_seconds_is_found():
     found = lost(seconds_with(), stolen(0.4), series("host", lambda _: 1.5))
     assert (found.is_stolen, found.cores) == (True, pytest.approx(0.4))
-    assert (found.from_s, found.to_s) == (40, 55)
+    assert (found.from_s, found.to_s) == (90, 120)
     assert found.during_ms == pytest.approx(400, rel=0.02)
     assert found.else_ms == pytest.approx(200, rel=0.02)
 
 
 def test_means_of_several_seconds_find_the_same_interval():
-    found = lost(seconds_with(range(40, 56)), stolen(0.4, range(40, 56), width_s=2))
-    assert (found.from_s, found.to_s) == (40, 56)
+    found = lost(seconds_with(range(90, 121)), stolen(0.4, range(90, 121), width_s=2))
+    assert (found.from_s, found.to_s) == (90, 120)
 
 
 def test_other_processes_in_the_slow_seconds_are_found():
@@ -63,19 +63,20 @@ def test_other_processes_in_the_slow_seconds_are_found():
     own = [series("jmeter", lambda _: 0.4), series("nginx", lambda _: 0.7)]
     found = lost(seconds_with(), host, *own)
     assert (found.is_stolen, found.cores) == (False, pytest.approx(0.8))
-    assert (found.from_s, found.to_s) == (40, 55)
+    assert (found.from_s, found.to_s) == (90, 120)
 
 
 @pytest.mark.parametrize(
     "found",
     [
         pytest.param((), id="nothing was measured"),
-        pytest.param((stolen(0.4, range(80, 95)),), id="in other seconds"),
+        pytest.param((stolen(0.4, range(30, 60)),), id="in other seconds"),
         pytest.param((stolen(0.4, range(RUN_S)),), id="all the time"),
         pytest.param((stolen(0.4, otherwise=0.25),), id="nearly as much in the rest"),
         pytest.param((stolen(0.04),), id="less than a twentieth of the cores"),
-        pytest.param((stolen(0.4, range(40, 42)),), id="for two seconds of the fifteen"),
-        pytest.param((
+        pytest.param((stolen(0.4, range(90, 92)),), id="for two of the slow seconds"),
+        pytest.param(
+            (
                 series("host", lambda second: 1.9 if second in SLOW else 1.1),
                 series("nginx", lambda second: 1.8 if second in SLOW else 1.0),
             ),
@@ -90,7 +91,7 @@ def test_cpu_that_does_not_explain_the_slow_seconds_is_not_reported(found):
 
 
 def test_nothing_is_reported_when_the_rest_is_unsteady_too():
-    seconds = [*seconds_with()[:80], *seconds_with(range(RUN_S), 1.6)[80:]]
+    seconds = [*seconds_with()[:50], *seconds_with(range(50, 90), 1.4)[50:90], *seconds_with()[90:]]
     assert lost(seconds, stolen(0.4)) is None
 
 
@@ -106,7 +107,7 @@ def test_a_steady_run_reports_nothing():
 
 
 def warning_of(*found):
-    """Return the warning of a run of 10 users that takes twice as long from 40 s to 55 s."""
+    """Return the warning of a run of 10 users that takes twice as long from 90 s on."""
     samples = []
     for second, figures in enumerate(seconds_with()):
         average_ms = figures.elapsed_sum_ms // figures.sample_count
@@ -122,10 +123,10 @@ def warning_of(*found):
 
 
 def test_the_warning_contains_one_sentence_with_the_numbers():
-    text = warning_of(stolen(0.4, range(41, 56)))
+    text = warning_of(stolen(0.4, range(90, 121)))
     assert (
-        " 0.4 of 2 cores were stolen by the hypervisor from 41 s to 56 s, when the average was 2.0 times as long "
-        "(400 ms, otherwise 200 ms); without these seconds the run is steady. Averages and percentiles" in text
+        " 0.4 of 2 cores were stolen by the hypervisor from 90 s to 121 s, when the average was 2.0 times as long "
+        "(401 ms, otherwise 199 ms); without these seconds the run is steady. Averages and percentiles" in text
     )
     assert "stolen" not in warning_of()
     assert warning_of().startswith("Not steady: response times changed at ")

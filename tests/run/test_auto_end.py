@@ -6,14 +6,17 @@ import subprocess
 import pytest
 
 from harness.base.errors import UsageError
+from harness.cli import main
+from harness.metrics import window
 from harness.plan.load import ClosedLoad, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.report.setup import load_text, setup_lines
+from harness.run import auto_end
 from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd, enough_ms
 from harness.run.record import AutoEndRecord
 from tests.support.commands import command
 from tests.support.factories import closed_load, record, sample
-from tests.support.paths import ROOT
-from tests.support.tiny import report, run_json
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.tiny import arguments_of_run, report, run_json
 
 DEFAULT = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
 LOAD = ClosedLoad(users=5, ramp_s=5, duration_s=600, loops=None, is_auto=True)
@@ -87,9 +90,7 @@ def test_a_stalled_system_does_not_end_the_load():
     assert ended_s == 200
 
 
-@pytest.mark.parametrize(
-    ("average_ms", "within_ms"), [(400, 20), (20, 1), (12, 1), (10, 1), (4, 0.4), (0.27, 0.027)]
-)
+@pytest.mark.parametrize(("average_ms", "within_ms"), [(400, 20), (20, 1), (12, 1), (10, 1), (4, 0.4), (0.27, 0.027)])
 def test_a_mean_is_known_to_5_percent_or_1_ms_of_short_times_and_at_most_10_percent(average_ms, within_ms):
     assert enough_ms(average_ms) == pytest.approx(within_ms)
 
@@ -165,15 +166,20 @@ def test_levels_of_a_sweep_cannot_be_auto(script):
 
 
 @pytest.mark.real
-def test_a_run_with_duration_auto_ends_by_itself_and_says_when(start_run, target, tmp_path):
-    process = start_run("--target", target, "--users", "2", "--duration", "auto", "--max", "5m")
-    out, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
+def test_a_run_with_duration_auto_ends_by_itself_and_says_when(home, target, tmp_path, monkeypatch, capsys):
+    # A steady window of 6 s is enough here instead of 60 s, with a look each second.
+    monkeypatch.setattr(auto_end, "WINDOW_LEAST_S", 6)
+    monkeypatch.setattr(auto_end, "LOOK_PERIOD_S", 1.0)
+    monkeypatch.setattr(window, "BATCHES_NEEDED", 1)
+    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+    arguments = ("--target", target, "--users", "2", "--duration", "auto", "--max", "5m")
+    assert main(arguments_of_run(home, tmp_path, arguments), "scripts/run") == 0
+    out = capsys.readouterr().out
     assert "steady state reached, and the mean is precise enough: JMeter finishes its running samples" in out
     facts = run_json(tmp_path / "reports")
     assert facts["load"]["is_auto"] is True
     assert facts["auto_end"]["is_met"] is True
-    assert 60 < facts["took_s"] < 150
+    assert 6 < facts["took_s"] < 60
     assert "DURATION=auto MAX=5m" in facts["command"]
     assert "- auto: ended after " in report(tmp_path / "reports")
 
