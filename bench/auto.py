@@ -140,6 +140,6 @@ def _cells(scene: Scene, ended: Sequence[Ended]) -> list[str]:
     by_itself = [one for one in ended if one.is_met and one.average_ms is not None]
     biases = [one.average_ms / scene.true_ms - 1 for one in by_itself if one.average_ms is not None]
     lengths = [one.after_s for one in ended]
-    bias = f"{100 * fmean(biases):+.1f}".replace("-", "−") if biases else ""
+    bias = f"{round(100 * fmean(biases), 1) + 0.0:+.1f}".replace("-", "−") if biases else ""
     within = percent_text(share_within(scene, ended), 0)
     return [str(len(by_itself)), f"{median(lengths):.0f}", str(max(lengths)), bias, within]

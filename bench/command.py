@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
 
-from bench import ab as bench_ab
-from bench import aggregate as bench_aggregate
-from bench import auto as bench_auto
-from bench import compare as bench_compare
-from bench import failures as bench_failures
-from bench import gate as bench_gate
-from bench import generator as bench_generator
-from bench import profile as bench_profile
-from bench import push as bench_push
-from bench import remote as bench_generators
-from bench import run as bench_run
-from bench import sweep as bench_sweep
-from bench import throttle as bench_throttle
-from bench import verdicts as bench_verdicts
-from bench import window as bench_window
 from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
 from harness.base.units import mb_text
@@ -49,24 +37,47 @@ exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
 _BY_NAME = ("verdicts", "generator")
-# The parts in the order in which they run.
+# The parts in the order in which they run: the module and what it measures.
 _PARTS = {
-    "run": (bench_run, "a run: time until ready, time until the first sample, CPU"),
-    "aggregate": (bench_aggregate, "the aggregator next to other readers"),
-    "compare": (bench_compare, "false alarms, power and time of comparisons"),
-    "gate": (bench_gate, "false alarms and power of the nightly gate, on simulated histories"),
-    "ab": (bench_ab, "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
-    "sweep": (bench_sweep, "peaks, cliffs and knees that simulated sweeps report"),
-    "window": (bench_window, "false alarms and power of the steady-state check, on simulated runs"),
-    "auto": (bench_auto, "how long DURATION=auto takes and how far its means are off, on simulated loads"),
-    "throttle": (bench_throttle, "falls of the throughput to a constant fraction, in simulated or recorded runs"),
-    "generator": (bench_generator, "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
-    "generators": (bench_generators, "two load generators next to one on this machine: lost samples, rates"),
-    "failures": (bench_failures, "runs that watch for failed requests next to runs that do not; none fails"),
-    "profile": (bench_profile, "profiled runs next to runs that are not profiled"),
-    "verdicts": (bench_verdicts, "every plan that starts a system, ten times: how many runs are VALID (hours)"),
-    "push": (bench_push, "upload of a JTL file to S3, next to a plain copy to the same server"),
+    "run": ("run", "a run: time until ready, time until the first sample, CPU"),
+    "aggregate": ("aggregate", "the aggregator next to other readers"),
+    "compare": ("compare", "false alarms, power and time of comparisons"),
+    "gate": ("gate", "false alarms and power of the nightly gate, on simulated histories"),
+    "ab": ("ab", "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
+    "sweep": ("sweep", "peaks, cliffs and knees that simulated sweeps report"),
+    "window": ("window", "false alarms and power of the steady-state check, on simulated runs"),
+    "auto": ("auto", "how long DURATION=auto takes and how far its means are off, on simulated loads"),
+    "throttle": ("throttle", "falls of the throughput to a constant fraction, in simulated or recorded runs"),
+    "generator": ("generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
+    "generators": ("remote", "two load generators next to one on this machine: lost samples, rates"),
+    "failures": ("failures", "runs that watch for failed requests next to runs that do not; none fails"),
+    "profile": ("profile", "profiled runs next to runs that are not profiled"),
+    "verdicts": ("verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
+    "push": ("push", "upload of a JTL file to S3, next to a plain copy to the same server"),
 }
+
+
+class Part(Protocol):
+    """What the module of every part has."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the part."""
+
+    def bench(self, options: argparse.Namespace) -> int:
+        """Measure, print Markdown and return the exit code."""
+
+
+def _part(name: str) -> Part:
+    """Return the module of a part; NumPy and SciPy are imported only when it needs them."""
+    return cast(Part, importlib.import_module(f"bench.{_PARTS[name][0]}"))
+
+
+class _PartParser(argparse.ArgumentParser):
+    """The parser of a part, which adds its options when the part is called."""
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        _part(self.prog.split()[-1]).add_options(self)
+        return super().parse_known_args(args, namespace)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,9 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Benchmark the harness and print Markdown for docs/benchmarks.md. Without PART: all parts with their defaults."
     )
     parser.epilog = _EPILOG
-    parts = parser.add_subparsers(dest="part", metavar="PART")
-    for name, (part, about) in _PARTS.items():
-        part.add_options(parts.add_parser(name, help=about))
+    parts = parser.add_subparsers(dest="part", metavar="PART", parser_class=_PartParser)
+    for name, (_, about) in _PARTS.items():
+        parts.add_parser(name, help=about)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,13 +97,12 @@ def run(options: argparse.Namespace) -> int:
     print(f"{host.cpu_model}, {host.cpu_count} cores, {mb_text(host.memory_bytes)} MB, {host.kernel}\n", flush=True)
     with Interrupts():
         if options.part:
-            code: int = _PARTS[options.part][0].bench(options)
-            return code
+            return _part(options.part).bench(options)
         codes = []
-        for name, (part, _) in _PARTS.items():
+        for name in _PARTS:
             if name in _BY_NAME:
                 continue
-            defaults = argparse.ArgumentParser()
+            part, defaults = _part(name), argparse.ArgumentParser()
             part.add_options(defaults)
             codes.append(part.bench(defaults.parse_args([])))
             print(flush=True)
