@@ -77,7 +77,8 @@ def _length_text(load: LoadRecord) -> str:
     """Return when a load ends."""
     text = length_text(load.duration_s, load.loops)
     if load.is_auto:
-        text = f"auto: until steady and ± 5 % (short times: ± 1 ms), {units.number_text(load.duration_s or 0)} s at most"
+        most = units.number_text(load.duration_s or 0)
+        text = f"auto: until steady and ± 5 % (short times: ± 1 ms), {most} s at most"
     return f"{text} or about {load.requests} samples, whichever is first" if load.requests else text
 
 

@@ -1,4 +1,4 @@
-"""How often comparisons are wrong and what they see, on simulated runs with fixed seeds; `make bench` has more of them."""
+"""How often comparisons are wrong and what they see, on simulated runs with fixed seeds; `make bench` has more."""
 
 import math
 

@@ -138,7 +138,8 @@ def test_a_plan_may_have_auto_as_its_default():
 
 def test_the_report_states_how_an_auto_run_ended():
     load = closed_load(users=50, ramp_s=25.0, duration_s=600.0, is_auto=True)
-    assert load_text(load) == "closed model, 50 users, ramp 25 s, auto: until steady and ± 5 % (short times: ± 1 ms), 600 s at most"
+    text = "closed model, 50 users, ramp 25 s, auto: until steady and ± 5 % (short times: ± 1 ms), 600 s at most"
+    assert load_text(load) == text
     assert load_record(LOAD, DEFAULT).is_auto is True
     found = AutoEndRecord(True, 140, 60, 452.4, 21.3)
     lines = dict(setup_lines(record(load=load, auto_end=found)))
