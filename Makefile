@@ -19,7 +19,7 @@ levels := $(length) $(goal) STOP SET LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP 
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE SURE
+takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE TRACE SURE
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
@@ -96,6 +96,7 @@ about.sweep.S3 := S3=…                         refused: upload the runs afterw
 about.capacity.S3 := $(about.sweep.S3)
 about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
 about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
+about.TRACE := TRACE=1                      give each HTTP request a W3C traceparent; its id is in the JTL and the report
 about.SET := SET="killbill.plugin_threads=30 amount=25"  settings of the system, properties of the plan (docs/commands.md)
 about.ab.SET := SET="plugin_threads=30"     settings and properties of both sides; a side's own are in A or B
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
@@ -266,7 +267,7 @@ run: ## run one load test: start the system (or use TARGET), run JMeter, write t
 	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
 	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
 	  $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
-	  $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) \
+	  $(if $(filter-out 0,$(PROFILE)),--profile) $(if $(filter-out 0,$(TRACE)),--trace) $(sure) \
 	  $(call option,reports,$(REPORTS))
 
 # Options of both sweep and capacity.

@@ -28,6 +28,7 @@ _WRONG_REGION = {"301", "AuthorizationHeaderMalformed", "IllegalLocationConstrai
 _RIGHTS = {
     "CompleteMultipartUpload": "s3:PutObject",
     "CreateMultipartUpload": "s3:PutObject",
+    "DescribeVolumes": "ec2:DescribeVolumes",
     "GetMetricData": "cloudwatch:GetMetricData",
     "HeadObject": "s3:GetObject",
     "ListMultipartUploads": "s3:ListBucketMultipartUploads",
@@ -87,7 +88,7 @@ def _client_error(where: str, response: Any, operation: str) -> HarnessError:
         return UsageError(f"{where}: AWS rejects the credentials ({code})", _SIGN_IN)
     if code in _NO_RIGHT:
         right = _RIGHTS.get(operation, f"s3:{operation}")
-        page = "cloudwatch" if right.startswith("cloudwatch:") else "storage"
+        page = "storage" if right.startswith("s3:") else "cloudwatch"
         return UsageError(f"{where}: permission denied", f"these credentials need {right}: see docs/{page}.md")
     if code in _WRONG_REGION:
         return UsageError(

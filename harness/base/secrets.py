@@ -26,10 +26,10 @@ _CHUNK_BYTES = 1024 * 1024
 _TABLES = (".jtl", ".csv")
 
 
-def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> dict[str, str]:
+def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path, who: str = "the plan") -> dict[str, str]:
     """Return the secrets by name: from `given`, else from environment variables, else from secrets.toml in `home`.
 
-    The UsageError names missing values and values too short to mask.
+    The UsageError names `who` needs them, missing values and values too short to mask.
     """
     path = home / FILE_NAME
     stored = load_toml(path, "the secrets file", path.stem) if path.is_file() else {}
@@ -37,7 +37,7 @@ def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path) -> 
     missing = [name for name, value in values.items() if not value]
     if missing:
         raise UsageError(
-            f"the plan needs {', '.join(missing)}",
+            f"{who} needs {', '.join(missing)}",
             f'set the environment variable, or write {missing[0]} = "…" into {FILE_NAME} below the line '
             "format_version = 1; git ignores this file",
         )

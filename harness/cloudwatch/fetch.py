@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from harness.base import aws
+from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.cloudwatch.points import Answers
 from harness.cloudwatch.queries import (
+    EBS,
+    EC2,
     KIND_TITLES,
     METRICS,
     CloudWatchSpec,
     Query,
+    Resource,
     Span,
     calls_of,
     parse_cloudwatch,
@@ -26,7 +31,7 @@ from harness.cloudwatch.source import Fetched
 
 
 class CloudWatch:
-    """The source for ECS services, RDS databases and EC2 instances."""
+    """The source for ECS services, RDS databases, and EC2 instances with their volumes."""
 
     name = "cloudwatch"
     title = "CloudWatch"
@@ -44,13 +49,37 @@ class CloudWatch:
         period_s = period_kept_s(spec.period_s, time.time() - from_s)
         span = whole_periods(from_s, to_s, period_s)
         queries = queries_of(spec)
-        answers = self._answers(spec, queries, span)
+        answers = Answers()
+        self._ask(answers, spec, queries, span)
+        if volumes := self._volumes(spec, log):
+            every = queries_of(replace(spec, resources=(*spec.resources, *volumes)))
+            self._ask(answers, spec, every[len(queries) :], span)
+            queries = every
         for message in dict.fromkeys(answers.messages):
             log(f"{self.title} says: {message}")
         return Fetched(answers.to_csv(queries, span), period_s, not any(answers.values.values()))
 
-    def _answers(self, spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> Answers:
-        answers = Answers()
+    def _volumes(self, spec: CloudWatchSpec, log: Log) -> tuple[Resource, ...]:
+        """Return the volumes of the EC2 instances; without the right to list them a line is logged."""
+        instances = [resource.name for resource in spec.resources if resource.kind == EC2]
+        found: list[tuple[str, str]] = []
+        if not instances:
+            return ()
+        try:
+            client = aws.client("ec2", spec.endpoint_url, spec.region)
+            with aws.aws_errors("EC2"):
+                pages = client.get_paginator("describe_volumes").paginate(
+                    Filters=[{"Name": "attachment.instance-id", "Values": instances}]
+                )
+                for volume in (volume for page in pages for volume in page["Volumes"]):
+                    found += [(one["InstanceId"], volume["VolumeId"]) for one in volume["Attachments"]]
+        except HarnessError as error:
+            log(f"the burst balance of the volumes of EC2 instances is not known: {error}")
+        ours = sorted(f"{instance}/{volume}" for instance, volume in found if instance in instances)
+        return tuple(Resource(EBS, name) for name in ours)
+
+    def _ask(self, answers: Answers, spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> None:
+        """Add the answers to the queries."""
         client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
         with aws.aws_errors(self.title):
             for call in calls_of(queries, len(span.starts_s)):
@@ -62,4 +91,3 @@ class CloudWatch:
                 )
                 for page in pages:
                     answers.add(page)
-        return answers

@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 from harness.base.config import check_keys, texts
 from harness.base.errors import UsageError
 
-ECS, RDS, EC2 = "ecs", "rds", "ec2"
-KIND_TITLES = {ECS: "ECS", RDS: "RDS", EC2: "EC2"}
+# EBS volumes are not listed in a profile: they are those of its EC2 instances.
+ECS, RDS, EC2, EBS = "ecs", "rds", "ec2", "ebs"
+KIND_TITLES = {ECS: "ECS", RDS: "RDS", EC2: "EC2", EBS: "EBS"}
 CPU, MEMORY, FREE_MEMORY, CONNECTIONS = "cpu_ratio", "memory_ratio", "free_memory_bytes", "connection_count"
-# Balances of a budget: CPU credits of burstable instances, and I/O credits of a database's gp2 volume.
+# Balances of a budget: CPU credits of burstable instances, and I/O credits of gp2 volumes.
 CPU_CREDITS, BURST = "cpu_credit_count", "burst_balance_ratio"
 AVERAGE, MINIMUM, MAXIMUM = "average", "minimum", "maximum"
 STATISTICS = (AVERAGE, MINIMUM, MAXIMUM)
@@ -40,7 +41,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Resource:
-    """A watched resource: an ECS service (named cluster/service), an RDS instance or an EC2 instance."""
+    """A watched resource: an ECS service (cluster/service), an RDS or EC2 instance, or a volume (instance/volume)."""
 
     kind: str
     name: str
@@ -51,6 +52,8 @@ class Resource:
         if self.kind == ECS:
             cluster, _, service = self.name.partition("/")
             return ("ClusterName", cluster), ("ServiceName", service)
+        if self.kind == EBS:
+            return (("VolumeId", self.name.partition("/")[2]),)
         return (("DBInstanceIdentifier" if self.kind == RDS else "InstanceId", self.name),)
 
 
@@ -88,6 +91,7 @@ METRICS = {
         Metric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
         Metric(CPU_CREDITS, "AWS/EC2", "CPUCreditBalance", is_everywhere=False),
     ),
+    EBS: (Metric(BURST, "AWS/EBS", "BurstBalance", _PERCENT, is_everywhere=False),),
 }
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.jtl.sample import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, WHOLE, Sample, whole_number
+from harness.jtl.sample import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, TRACE_COLUMN, WHOLE, Sample, whole_number
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file without a header line.
@@ -90,6 +90,7 @@ class Layout:
             code, message, thread, failure, received, sent, users, latency, connect,
         ) = (self.index_of[name] for name in names)  # fmt: skip
         number_of, group_users = _Numbers(), self.index_of.get("grpThreads")
+        traced = self.index_of.get(TRACE_COLUMN)
 
         def read(fields: list[str]) -> Sample | None:
             start_text = fields[start]
@@ -116,6 +117,7 @@ class Layout:
                     1,
                     0 if is_success else 1,
                     None if group_users is None else number_of[fields[group_users]],
+                    "" if traced is None else fields[traced],
                 )
             except KeyError:
                 return None
@@ -157,6 +159,7 @@ class Layout:
             sample_count,
             error_count,
             _count(fields, index_of.get("grpThreads")),
+            _text(fields, index_of.get(TRACE_COLUMN)),
         )
 
 

@@ -23,6 +23,8 @@ FIRST_LINES_KEPT = 5
 ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
 # The end of the year 9999, the last one that Python's dates support.
 START_MAX_MS = 253_402_300_799_999
+# A traced run has the id of the traceparent header of each request in this column.
+TRACE_COLUMN = "trace_id"
 # Java's long, in which JMeter counts.
 LONG_MAX = 2**63 - 1
 WHOLE = re.compile("-?[0-9]{1,4300}")
@@ -47,6 +49,7 @@ class Sample(NamedTuple):
     sample_count: int = 1  # in JMeter's Statistical mode a row is the sum of several samples
     error_count: int = 0
     group_threads: int | None = None
+    trace_id: str = ""  # of a traced run
 
     @property
     def end_ms(self) -> int:

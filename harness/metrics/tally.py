@@ -191,7 +191,7 @@ class SampleTally:
         """Count one sample; return its key in `labels`, None when its group or its end is out of scope."""
         (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, received_bytes, sent_bytes, users,
-            latency_ms, connect_ms, sample_count, error_count, group_users,
+            latency_ms, connect_ms, sample_count, error_count, group_users, _,
         ) = sample  # fmt: skip
         end_ms = start_ms + elapsed_ms
         if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:

@@ -4,8 +4,8 @@ A virtual machine without CPU credits, a process that reaches its CPU quota and 
 this. The samples per second of the full load are combined into at most 150 bins. A fall is throttling when
 
 - 19 of 20 bins before it are clearly faster than 19 of 20 after it: noise, a slow drift and a stall that ends are not;
-- the rate falls clearly within a few bins, the line that fits best goes down within 7 % of the load, and the rate
-  is constant until the end of the load;
+- the rate falls clearly within a few bins, the line that fits best goes down within 7 % of the load and fits clearly
+  better than every drift over a fifth of the load, and the rate is constant until the end of the load;
 - the average rate after it is at most 0.7 × the one before;
 - users are steady on both sides, and on neither side most samples fail.
 
@@ -44,6 +44,10 @@ _BEFORE_LEAST_S, _AFTER_LEAST_S, _SIDE_RATIO = 240, 300, 0.20
 _AFTER_LEAST_SAMPLES = 50
 # How long the fall may last, and how much of each side shows it, as shares of the load.
 _FALL_LASTS_RATIO, _AROUND_RATIO = 0.07, 0.20
+# A fall over this share of the load is a drift. The best short fall fits better than every drift, by a multiple of the
+# variance of a bin: this over the root of its width in seconds, since neighbouring seconds are alike. With less, drifts
+# and stairs of short runs are called throttled.
+_DRIFT_LASTS_RATIO, _LEAD_VARIANCES = 0.20, 36.0
 _CONSTANT_RATIO = 1.15
 # The parts of the constant stretch differ from its average by at most this share, and by chance.
 _PARTS, _PART_RATIO, _CHANCE = 5, 0.25, 3.0
@@ -193,7 +197,8 @@ def _is_constant(rates: Sequence[float], width_s: int) -> bool:
 def _is_sudden(counts: Sequence[int], fall_s: int, fast: float) -> bool:
     """Return whether the rate around a fall goes down at once, and as far as from the rate `fast` of long before.
 
-    The line that fits the seconds around it best by least squares is level, goes down, and is level again.
+    The line that fits the seconds around it best by least squares is level, goes down, and is level again. It fits
+    clearly better than each line that goes down as slowly as a drift.
     """
     width_s = math.ceil(len(counts) / _BINS_MOST)
     around_s = int(_AROUND_RATIO * len(counts))
@@ -204,9 +209,17 @@ def _is_sudden(counts: Sequence[int], fall_s: int, fast: float) -> bool:
     before, after = fmean(rates[: (fall + 1) // 2]), fmean(rates[-((len(rates) - fall + 1) // 2) :])
     if before - after < _WHOLE_FALL_RATIO * (fast - after):
         return False
-    ends = [(begin, end) for begin in range(len(rates)) for end in range(begin, len(rates))]
-    begin, end = min(ends, key=lambda line: _misfit(rates, before, after, *line))
-    return end - begin <= max(1, int(_FALL_LASTS_RATIO * len(counts) / width_s))
+    misfits = {
+        (begin, end): _misfit(rates, before, after, begin, end)
+        for begin in range(len(rates))
+        for end in range(begin, len(rates))
+    }
+    begin, end = min(misfits, key=misfits.__getitem__)
+    if end - begin > max(1, int(_FALL_LASTS_RATIO * len(counts) / width_s)):
+        return False
+    least, drift_lasts = misfits[begin, end], math.ceil(_DRIFT_LASTS_RATIO * len(counts) / width_s)
+    lead = min(misfits[line] for line in misfits if line[1] - line[0] >= drift_lasts) - least
+    return lead * len(rates) >= _LEAD_VARIANCES / math.sqrt(width_s) * least
 
 
 def _misfit(rates: Sequence[float], before: float, after: float, begin: int, end: int) -> float:

@@ -15,6 +15,7 @@ from harness.base.config import check_keys, is_suite, load_toml, texts
 from harness.base.errors import UsageError
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import parse_sources, table_names
+from harness.plan.database import DatabaseSpec, parse_database
 from harness.plan.load import DURATION_MAX_S, Load
 from harness.plan.plan import Plan
 
@@ -51,7 +52,8 @@ class Profile:
 
     `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
     after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled` means that every run
-    records a profile of the system's JVMs. `build` builds a commit for an A/B test.
+    records a profile of the system's JVMs, `is_traced` that each HTTP request carries a traceparent. `database` is the
+    PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test.
     """
 
     name: str
@@ -67,6 +69,8 @@ class Profile:
     cloudwatch: CloudWatchSpec | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     is_profiled: bool = False
+    is_traced: bool = False
+    database: DatabaseSpec | None = None
     build: tuple[str, ...] = ()
 
 
@@ -75,7 +79,8 @@ class RunSpec:
     """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
-    `is_profiled` asks for a profile of the system's JVMs. `set_values` are the words of SET, name=value.
+    `is_profiled` asks for a profile of the system's JVMs, `is_traced` for a traceparent in each HTTP request.
+    `set_values` are the words of SET, name=value.
     """
 
     plan: Plan
@@ -90,6 +95,7 @@ class RunSpec:
     hidden: tuple[str, ...] = field(default=(), repr=False)
     is_profiled: bool = False
     set_values: tuple[str, ...] = ()
+    is_traced: bool = False
 
 
 def parse_target(text: str) -> Target:
@@ -146,7 +152,15 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    known |= {"facts": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict}
+    known |= {
+        "facts": dict,
+        "allowed_targets": list,
+        "storage": dict,
+        "build": list,
+        "profile": dict,
+        "trace": dict,
+        "database": dict,
+    }
     check_keys(data, {**known, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
@@ -167,6 +181,9 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     check_keys(storage, {"s3": str, "endpoint_url": str}, f"{where} [storage]")
     profiling = data.get("profile", {})
     check_keys(profiling, {"on": bool}, f"{where} [profile]")
+    tracing = data.get("trace", {})
+    check_keys(tracing, {"on": bool}, f"{where} [trace]")
+    database = parse_database(data.get("database", {}), f"{where} [database]")
     return Profile(
         name=name,
         title=data.get("title", name),
@@ -181,5 +198,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         cloudwatch=parse_sources(data, where),
         storage=storage,
         is_profiled=profiling.get("on", False),
+        is_traced=tracing.get("on", False),
+        database=database,
         build=texts(data.get("build", []), f"{where} build"),
     )

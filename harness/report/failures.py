@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from harness.base.units import plural
 from harness.report.exchanges import Section, exchange_page
 from harness.report.summary import RunSummary, StoredFailures
-from harness.run.exchanges import Exchange
+from harness.run.exchanges import Exchange, Key
 
 
 def stored_failures(exchanges: Iterable[Exchange]) -> tuple[StoredFailures, ...]:
     """Return how many exchanges there are of each cause, in order of appearance."""
-    return tuple(StoredFailures(*key, count) for key, count in Counter(one.key for one in exchanges).items())
+    of_cause: dict[Key, list[Exchange]] = {}
+    for one in exchanges:
+        of_cause.setdefault(one.key, []).append(one)
+    return tuple(
+        StoredFailures(*key, len(found), tuple(one.trace_id for one in found if one.trace_id))
+        for key, found in of_cause.items()
+    )
 
 
 def anchor(number: int) -> str:

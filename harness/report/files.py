@@ -120,25 +120,30 @@ def _observed(
     if directory.profile.is_file():
         with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
             found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
+    elif run.is_traced:
+        found = _with_profile(directory, run, None, found, window_ms, run_ms[0] // units.MS_PER_S)
     return replace(found, databases=databases(directory.system_logs))
 
 
 def _with_profile(
     directory: RunDirectory,
     run: RunRecord,
-    events: Mapping[str, Events],
+    events: Mapping[str, Events] | None,
     found: Observed,
     window_ms: tuple[int, int],
     origin_s: int,
 ) -> Observed:
-    """Return the observations with profiles of the window, and the slowest samples."""
+    """Return the observations with profiles of the window, and the slowest samples.
+
+    Without `events`, as of a run that was only traced, the slowest samples alone are added.
+    """
     samples = (sample for _, path in _parts(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, window_ms)
     return replace(
         found,
         profiles=tuple(
             replace(profile, flame_graphs=flame_graphs(directory.path, profile))
-            for profile in profiles(events, *window_ms)
+            for profile in profiles(events or {}, *window_ms)
         ),
         slowest=explained(slowest, events, found.usage_series, origin_s),
     )

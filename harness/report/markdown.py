@@ -30,7 +30,7 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
-from harness.report.slowest import slowest_table
+from harness.report.slowest import slowest_note, slowest_table
 from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
@@ -158,21 +158,26 @@ def _code_table(summary: RunSummary, notes: Footnotes) -> str:
 def _error_table(summary: RunSummary, folder: str) -> str:
     """Return the table of errors by cause, with an example message if any message differs from the cause.
 
-    The column `stored` links to the failed requests of a cause in the page of the run directory `folder`.
+    The column `stored` links to the failed requests of a cause in the page of the run directory `folder`. A traced run
+    also has the trace id of the first of them.
     """
     has_more = any(kind.example != kind.cause for kind in summary.errors)
-    stored = {(one.label, one.code, one.cause): one.count for one in summary.stored_failures}
+    stored = {(one.label, one.code, one.cause): one for one in summary.stored_failures}
+    is_traced = any(one.trace_ids for one in summary.stored_failures)
     rows = []
     for number, kind in enumerate(summary.errors):
         example = [cell(kind.example if kind.example != kind.cause else "")] if has_more else []
         times = [f"{kind.first_s:.1f}", f"{kind.last_s:.1f}"]
         row = [cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times]
         if stored:
-            count = stored.get((kind.label, kind.code, kind.cause))
-            row.append(f"[{count}]({quote(folder)}/failures.html#{anchor(number)})" if count else "")
+            found = stored.get((kind.label, kind.code, kind.cause))
+            row.append(f"[{found.count}]({quote(folder)}/failures.html#{anchor(number)})" if found else "")
+            if is_traced:
+                row.append(cell(found.trace_ids[0]) if found and found.trace_ids else "")
         rows.append(row)
     texts = ("label", "code", "cause", *(["example"] if has_more else []))
-    columns = (*texts, "count", "first s", "last s", *(["stored"] if stored else []))
+    of_stored = (["stored"] if stored else []) + (["first trace id"] if is_traced else [])
+    columns = (*texts, "count", "first s", "last s", *of_stored)
     return table(columns, rows, text_columns=len(texts))
 
 
@@ -342,6 +347,7 @@ def _profile_values(summary: RunSummary, folder: str) -> dict[str, object]:
         "profiles": [profile_text(profile, folder) for profile in observed.profiles],
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
+        "slowest_note": slowest_note(observed.slowest),
         "profile_unknown": [(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],
     }
 

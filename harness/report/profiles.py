@@ -63,7 +63,10 @@ def _locks(profile: ProcessProfile) -> str:
 
 
 def database_text(used: DatabaseUse, request_count: int) -> str:
-    """Return the Markdown of a database; `request_count` is the number of samples of the whole load."""
+    """Return the Markdown of a database; `request_count` is the number of samples of the whole load.
+
+    Columns of what the database does not tell are left out.
+    """
     if not used.statements:
         return f"### {cell(used.process)}\n\nStatements: none."
     per_request = f", {used.count / request_count:.1f} per sample of the load" if request_count else ""
@@ -71,15 +74,20 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
         f"Statements: {used.count} in the whole load{per_request}; together {average_text(used.total_ms)} ms. "
         "Those that took most time:"
     )
-    rows = [
-        [cell(use.statement), str(use.count), *map(average_text, (use.total_ms, use.mean_ms, use.longest_ms)),
-         _each(use.rows_examined, use.count), _each(use.count_without_index, use.count), average_text(use.lock_ms)]
-        for use in used.statements
-    ]  # fmt: skip
-    columns = (
-        "statement", "count", "all ms", "mean ms", "longest ms", "rows examined each", "without index each", "lock ms",
-    )  # fmt: skip
-    return f"### {cell(used.process)}\n\n{text}\n\n{table(columns, rows)}"
+    columns: list[tuple[str, list[str]]] = [
+        ("statement", [cell(use.statement) for use in used.statements]),
+        ("count", [str(use.count) for use in used.statements]),
+        ("all ms", [average_text(use.total_ms) for use in used.statements]),
+        ("mean ms", [average_text(use.mean_ms) for use in used.statements]),
+        ("longest ms", [average_text(use.longest_ms) for use in used.statements]),
+        ("rows examined each", [_each(use.rows_examined, use.count) for use in used.statements]),
+        ("without index each", [_each(use.count_without_index, use.count) for use in used.statements]),
+        ("pages each", [_each(use.page_count, use.count) for use in used.statements]),
+        ("lock ms", [average_text(use.lock_ms) for use in used.statements]),
+    ]
+    told = [(title, cells) for title, cells in columns if any(cells)]
+    rows = zip(*(cells for _, cells in told), strict=True)
+    return f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in told], rows)}"
 
 
 def _each(total: int | None, count: int) -> str:

@@ -32,6 +32,11 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
             if run.is_profiled
             else []
         ),
+        *(
+            [("traced", "each HTTP request carries a traceparent header; its trace id is in the JTL")]
+            if run.is_traced
+            else []
+        ),
         ("generator", _generator_text(run)),
         *_hosts(run),
         ("harness", _commit_text(run)),

@@ -1,4 +1,4 @@
-"""The slowest samples of a profiled run, and what the system did while they waited."""
+"""The slowest samples of a profiled or traced run, and what the system did while they waited."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class SlowSample:
     """One sample, and what happened in the seconds from its start to its end.
 
     `at_s` is its start since the start of the load. `pause_ms` are the pauses of all garbage collections, `wait_ms` the
-    lock waits of all threads, `host_cores` the CPU that all processes used on average (None if not known).
+    lock waits of all threads; both are None without a profile. `host_cores` is the CPU that all processes used on
+    average, None if not known. `trace_id` is empty unless the run was traced.
     """
 
     at_s: float
@@ -32,9 +33,10 @@ class SlowSample:
     label: str
     thread_name: str
     code: str
-    pause_ms: float
-    wait_ms: float
+    pause_ms: float | None
+    wait_ms: float | None
     host_cores: float | None
+    trace_id: str = ""
 
 
 def slowest_samples(
@@ -53,9 +55,12 @@ def slowest_samples(
 
 
 def explained(
-    samples: Iterable[Sample], events: Mapping[str, Events], series: Iterable[UsageSeries], origin_s: int
+    samples: Iterable[Sample], events: Mapping[str, Events] | None, series: Iterable[UsageSeries], origin_s: int
 ) -> tuple[SlowSample, ...]:
-    """Return the samples with what the system did from the second of their start to the second of their end."""
+    """Return the samples with what the system did from the second of their start to the second of their end.
+
+    `events` are those of the profiled processes; None without a profile.
+    """
     host = next((one for one in series if one.process == HOST), None)
     found = []
     for sample in samples:
@@ -67,9 +72,10 @@ def explained(
                 label=sample.label,
                 thread_name=sample.thread_name,
                 code=sample.code,
-                pause_ms=pause_ms(events.values(), seconds),
-                wait_ms=lock_wait_ms(events.values(), seconds),
+                pause_ms=None if events is None else pause_ms(events.values(), seconds),
+                wait_ms=None if events is None else lock_wait_ms(events.values(), seconds),
                 host_cores=_cores(host, seconds, origin_s) if host else None,
+                trace_id=sample.trace_id,
             )
         )
     return tuple(found)
@@ -83,14 +89,24 @@ def _cores(host: UsageSeries, seconds: range, origin_s: int) -> float | None:
 
 
 def slowest_table(samples: Sequence[SlowSample]) -> str:
-    """Return the Markdown table of the slowest samples."""
-    rows = [
-        [cell(sample.label), cell(sample.thread_name), cell(sample.code), f"{sample.at_s:.1f}", str(sample.elapsed_ms),
-         units.average_text(sample.pause_ms), units.average_text(sample.wait_ms),
-         "" if sample.host_cores is None else units.percent_text(sample.host_cores, 0)]
-        for sample in samples
-    ]  # fmt: skip
-    columns = (
-        "label", "thread", "code", "start s", "ms", "GC pauses ms", "lock waits ms", "CPU of the host, % of a core",
-    )  # fmt: skip
-    return table(columns, rows, text_columns=3)
+    """Return the Markdown table of the slowest samples; it has no columns for what is known of none of them."""
+    is_traced = any(sample.trace_id for sample in samples)
+    is_profiled = any(sample.pause_ms is not None for sample in samples)
+    texts = ("label", "thread", "code", *(["trace id"] if is_traced else []))
+    during = ("GC pauses ms", "lock waits ms") if is_profiled else ()
+    rows = []
+    for sample in samples:
+        row = [sample.label, sample.thread_name, sample.code, *([sample.trace_id] if is_traced else [])]
+        row = [*map(cell, row), f"{sample.at_s:.1f}", str(sample.elapsed_ms)]
+        if is_profiled:
+            row += [units.average_text(sample.pause_ms), units.average_text(sample.wait_ms)]
+        rows.append([*row, "" if sample.host_cores is None else units.percent_text(sample.host_cores, 0)])
+    columns = (*texts, "start s", "ms", *during, "CPU of the host, % of a core")
+    return table(columns, rows, text_columns=len(texts))
+
+
+def slowest_note(samples: Sequence[SlowSample]) -> str:
+    """Return which seconds the columns of what happened meanwhile cover."""
+    is_profiled = any(sample.pause_ms is not None for sample in samples)
+    what = "GC pauses, lock waits of all threads and CPU are those" if is_profiled else "The CPU is that"
+    return f"{what} of the whole seconds from the sample's start to its end."

@@ -78,12 +78,16 @@ class Thirds:
 
 @dataclass(frozen=True)
 class StoredFailures:
-    """How many failed requests of one cause the run directory has, with their responses."""
+    """How many failed requests of one cause the run directory has, with their responses.
+
+    `trace_ids` are those of these requests; empty unless the run was traced.
+    """
 
     label: str
     code: str
     cause: str
     count: int
+    trace_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

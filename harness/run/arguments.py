@@ -106,6 +106,12 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", help=text)
 
 
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    """Add the option that gives each HTTP request a traceparent header."""
+    text = "give each HTTP request a W3C traceparent header of its own; its id is in the JTL and the report"
+    parser.add_argument("--trace", action="store_true", help=text)
+
+
 def add_sure(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives a DOUBTFUL run the exit code of an INVALID one."""
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
@@ -144,6 +150,7 @@ def names_of(options: argparse.Namespace) -> Names:
     given: dict[str, Any] = {"properties": getattr(options, "properties", None)}
     given["set_values"] = getattr(options, "set", None)
     given["is_profiled"] = getattr(options, "profile", False)
+    given["is_traced"] = getattr(options, "trace", False)
     return Names(options.plan, options.env, options.target, options.port, options.remotes, **given)
 
 

@@ -43,6 +43,7 @@ from harness.run.arguments import (
     add_set,
     add_stop,
     add_sure,
+    add_trace,
     add_traffic,
     goal_arguments,
     make_command,
@@ -112,6 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--base", metavar="RUN", help=base)
     option("--compare", choices=("0", "1"), help="0: compare the run with nothing")
     add_profile(parser)
+    add_trace(parser)
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
     add_sure(parser)
     add_folders(parser)
@@ -143,6 +145,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
                 **{name: getattr(options, name) for name in names},
                 "properties": properties_text(request.plan, request.set_values.property_names) or None,
                 "profile": "1" if options.profile else None,
+                "trace": "1" if options.trace else None,
             },
         ),
         series=specs.parse_series(options.series) if options.series else None,

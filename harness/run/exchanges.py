@@ -27,6 +27,8 @@ CAUSES_MOST = 50
 
 # A Regular Expression Extractor's variable with everything that matched; the groups have variables of their own.
 _WHOLE_MATCH = re.compile(r"_g0?$")
+# The trace id in the header of a traced request.
+_TRACE_ID = re.compile(r"^traceparent: *[0-9a-f]{2}-([0-9a-f]{32})-", re.IGNORECASE | re.MULTILINE)
 
 Key = tuple[str, str, str]
 # The values of variables before and after a sample.
@@ -73,6 +75,12 @@ class Exchange:
     def end_ms(self) -> int:
         """When the sample ended, ms since 1970."""
         return self.start_ms + self.elapsed_ms
+
+    @property
+    def trace_id(self) -> str:
+        """The trace id of its traceparent header; empty without one."""
+        found = _TRACE_ID.search(self.request_headers)
+        return found[1] if found else ""
 
     @property
     def key(self) -> Key:

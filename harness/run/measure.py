@@ -31,6 +31,7 @@ from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
+from harness.system import postgresql
 from harness.system.agent import agent_library
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
@@ -115,12 +116,17 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
 
 
 def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[Profiler | None]:
-    """Return what profiles the system during the load; nothing unless that was asked for."""
-    if run.system is None or not run.spec.is_profiled:
+    """Return what profiles the system during the load and sums up statements; nothing unless that was asked for."""
+    system = run.system if run.spec.is_profiled else None
+    named = run.spec.profile.database
+    databases = {postgresql.NAME: postgresql.statement_commands(named.url, named.password)} if named else {}
+    if system is None and not databases:
         return nullcontext()
-    system = run.system
+    if system:
+        databases.update(system.statement_commands)
     folder, environment = run.directory.system_logs, context.guardian.environment
-    return Profiler(system.processes, folder, environment, system.statement_commands, agent_library())
+    agent = agent_library() if system else None
+    return Profiler(system.processes if system else {}, folder, environment, databases, agent)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:

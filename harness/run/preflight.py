@@ -13,6 +13,7 @@ from harness.plan.finding import Finding
 from harness.plan.lint import lint
 from harness.plan.load import Load
 from harness.plan.spec import Target
+from harness.plan.trace import check_traceable
 from harness.run.request import Request
 
 # A placeholder for the port of a system that is not started yet; no plan contains it by chance.
@@ -22,6 +23,8 @@ _WARNINGS_SHOWN = 10
 
 def check_request(request: Request, load: Load) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
+    if request.is_traced:
+        check_traceable(request.plan.jmx_path)
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request))
 
 

@@ -11,11 +11,13 @@ from uuid import uuid4
 from harness.base import git, toolchain
 from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
+from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.load import load_record
 from harness.plan.plan import effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import RunSpec, Target
+from harness.plan.trace import trace_properties, with_traceparent
 from harness.run import machine
 from harness.run.connections import agent_option, allowed_connections
 from harness.run.context import RunContext
@@ -58,7 +60,8 @@ def prepare(
     properties = _properties(spec, target, directory.name, is_embedded=system is not None)
     jmx_path, load, generators = spec.plan.jmx_path, spec.load, context.generators
     shared = plan_of_all(jmx_path, load, len(generators.remotes)) if generators else None
-    directory.add_plan(shared.jmx if shared else effective_jmx(jmx_path, load), jmx_path)
+    effective = shared.jmx if shared else effective_jmx(jmx_path, load)
+    directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path)
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
         generators.begin(directory, jmx_path, properties, shared.properties, tuple(spec.secrets), allowed)
@@ -90,8 +93,11 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         more = generators.controller_options(properties, spec.plan.jmx_path)
         arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
     else:
-        arguments = jmeter_arguments(context.jmeter.path, settings, properties, port, context.jmeter.options)
+        given = trace_properties(properties) if spec.is_traced else properties
+        arguments = jmeter_arguments(context.jmeter.path, settings, given, port, context.jmeter.options)
     own = f"{agent_option(context.jmeter.agent, allowed)} {STORE_FAILURES}"
+    if spec.is_traced:
+        own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()
     return JMeterCommand(
         arguments=tuple(arguments),
@@ -154,6 +160,7 @@ def _record(
         plugins=plan.plugins,
         is_profiled=spec.is_profiled,
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
+        is_traced=spec.is_traced,
     )
 
 

@@ -72,6 +72,7 @@ class RunRecord:
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `profile_unknown` contains, per process, why its profile is unknown; it is for runs that are profiled.
     `set_values` are the words of SET: killbill.plugin_threads=30, amount=25.
+    `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -121,6 +122,7 @@ class RunRecord:
     is_profiled: bool = False
     profile_unknown: tuple[tuple[str, str], ...] = ()
     set_values: tuple[str, ...] = ()
+    is_traced: bool = False
 
     @property
     def id(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.base.errors import UsageError
@@ -35,6 +35,7 @@ class Names:
     properties: str | None = None
     is_profiled: bool = False
     set_values: str | None = None
+    is_traced: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Request:
     remotes: tuple[Remote, ...] = ()
     is_profiled: bool = False
     set_values: SetValues = field(default_factory=SetValues)
+    is_traced: bool = False
 
     def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
@@ -73,6 +75,7 @@ class Request:
             hidden=self.hidden,
             is_profiled=self.is_profiled,
             set_values=self.set_values.shown,
+            is_traced=self.is_traced,
         )
 
 
@@ -85,15 +88,14 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
     if names.properties:
         plan = with_properties(plan, names.properties)
-    if names.target and names.port:
-        raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
-    if names.target and names.is_profiled:
-        raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
+    is_traced = names.is_traced or profile.is_traced
+    _check_exclusions(names, is_traced=is_traced)
     is_target_only = names.target and not plan.system
     check_hosts(plan.allow.hosts, plan.name, profile)
     target = specs.parse_target(names.target) if names.target else None
     if target:
         check_allowed(target, profile)
+    profile = _with_password(profile, home)
     remotes = parse_remotes(names.remotes) if names.remotes else ()
     check_reach(remotes, target)
     manifest, settings = (None, {}) if is_target_only else configured_system(home, plan, profile)
@@ -116,11 +118,38 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         settings=settings,
         build=build,
         secrets=secrets,
-        hidden=(*secrets.values(), *plan.hidden, *secret_values(own_settings), *environment_secrets()),
+        hidden=(*secrets.values(), *plan.hidden, *secret_values(own_settings), *_secrets_outside(profile)),
         remotes=remotes,
         is_profiled=names.is_profiled or (profile.is_profiled and target is None),
         set_values=given,
+        is_traced=is_traced,
     )
+
+
+def _check_exclusions(names: Names, *, is_traced: bool) -> None:
+    """Raise a UsageError for names that contradict each other."""
+    if names.target and names.port:
+        raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
+    if names.target and names.is_profiled:
+        raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
+    if is_traced and names.remotes:
+        what = "TRACE and REMOTES exclude each other: the trace ids of other machines do not reach the JTL"
+        raise UsageError(what, "give one")
+
+
+def _secrets_outside(profile: Profile) -> tuple[str, ...]:
+    """Return the secrets of neither plan nor system: of our environment, and of the profile's database."""
+    password = profile.database.password if profile.database else ""
+    return (*environment_secrets(), *filter(None, [password]))
+
+
+def _with_password(profile: Profile, home: Path) -> Profile:
+    """Return the profile with the password of its database, from the environment or secrets.toml."""
+    database = profile.database
+    if database is None or not database.password_name:
+        return profile
+    found = find_secrets((database.password_name,), {}, home, f"[database] of env/{profile.name}.toml")
+    return replace(profile, database=replace(database, password=found[database.password_name]))
 
 
 def configured_system(home: Path, plan: Plan, profile: Profile) -> tuple[Manifest, Settings]:

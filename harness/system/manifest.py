@@ -178,7 +178,7 @@ def _process(table: Table, where: str) -> ProcessSpec:
 
 def _statements(table: Table, where: str) -> StatementCommands:
     check_keys(table, {"reset": list, "read": list}, where)
-    return StatementCommands(*(_words(table, name, where, required=True) for name in ("reset", "read")))
+    return StatementCommands(_words(table, "reset", where), _words(table, "read", where, required=True))
 
 
 def _before(table: Table, where: str) -> Command:

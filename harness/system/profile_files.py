@@ -17,7 +17,7 @@ from harness.base.errors import UsageError
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
 from harness.system.jcmd import start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile
-from harness.system.statements import DatabaseUse, read_statements
+from harness.system.statements import DatabaseUse, difference, read_statements
 from harness.system.system import StatementCommands
 
 # A recording of ten minutes takes some seconds to read.
@@ -58,7 +58,11 @@ class Profiler:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
         for process, commands in self.databases.items():
-            self._ask(process, commands.reset, self.folder / f".statements-{process}.reset")
+            if commands.reset:
+                self._ask(process, commands, commands.reset, self._before(process))
+                self._before(process).unlink(missing_ok=True)
+            else:
+                self._ask(process, commands, commands.read, self._before(process))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,21 +74,39 @@ class Profiler:
         self.unknown += stop_profiles(self.pids, recordings, self.environment)
         for process, commands in self.databases.items():
             if process not in dict(self.unknown):
-                self._ask(process, commands.read, self.folder / statements_name(process))
+                self._ask(process, commands, commands.read, self.folder / statements_name(process))
+                if not commands.reset:
+                    self._subtract(process)
 
-    def _ask(self, process: str, argv: tuple[str, ...], printed: Path) -> None:
+    def _before(self, process: str) -> Path:
+        return self.folder / f".statements-{process}.before"
+
+    def _subtract(self, process: str) -> None:
+        """Replace the table at the end of the load by its difference from the one at the beginning."""
+        before, after = self._before(process), self.folder / statements_name(process)
+        if process not in dict(self.unknown):
+            texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (before, after))
+            try:
+                after.write_text(difference(*texts), encoding="utf-8")
+            except ValueError as error:
+                self.unknown.append((process, f"its statements cannot be read ({error})"))
+                after.unlink()
+        before.unlink(missing_ok=True)
+
+    def _ask(self, process: str, commands: StatementCommands, argv: tuple[str, ...], printed: Path) -> None:
         """Run a command of a database and keep what it prints; a failure is added to `unknown`."""
-        launch = child.Launch(f"{process}: statements", argv, self.folder, self.environment, printed)
+        environment = {**self.environment, **commands.environment}
+        launch = child.Launch(f"{process}: statements", argv, self.folder, environment, printed)
         try:
             code = child.run(launch)
         except UsageError as error:
             self.unknown.append((process, f"its statements cannot be read ({error.what})"))
+            printed.unlink(missing_ok=True)
             return
         if code:
             last = child.tail_of(printed).rpartition("\n")[2]
             self.unknown.append((process, f"its statements cannot be read (code {code}: {last})"))
-        if code or printed.suffix == ".reset":
-            printed.unlink(missing_ok=True)
+            printed.unlink()
 
     def recording(self, process: str) -> Path:
         """Return the flight recording of a process."""

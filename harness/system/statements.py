@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from harness.base import units
+
 STATEMENTS_MOST = 10
 # Of a longer statement the beginning and the end are shown.
 _CHARACTERS_MOST = 300
 _NEEDED = ("statement", "count", "total_ms")
+_NOT_SUMS = ("statement", "longest_ms")
 
 
 @dataclass(frozen=True)
 class StatementUse:
     """A normalised statement: executions, time in all and the longest, rows read, full scans, lock time.
 
-    What the database does not tell is None.
+    `page_count` are the 8 KB pages that PostgreSQL read from its cache or a disk. What the database does not tell is
+    None.
     """
 
     statement: str
@@ -29,6 +33,7 @@ class StatementUse:
     rows_examined: int | None
     count_without_index: int | None
     lock_ms: float | None
+    page_count: int | None = None
 
     @property
     def mean_ms(self) -> float:
@@ -48,15 +53,43 @@ class DatabaseUse:
 
 def read_statements(process: str, lines: Iterable[str]) -> DatabaseUse:
     """Return the use of a database from the output of its command; ValueError when it is not such a table."""
+    found = [_use(row) for row in _rows(lines)]
+    used = sorted((use for use in found if use.count), key=lambda use: (-use.total_ms, use.statement))
+    total_ms = round(sum(use.total_ms for use in used), 1)
+    return DatabaseUse(process, sum(use.count for use in used), total_ms, tuple(used[:STATEMENTS_MOST]))
+
+
+def difference(before: Iterable[str], after: Iterable[str]) -> str:
+    """Return the table of what a database did between two tables; ValueError when one of them is no such table.
+
+    A statement that the database forgot in between counts from 0. The longest time of an interval is not known.
+    """
+    earlier = {row["statement"]: row for row in _rows(before)}
+    lines = []
+    for row in _rows(after):
+        was = earlier.get(row["statement"], {})
+        if int(was.get("count", 0)) > int(row["count"]):
+            was = {}
+        sums = {name: text for name, text in row.items() if name not in _NOT_SUMS}
+        left = {name: _minus(text, was.get(name, "0")) for name, text in sums.items()}
+        lines.append({"statement": row["statement"], **left})
+    columns = tuple(lines[0]) if lines else _NEEDED
+    table = (columns, *([line[name] for name in columns] for line in lines))
+    return "".join("\t".join(cells) + "\n" for cells in table)
+
+
+def _minus(text: str, earlier: str) -> str:
+    now, was = _number(text), _number(earlier)
+    return "NULL" if now is None else units.number_text(round(now - (was or 0.0), 3))
+
+
+def _rows(lines: Iterable[str]) -> list[dict[str, str]]:
     rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
     head = rows[0] if rows else []
     missing = [name for name in _NEEDED if name not in head]
     if missing:
         raise ValueError(f"its first line has no column {missing[0]}")
-    found = [_use(dict(zip(head, row, strict=False))) for row in rows[1:]]
-    used = sorted((use for use in found if use.count), key=lambda use: (-use.total_ms, use.statement))
-    total_ms = round(sum(use.total_ms for use in used), 1)
-    return DatabaseUse(process, sum(use.count for use in used), total_ms, tuple(used[:STATEMENTS_MOST]))
+    return [dict(zip(head, row, strict=False)) for row in rows[1:]]
 
 
 def _use(row: Mapping[str, str]) -> StatementUse:
@@ -65,8 +98,9 @@ def _use(row: Mapping[str, str]) -> StatementUse:
         # The end of a query names its table and its conditions.
         half = _CHARACTERS_MOST // 2
         statement = f"{statement[:half]} … {statement[-half:]}"
-    longest, rows, without, locked = (
-        _number(row.get(name, "")) for name in ("longest_ms", "rows_examined", "count_without_index", "lock_ms")
+    longest, locked = (_number(row.get(name, "")) for name in ("longest_ms", "lock_ms"))
+    rows, without, pages = (
+        _number(row.get(name, "")) for name in ("rows_examined", "count_without_index", "page_count")
     )
     return StatementUse(
         statement=statement,
@@ -76,6 +110,7 @@ def _use(row: Mapping[str, str]) -> StatementUse:
         rows_examined=None if rows is None else round(rows),
         count_without_index=None if without is None else round(without),
         lock_ms=locked,
+        page_count=None if pages is None else round(pages),
     )
 
 

@@ -117,7 +117,8 @@ class Supervisor:
         return MappingProxyType(
             {
                 process: StatementCommands(
-                    *(render_argv(argv, self._context, f"{process}.statements") for argv in (found.reset, found.read))
+                    render_argv(found.reset, self._context, f"{process}.statements"),
+                    render_argv(found.read, self._context, f"{process}.statements"),
                 )
                 for process, found in given.items()
                 if found

@@ -7,7 +7,7 @@ them. docs/systems.md describes every key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
@@ -66,10 +66,14 @@ class Ready:
 
 @dataclass(frozen=True)
 class StatementCommands:
-    """The commands that make a database forget its statements, and print them."""
+    """The commands that make a database forget its statements, and print them, with further environment variables.
+
+    Without `reset` a run prints them before and after the load, and takes the difference.
+    """
 
     reset: tuple[str, ...]
     read: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

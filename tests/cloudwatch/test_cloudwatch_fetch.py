@@ -131,13 +131,18 @@ def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(t
     assert "testing" not in "".join(path.read_text() for path in directory.path.glob("*.*"))
 
 
-def test_credits_that_reached_zero_are_named_in_the_warning_about_throttling(tmp_path, moto):
-    directory = add_recent_run(tmp_path, cloudwatch=spec(moto, ec2=["i-0bbbbbbbbbbbbbbbb"]))
-    data = json.loads(directory.summary_json.read_text())
+def with_fall(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a run with a fall of the throughput and its warning."""
     fall = {"at_s": 100, "began_s": 100, "constant_s": 100, "before_per_s": 5.0, "after_per_s": 1.0, "before_ms": 10.0}
     data["throttle"] = {**fall, "after_ms": 50.0, "after_error_ratio": 0.0, "user_count": 2}
     data["caveats"].append({"code": "throttled", "text": "From 1:40 on …", "subject": ""})
-    directory.summary_json.write_text(json.dumps(data))
+    return data
+
+
+def test_credits_that_reached_zero_are_named_in_the_warning_about_throttling(tmp_path, moto):
+    directory = add_recent_run(tmp_path, cloudwatch=spec(moto, ec2=["i-0bbbbbbbbbbbbbbbb"]))
+    data = json.loads(directory.summary_json.read_text())
+    directory.summary_json.write_text(json.dumps(with_fall(data)))
     client, at = client_of(moto), datetime.fromtimestamp(BEGAN_S, UTC)
     publish(client, "EC2", "CPUUtilization", at + timedelta(minutes=1), 20.0)
     publish(client, "EC2", "CPUCreditBalance", at + timedelta(minutes=1), 0.0)
@@ -147,6 +152,57 @@ def test_credits_that_reached_zero_are_named_in_the_warning_about_throttling(tmp
     report = " ".join(directory.report.read_text().split())
     assert "In the measurement window the CPU credits of EC2 i-0bbbbbbbbbbbbbbbb reached 0." in report
     assert "CPU credits | range |" in report
+
+
+def test_the_burst_balance_of_the_volumes_of_an_instance_is_fetched_and_named_when_used_up(tmp_path, moto):
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    ec2 = boto3.client("ec2", REGION, endpoint_url=moto, **keys)
+    (machine,) = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"]
+    instance = machine["InstanceId"]
+    filters = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    (volume,) = ec2.describe_volumes(Filters=filters)["Volumes"]
+    named = {"MetricName": "BurstBalance", "Dimensions": [{"Name": "VolumeId", "Value": volume["VolumeId"]}]}
+    at = datetime.fromtimestamp(BEGAN_S, UTC) + timedelta(minutes=1)
+    client_of(moto).put_metric_data(Namespace="AWS/EBS", MetricData=[{**named, "Timestamp": at, "Value": 0.0}])
+    directory = add_recent_run(tmp_path, cloudwatch=spec(moto, ec2=[instance]))
+    data = json.loads(directory.summary_json.read_text())
+    directory.summary_json.write_text(json.dumps(with_fall(data)))
+    assert metrics(directory.path) == 0
+    name = f"{instance}/{volume['VolumeId']}"
+    rows = [line for line in directory.cloudwatch.read_text().splitlines() if ",ebs," in line]
+    assert {tuple(row.split(",")[2:5]) for row in rows} == {("ebs", name, "burst_balance_ratio")}
+    report = " ".join(directory.report.read_text().split())
+    assert f"In the measurement window the burst balance of EBS {name} reached 0." in report
+
+
+class WithoutVolumes(BaseHTTPRequestHandler):
+    """Answers that metrics have no values, and refuses to list volumes."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        status, text = 200, b'{"MetricDataResults": []}'
+        if body.startswith(b"Action=DescribeVolumes"):
+            status = 403
+            text = b"<Response><Errors><Error><Code>UnauthorizedOperation</Code></Error></Errors></Response>"
+        self.send_response(status)
+        self.send_header("Content-Type", "application/x-amz-json-1.0")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_path, capsys):
+    with serving(WithoutVolumes) as port:
+        directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
+        assert metrics(directory.path) == 0
+    assert directory.cloudwatch.is_file()
+    assert (
+        "the burst balance of the volumes of EC2 instances is not known: EC2: permission denied; "
+        "these credentials need ec2:DescribeVolumes: see docs/cloudwatch.md"
+    ) in capsys.readouterr().out
 
 
 def test_the_report_is_the_same_again_from_samples_from_the_json_alone_and_fetched_again(tmp_path, moto):

@@ -105,6 +105,7 @@ SAMPLES = st.lists(
         sample_count=st.just(1),
         error_count=st.just(0),
         group_threads=st.integers(0, 1000),
+        trace_id=st.just(""),  # only in a run's own JTL, which is CSV
     ).flatmap(
         lambda sample: st.builds(
             sample._replace,

@@ -34,7 +34,7 @@ NEEDED = {
 WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 # One name, where other targets take several.
 ONE_NAME = {("report", "RUN"), ("pin", "RUN"), ("run", "BASE")}
-FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE"}
+FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
 SAYS_NOTHING = {("ab", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"), ("nightly", "RESUME")}
 FAKE = r"""#!/bin/sh
 printf '%s\n' "$#" >>"$RECORD"

@@ -74,3 +74,18 @@ def test_a_relative_reports_folder_is_passed_as_an_absolute_path(command, tmp_pa
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     assert parser.parse_args(["--reports", "reports"]).reports == tmp_path / "reports"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["--remotes", "127.0.0.1:1099"], "TRACE and REMOTES exclude each other"), ([], "has no HTTP request")],
+)
+def test_what_cannot_be_traced_is_refused(refused, arguments, why) -> None:
+    assert why in refused("--trace", *arguments)
+
+
+def test_a_profile_may_trace_all_its_runs(home: Path) -> None:
+    assert not resolve_request(Names("tiny", "local"), home, home).is_traced
+    assert resolve_request(Names("tiny", "local", is_traced=True), home, home).is_traced
+    (home / "env" / "local.toml").write_text((home / "env" / "local.toml").read_text() + "[trace]\non = true\n")
+    assert resolve_request(Names("tiny", "local"), home, home).is_traced

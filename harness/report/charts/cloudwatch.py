@@ -73,6 +73,8 @@ def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, 
 def _periods(found: CloudMetrics, resource: Resource) -> str:
     """Return how many periods of the window have a value, for the metric with the fewest values above 0."""
     metrics = [metric for metric in found.metrics if metric.of == resource and not metric.is_balance]
+    if not metrics:
+        return ""  # a volume, of which only the balance is known
     fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
     return f"{fewest} of {metrics[0].period_count}"
 

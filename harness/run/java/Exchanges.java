@@ -118,6 +118,7 @@ public final class Exchanges {
 
     /** Called by the patched method for each sample; it never throws. */
     public static void see(Object event) {
+        TraceIds.begin(event);
         if (isFull) {
             return;
         }

@@ -1,0 +1,55 @@
+"""Adds a W3C traceparent header to every HTTP request of a test plan (https://www.w3.org/TR/trace-context/)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree  # builds and writes XML; defusedxml reads it
+
+from defusedxml.ElementTree import fromstring
+
+from harness.base.errors import UsageError
+from harness.jtl.sample import TRACE_COLUMN
+from harness.plan.jmx import enabled_nodes, plan_tree
+
+HEADER = "traceparent"
+_HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
+# It runs the samplers of another file, which only JMeter reads.
+_INCLUDE = "IncludeController"
+_HEX = "0123456789abcdef"
+# JMeter evaluates it for each sample. Version 00, trace id, parent id, sampled; the trace id is also a variable.
+_VALUE = f"00-${{__RandomString(32,{_HEX},{TRACE_COLUMN})}}-${{__RandomString(16,{_HEX},)}}-01"
+_SAMPLE_VARIABLES = "sample_variables"
+
+
+def check_traceable(jmx: Path) -> None:
+    """Raise a UsageError for a plan without an HTTP request: nothing in it could carry the header."""
+    kinds = {node.kind for node in enabled_nodes(plan_tree(jmx))}
+    if not any(_HTTP_SAMPLER.fullmatch(kind) or kind == _INCLUDE for kind in kinds):
+        what = f"TRACE: {jmx.parent.name}/{jmx.name} has no HTTP request, and only HTTP requests carry a {HEADER}"
+        raise UsageError(what, "leave TRACE out")
+
+
+def with_traceparent(jmx: bytes) -> bytes:
+    """Return a test plan whose HTTP requests carry a fresh traceparent each; one of their own has priority."""
+    root: ElementTree.Element = fromstring(jmx, forbid_dtd=True)
+    children = root.find("hashTree/hashTree")
+    assert children is not None  # it has an HTTP request
+    manager = ElementTree.Element(
+        "HeaderManager", guiclass="HeaderPanel", testclass="HeaderManager", testname=HEADER, enabled="true"
+    )
+    headers = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
+    header = ElementTree.SubElement(headers, "elementProp", name="", elementType="Header")
+    for name, text in (("Header.name", HEADER), ("Header.value", _VALUE)):
+        ElementTree.SubElement(header, "stringProp", name=name).text = text
+    children.insert(0, manager)
+    children.insert(1, ElementTree.Element("hashTree"))
+    written: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def trace_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return JMeter's properties for a run whose JTL has a column with the trace ids, beside those of the plan."""
+    columns = filter(None, (properties.get(_SAMPLE_VARIABLES), TRACE_COLUMN))
+    return {**properties, _SAMPLE_VARIABLES: ",".join(columns)}

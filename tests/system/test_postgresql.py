@@ -1,0 +1,134 @@
+"""The statements of a real PostgreSQL during an interval; not checked where none is installed."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.base.ports import free_port
+from harness.plan.database import DatabaseSpec, parse_database
+from harness.report.profiles import database_text
+from harness.system.postgresql import NAME, statement_commands
+from harness.system.profile_files import Profiler, databases
+from harness.system.statements import difference, read_statements
+
+BEFORE = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t10\t100.5\t40\nSELECT b\t9\t9\t9\nSELECT c\t1\t1\t1\n"
+AFTER = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t30\t150.25\t440\nSELECT b\t2\t4\t6\nSELECT c\t1\t1\t1\n"
+
+
+def test_the_difference_of_two_tables_is_what_the_load_did_and_a_forgotten_statement_counts_from_0():
+    found = read_statements("db", difference(BEFORE.splitlines(), AFTER.splitlines()).splitlines())
+    assert [(use.statement, use.count, use.total_ms, use.page_count) for use in found.statements] == [
+        ("SELECT a", 20, 49.75, 400),
+        ("SELECT b", 2, 4.0, 6),
+    ]
+    assert "| statement | count | all ms | mean ms | pages each |" in database_text(found, 10)
+
+
+def test_no_statement_before_or_after_is_an_empty_difference():
+    nothing = ["statement\tcount\ttotal_ms"]
+    assert difference(nothing, nothing) == "statement\tcount\ttotal_ms\n"
+    with pytest.raises(ValueError, match="has no column"):
+        difference([], nothing)
+
+
+def test_a_profile_names_a_database_without_its_password():
+    assert parse_database({}, "x") is None
+    url = "postgresql://perf@db.example.org:5432/shop"
+    assert parse_database({"url": url, "password": "SHOP_DB"}, "x") == DatabaseSpec(url, "SHOP_DB")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("postgresql://perf:secret@db/shop", "url contains a password"),
+        ("postgresql://db/shop?password=secret", "url contains a password"),
+        ("mysql://db/shop", "not the address of a PostgreSQL database"),
+        ("postgresql://db", "not the address of a PostgreSQL database"),
+        ("", "not the address of a PostgreSQL database"),
+    ],
+)
+def test_an_address_that_is_none_or_has_a_password_is_refused_and_not_repeated(url, why):
+    with pytest.raises(UsageError, match=why) as error:
+        parse_database({"url": url}, "env/x.toml [database]")
+    assert "secret" not in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A PostgreSQL with the extension, and a table of 20,000 rows without an index: its URL."""
+    found = shutil.which("pg_ctl") or next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))), None)
+    if not found or not shutil.which("psql"):
+        pytest.skip("NOT CHECKED: no PostgreSQL is installed")
+    with tempfile.TemporaryDirectory(prefix="postgresql-", ignore_cleanup_errors=True) as name:
+        yield from serve(Path(found).parent, Path(name))
+
+
+def serve(bin_folder, folder):
+    """Serve from a folder on a free port, and yield the URL."""
+    # PostgreSQL refuses to run as root.
+    user = {"user": "nobody"} if os.geteuid() == 0 else {}
+    if user:
+        shutil.chown(folder, "nobody")
+    port = free_port()
+
+    def call(program, *arguments):
+        argv = [str(bin_folder / program), *arguments]
+        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, **user)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    call("initdb", "--pgdata=data", "--username=perf", "--auth=trust", "--no-sync")
+    argv = [str(bin_folder / "postgres"), "-D", "data", "-p", str(port), "-h", "127.0.0.1", "-k", str(folder)]
+    argv += ["-c", "shared_preload_libraries=pg_stat_statements", "-c", "fsync=off"]
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user)
+    url = f"postgresql://perf@127.0.0.1:{port}/postgres"
+    try:
+        until_s = time.monotonic() + 30
+        while subprocess.run(["psql", "-c", "SELECT 1", url], capture_output=True, check=False).returncode:
+            assert time.monotonic() < until_s
+            time.sleep(0.1)
+        ask(url, "CREATE EXTENSION pg_stat_statements")
+        ask(url, "CREATE TABLE payment AS SELECT n AS id, repeat('x', 100) AS text FROM generate_series(1, 20000) n")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def ask(url, *statements):
+    subprocess.run(["psql", *(f"--command={one}" for one in statements), url], check=True, capture_output=True)
+
+
+@pytest.mark.real
+def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
+    by_id = "SELECT text\n FROM payment WHERE id = 4711"
+    ask(server, *[by_id] * 3)  # before the load: not counted
+    with Profiler({}, tmp_path, {}, {NAME: statement_commands(server)}) as profiler:
+        ask(server, *[by_id] * 5, "SELECT 1")
+        ask(server, "CREATE ROLE clerk PASSWORD 'topsecret'")
+    assert profiler.unknown == []
+    (found,) = databases(tmp_path)
+    assert found.process == "postgresql"
+    use = next(use for use in found.statements if "payment" in use.statement)
+    assert (use.statement, use.count) == ("SELECT text FROM payment WHERE id = $1", 5)
+    assert use.page_count > 5 * 250  # a table of 20,000 rows of some 130 bytes has over 250 pages
+    assert use.total_ms > 0
+    assert not [use for use in found.statements if "pg_stat_statements" in use.statement]
+    assert "topsecret" not in (tmp_path / "statements-postgresql.tsv").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["statements-postgresql.tsv"]
+
+
+@pytest.mark.real
+def test_a_database_that_cannot_be_read_is_named_with_the_reason(server, tmp_path):
+    other = server.rpartition("/")[0] + "/nowhere"
+    with Profiler({}, tmp_path, {}, {NAME: statement_commands(other)}) as profiler:
+        pass
+    ((name, why),) = profiler.unknown
+    assert name == "postgresql"
+    assert 'database "nowhere" does not exist' in why
+    assert databases(tmp_path) == ()
