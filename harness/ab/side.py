@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import re
 import shlex
 from collections.abc import Collection
@@ -11,6 +12,7 @@ from pathlib import Path
 from harness.ab.record import Side
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
+from harness.plan.data_files import data_files
 from harness.plan.load import Load, LoadRecord, load_record
 from harness.run.request import Names, Request, resolve_request
 from harness.run.set_values import words_of
@@ -107,11 +109,10 @@ def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> Rea
 
 def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
     """Raise a UsageError when both sides are the same, or do not run the same traffic."""
-    if a.request.plan.jmx_path.read_bytes() != b.request.plan.jmx_path.read_bytes():
-        name = a.request.plan.jmx_path.name
+    if unlike := _unlike_file(a.request.plan.jmx_path, b.request.plan.jmx_path):
         raise UsageError(
-            f"plans/{name} differs between {a.title} and {b.title}: not the same traffic",
-            "compare sides with the same test plan",
+            f"plans/{unlike} differs between {a.title} and {b.title}: not the same traffic",
+            "compare sides with the same test plan and data",
         )
     records = load_record(load_a, a.request.plan.load), load_record(load_b, b.request.plan.load)
     if differences := _differences(*records):
@@ -121,6 +122,16 @@ def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
         )
     if _what_runs(a) == _what_runs(b):
         raise UsageError(f"{a.title} and {b.title} are the same: nothing to compare", "change one side")
+
+
+def _unlike_file(a: Path, b: Path) -> str:
+    """Return the first file of two test plans that differs or that one side lacks: the JMX or its data; else empty."""
+    names = () if a == b else dict.fromkeys((a.name, *data_files(a), *data_files(b)))
+    for name in names:
+        here, there = a.parent / name, b.parent / name
+        if here.is_file() != there.is_file() or (here.is_file() and not filecmp.cmp(here, there, shallow=False)):
+            return name
+    return ""
 
 
 def _differences(a: LoadRecord, b: LoadRecord) -> str:

@@ -307,6 +307,8 @@ BAD = [
         [*SIDES, "--max=4m"],
         "MAX=4m is too short for 4 pairs: with the warm-up run they are 9 runs of about 32 s, 4 min",
     ),
+    ([*SIDES, "--max=soon"], "MAX=soon: "),
+    ([*SIDES, "--max=4m", "--duration=5s"], "MAX=4m is too short for 4 pairs: with the warm-up run they are 9 runs of"),
     ([*SIDES, "--duration=auto"], "DURATION=auto: the runs would have different lengths"),
     ([*SIDES, "--resume"], "--resume: there is no A/B test of tiny yet; leave it out"),
     (["--a=local", "--b=quick"], "the loads of A=local and B=quick differ: users is 2 in A and 3 in B; give both"),
@@ -384,6 +386,60 @@ def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
     assert calls(tmp_path) == []
 
 
+def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
+    jmx = repository / "plans" / "tiny.jmx"
+    element = (
+        '<CSVDataSet testname="Users"><stringProp name="filename">data/users.csv</stringProp></CSVDataSet><hashTree/>'
+    )
+    jmx.write_text(jmx.read_text().replace("<ThreadGroup guiclass", f"{element}<hashTree/><ThreadGroup guiclass"))
+    users = repository / "plans" / "data" / "users.csv"
+    users.parent.mkdir()
+    for place, text in enumerate(("name\nanna\n", "name\nanna\n", "name\nbert\n")):
+        users.write_text(text)
+        (repository / "systems" / "tiny" / "notes").write_text(str(place))
+        commit(repository, f"Users {place}")
+    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD~1 and B=HEAD: not the same"):
+        ab("--a=HEAD~1", "--b=HEAD")
+    users.unlink()
+    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD and B=local: not the same"):
+        ab("--a=HEAD", "--b=local")
+    assert calls(tmp_path) == []
+    assert ab("--a=HEAD~2", "--b=HEAD~1") == 0
+
+
+def test_a_commit_without_the_plan_or_the_profile_is_refused_in_one_line(ab, repository, tmp_path):
+    (repository / "env" / "quick.toml").write_text((repository / "env" / "local.toml").read_text())
+    commit(repository, "Add a profile")
+    git(repository, "rm", "-q", "-r", "plans")
+    commit(repository, "Remove the plan")
+    git(repository, "checkout", "-q", "HEAD~1", "--", "plans")
+    for side, message in (
+        ("v1 quick", "B=v1 quick: ENV=quick: unknown; there are: local"),
+        ("HEAD", "B=HEAD: PLAN=tiny: unknown; there are: none"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            ab("--a=local", f"--b={side}")
+        assert str(refused.value).startswith(message)
+        assert len(str(refused.value).splitlines()) == 1
+    assert calls(tmp_path) == []
+
+
+def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, tmp_path):
+    assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
+    record = tmp_path / "ab" / "tiny" / "ab-01.json"
+    record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
+    (repository / "systems" / "tiny" / "notes").write_text("newer")
+    commit(repository, "Newer")
+    count = len(calls(tmp_path))
+    with pytest.raises(UsageError) as refused:
+        ab("--a=v1", "--b=HEAD delay_ms=20", "--resume")
+    assert str(refused.value) == (
+        "--resume: tiny/ab-01 has other sides or another load, or a commit has moved; "
+        "repeat its command: make ab A=v1 B='HEAD delay_ms=20' PLAN=tiny RESUME=1"
+    )
+    assert len(calls(tmp_path)) == count
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -410,6 +466,36 @@ def test_a_system_whose_preparation_fails_is_refused_in_one_line(ab, home, tmp_p
         ab(*SIDES)
     assert len(str(refused.value).splitlines()) == 1
     assert calls(tmp_path) == []
+
+
+@pytest.mark.real
+def test_two_commits_are_built_run_and_judged_by_the_whole_program(home, tmp_path, monkeypatch, capsys):
+    """Nothing is faked but JMeter, whose answers take as long as a file says that the build of each commit makes."""
+    tiny = home / "systems" / "tiny"
+    system = (tiny / "system.toml").read_text()
+    (tiny / "system.toml").write_text(system.replace('"127.0.0.1"]', '"127.0.0.1", "--directory", "{{ system_dir }}"]'))
+    build = "cp systems/tiny/source systems/tiny/answer_ms && echo built >> built"
+    profile = (home / "env" / "local.toml").read_text()
+    (home / "env" / "local.toml").write_text(f'build = ["sh", "-c", "{build}"]\n{profile}')
+    git(home, "init", "-q", "-b", "main")
+    (tiny / "source").write_text("20")
+    commit(home, "First")
+    git(home, "checkout", "-q", "-b", "slow")
+    (tiny / "source").write_text("30")
+    commit(home, "Second")
+    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+    monkeypatch.setenv("FAKE_JMETER", "asks")
+    folders = [f"--home={home}", f"--reports={tmp_path / 'ab'}", f"--build={tmp_path / 'build'}"]
+    assert main(["--plan=tiny", "--a=main", "--b=slow", "--duration=1", *folders], "scripts/ab") == 1
+    assert "tiny/ab-01: REGRESSED after 4 pairs: B is worse than A: average +50.00 % (+50.00 to +50.00)" in (
+        capsys.readouterr().out
+    )
+    record = record_of(tmp_path)
+    assert [run["exit_code"] for run in record["runs"]] == [0] * 9
+    trees = [tmp_path / "build" / "ab" / record[side]["commit"][:12] / "tree" for side in ("a", "b")]
+    assert [(tree / "built").read_text() for tree in trees] == ["built\n"] * 2
+    assert not (tiny / "answer_ms").exists()
+    assert processes_of(tmp_path) == []
 
 
 @pytest.mark.real

@@ -224,6 +224,7 @@ def test_a_dry_run_prints_and_sends_nothing(comment: Comment, report: Path, forg
         ({"GITHUB_TOKEN": f"{TOKEN}\nX-Injected: 1"}, "GITHUB_TOKEN is empty or has a character that no token has"),
         ({"GITHUB_TOKEN": "wrong-token"}, "GITHUB_TOKEN is not accepted (401 Bad credentials); it is wrong or expired"),
         ({"GITHUB_API_URL": "file:///etc"}, "file:///etc: not an http address"),
+        ({"CI_API_V4_URL": "http://127.0.0.1:1"}, "GITLAB_TOKEN is not set; set it to a token that may write comments"),
     ],
 )
 def test_a_missing_or_wrong_token_is_one_line_and_the_report_stays(
