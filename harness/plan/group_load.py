@@ -100,6 +100,17 @@ class GroupLoad:
             begin_s = end_s
         return False
 
+    def level_at(self, at_s: float) -> float:
+        """Return its users, or its new users per second, at an instant, s after its start; 0 before and after it."""
+        level, left_s = 0.0, at_s
+        for stage in self.stages if at_s >= 0 else ():
+            if left_s < stage.over_s:
+                return level + (stage.level - level) * left_s / stage.over_s
+            if left_s < stage.over_s + stage.for_s:
+                return stage.level
+            level, left_s = stage.level, left_s - stage.over_s - stage.for_s
+        return 0.0
+
     def text(self) -> str:
         """Return the load as text: `20 users, ramp 10 s, 300 s in all`."""
         if self.is_staged:

@@ -11,6 +11,7 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.plan.group_load import GroupLoad
+from harness.report.curve import UserCurve, user_curve
 
 # A stage of the most users that is shorter may end before a sample of each user has.
 _PEAK_LEAST_S = 10.0
@@ -37,7 +38,8 @@ class LoadFigures:
 
     `group` has its labels and its TOTAL in the window, None without a sample in it; `whole` those of the whole run,
     None without a sample or if the window excludes nothing. `users_most` are the most users that were active at once,
-    None if not known. `error_ratio` covers the whole run, None without a sample.
+    None if not known. `error_ratio` covers the whole run, None without a sample. `curve` is that of a closed load with
+    stages.
     """
 
     name: str
@@ -46,12 +48,14 @@ class LoadFigures:
     users_most: int | None
     error_ratio: float | None
     littles_law: LittlesLaw | None
+    curve: UserCurve | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         law = asdict(self.littles_law) if self.littles_law else None
         group, whole = (one.to_json() if one else None for one in (self.group, self.whole))
-        return {**vars(self), "group": group, "whole": whole, "littles_law": law}
+        curve = asdict(self.curve) if self.curve else None
+        return {**vars(self), "group": group, "whole": whole, "littles_law": law, "curve": curve}
 
 
 def load_figures(
@@ -64,7 +68,9 @@ def load_figures(
         group = whole if tally.counted is None else _load_group(tally.counted, percentiles, with_transactions)
         series = tally.whole.second_series
         is_known = not (tally.load.is_open or tally.load.is_paced)
-        users = [most for by_second in series.users.values() for most in by_second.values()]
+        span_s = series.span_s
+        # Of several load generators the sum: each has its own users.
+        users = [most for most in series.active_users(*span_s) if most is not None] if span_s else []
         found.append(
             LoadFigures(
                 name=tally.load.group,
@@ -73,6 +79,7 @@ def load_figures(
                 users_most=max(users, default=None),
                 error_ratio=whole.total.error_ratio if whole else None,
                 littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
+                curve=user_curve(tally.load, tally.whole),
             )
         )
     return tuple(found)

@@ -207,3 +207,13 @@ def test_a_pause_per_transaction_is_divided_among_its_requests() -> None:
     assert browse.littles_law is not None
     assert 0.98 < browse.littles_law.ratio < 1.02  # 4/s × (0.1 + 0.8 / 2 s) = 2 users
     assert not [one for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]
+
+
+def test_the_users_of_a_load_on_several_generators_add_up() -> None:
+    both = [
+        one._replace(thread_name=f"127.0.0.1:{number}-{one.thread_name}")
+        for number in (1, 2)
+        for one in user("Browse", number, 1, 100, 900)
+    ]
+    (browse,) = summary_of(both, BROWSE).loads
+    assert browse.users_most == 2

@@ -40,19 +40,6 @@ def jmx() -> str:
     return several_jmx(concurrency, ultimate.replace(f"{endless}1", f"{endless}-1"))
 
 
-def asked(load: GroupLoad, at_s: float) -> float:
-    """Return the users of a load at an instant."""
-    level = 0.0
-    for stage in load.stages:
-        if at_s < stage.over_s:
-            return level + (stage.level - level) * at_s / stage.over_s
-        level, at_s = stage.level, at_s - stage.over_s
-        if at_s < stage.for_s:
-            return level
-        at_s -= stage.for_s
-    return 0.0
-
-
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, int]]:
     """Return the running users in the middle of each second, by group: of the plugins' own groups in a plain JMeter."""
@@ -89,7 +76,7 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupLoad]:
 def test_an_imported_schedule_has_the_users_of_the_plugin_in_each_second(
     users: dict[str, dict[int, int]], loads: dict[str, GroupLoad], name: str
 ) -> None:
-    wanted = {second: asked(loads[name], second + 0.5) for second in SECONDS}
+    wanted = {second: loads[name].level_at(second + 0.5) for second in SECONDS}
     real = {second: users[name].get(second, 0) for second in SECONDS}
     print(name, wanted, real)
     # JMeter starts its users one by one, some tenths of a second late.

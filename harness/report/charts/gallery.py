@@ -16,6 +16,7 @@ from harness.report.charts.distribution import distribution_chart
 from harness.report.charts.over_time import (
     Band,
     Series,
+    asked_users_chart,
     cpu_chart,
     error_chart,
     heap_chart,
@@ -24,13 +25,14 @@ from harness.report.charts.over_time import (
     throughput_chart,
     user_chart,
 )
+from harness.report.loads import LoadFigures
 from harness.report.summary import RunSummary
 from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
 
 # Names of all charts of a run: a chart of an earlier report that the new report lacks is deleted.
 FILE_NAME = re.compile(
-    rf"(response-time|throughput|errors|users|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
+    rf"(response-time|throughput|errors|users(-\d+)?|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
 )
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -73,7 +75,7 @@ def gallery(summary: RunSummary) -> Gallery:
     frame = _Frame((window.from_s, window.to_s) if is_cut else None, window.run_s, summary.origin_s or 0)
     observed = summary.observed
     return Gallery(
-        over_time=frame.over_time(summary.timeline) if summary.timeline else (),
+        over_time=(*(frame.over_time(summary.timeline) if summary.timeline else ()), *frame.curves(summary.loads)),
         distribution=_distribution(summary),
         machine=frame.machine(observed.usage_series) if observed.usage_series else (),
         heap=frame.heaps(observed.heap_series),
@@ -130,6 +132,17 @@ class _Frame:
         if any(users is not None for users in timeline.active_users):
             pictures.append(Picture("users.svg", user_chart(middles, timeline.active_users, self.band, self.run_s)))
         return tuple(pictures)
+
+    def curves(self, loads: Sequence[LoadFigures]) -> tuple[Picture, ...]:
+        """Return a chart of each load with stages: the users asked for, and those delivered."""
+        found = []
+        for number, load in enumerate(loads, 1):
+            if curve := load.curve:
+                first_s = curve.start_s - self.origin_s + curve.bucket_s / 2
+                xs = [first_s + curve.bucket_s * index for index in range(len(curve.asked))]
+                chart = asked_users_chart(load.name, xs, curve.asked, curve.delivered, self.band, self.run_s)
+                found.append(Picture(f"users-{number}.svg", chart))
+        return tuple(found)
 
     def machine(self, series: Sequence[UsageSeries]) -> tuple[Picture, ...]:
         cores = [

@@ -1,0 +1,81 @@
+"""Compares the users of a load with stages with those that its plan asks for, second by second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
+
+from harness.base import units
+from harness.metrics.tally import SampleTally
+from harness.plan.group_load import GroupLoad
+
+# A chart has at most this many points.
+_POINTS_MOST = 600
+_JUST_BEFORE_S = 0.001
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class UserCurve:
+    """The most users in each `bucket_s` seconds from `start_s` (s since 1970) on: asked for, and delivered.
+
+    `deviation_ratio` is the mean difference of both per second, divided by the mean of the users asked for.
+    """
+
+    start_s: int
+    bucket_s: int
+    asked: tuple[float, ...]
+    delivered: tuple[int | None, ...]
+    deviation_ratio: float
+
+    def text(self) -> str:
+        """Return one line for the report."""
+        percent = units.percent_text(self.deviation_ratio)
+        return f"Users: {percent} % from the curve of its stages (mean difference per second ÷ mean of the curve)."
+
+
+def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
+    """Return the curve of a closed load with stages; None for other loads, and without users in the samples."""
+    span_ms, series = tally.span_ms(), tally.second_series
+    if load.is_open or not load.is_staged or span_ms is None or series.span_s is None or not series.users:
+        return None
+    origin_s = span_ms[0] / units.MS_PER_S - _lead_s(load)
+    first_s, last_s = int(origin_s), int(origin_s + load.duration_s)
+    seconds = range(first_s, last_s + 1)
+    asked = [_most_asked(load, second - origin_s, second + 1 - origin_s) for second in seconds]
+    delivered = series.active_users(first_s, last_s)
+    # Before its first sample and after its last one a load has no users.
+    differences = [abs(wanted - (real or 0)) for wanted, real in zip(asked, delivered, strict=True)]
+    bucket_s = 1
+    while len(seconds) / bucket_s > _POINTS_MOST:
+        bucket_s *= 2
+    return UserCurve(
+        start_s=first_s,
+        bucket_s=bucket_s,
+        asked=tuple(round(max(part), 3) for part in _buckets(asked, bucket_s)),
+        delivered=tuple(
+            max((users for users in part if users is not None), default=None) for part in _buckets(delivered, bucket_s)
+        ),
+        deviation_ratio=round(sum(differences) / sum(asked), 5),
+    )
+
+
+def _lead_s(load: GroupLoad) -> float:
+    """Return how long after the start of a load its first user begins: JMeter divides a ramp equally."""
+    first = next((stage for stage in load.stages if stage.users), load.stages[0])
+    before_s = sum(stage.over_s + stage.for_s for stage in load.stages[: load.stages.index(first)])
+    return before_s + first.over_s / (first.users or 1)
+
+
+def _most_asked(load: GroupLoad, from_s: float, to_s: float) -> float:
+    """Return the most users between two instants, s after the start of the load."""
+    ends = accumulate(part_s for stage in load.stages for part_s in (stage.over_s, stage.for_s))
+    times = [from_s, to_s - _JUST_BEFORE_S, *(end_s for end_s in ends if from_s < end_s < to_s)]
+    times += [time_s - _JUST_BEFORE_S for time_s in times[2:]]
+    return max(load.level_at(time_s) for time_s in times)
+
+
+def _buckets(values: Sequence[_T], size: int) -> list[Sequence[_T]]:
+    return [values[at : at + size] for at in range(0, len(values), size)]

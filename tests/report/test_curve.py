@@ -1,0 +1,89 @@
+"""The users of a load with stages, asked for and delivered."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.metrics.tally import SampleTally, Scope
+from harness.plan.group_load import GroupLoad, Stage
+from harness.report.charts.gallery import gallery
+from harness.report.curve import user_curve
+from harness.report.markdown import report
+from tests.report.test_loads import summary_of
+from tests.support.factories import sample
+
+STEPS = GroupLoad("Browse", (Stage(2, None, 0, 10), Stage(6, None, 4, 6), Stage(2, None, 0, 10)))
+
+
+def delivered(users: list[int], generator: str = "") -> SampleTally:
+    """Return the samples of a load that has these users in each second, from 1000 s on."""
+    tally = Scope().tally()
+    for second, count in enumerate(users):
+        for tenth in range(10):
+            start_ms = (1000 + second) * 1000 + tenth * 100
+            name = f"{generator}Browse 1-1"
+            tally.add(sample(label="Page", elapsed_ms=50, start_ms=start_ms, thread_name=name, all_threads=count))
+    return tally
+
+
+def test_users_as_asked_for_do_not_deviate() -> None:
+    curve = user_curve(STEPS, delivered([2] * 10 + [3, 4, 5, 6] + [6] * 6 + [2] * 10))
+    assert curve
+    assert (curve.start_s, curve.bucket_s) == (1000, 1)
+    assert curve.asked[:15] == (2.0,) * 10 + (2.999, 3.999, 4.999, 5.999, 6.0)
+    assert curve.delivered[:15] == (2,) * 10 + (3, 4, 5, 6, 6)
+    assert curve.deviation_ratio == pytest.approx(0, abs=0.001)
+
+
+def test_the_deviation_is_the_mean_difference_by_the_mean_curve() -> None:
+    # One user less in each of the 6 seconds of the peak; the curve has 20 + 18 + 36 + 20 users in all.
+    curve = user_curve(STEPS, delivered([2] * 10 + [3, 4, 5, 6] + [5] * 6 + [2] * 10))
+    assert curve
+    assert curve.deviation_ratio == pytest.approx(6 / 94, abs=0.0005)
+
+
+def test_users_of_several_generators_add_up() -> None:
+    tally = delivered([1] * 10 + [2, 2, 3, 3] + [3] * 6 + [1] * 10, "127.0.0.1:1-")
+    tally.merge(delivered([1] * 10 + [1, 2, 2, 3] + [3] * 6 + [1] * 10, "127.0.0.1:2-"))
+    curve = user_curve(STEPS, tally)
+    assert curve and curve.deviation_ratio == pytest.approx(0, abs=0.001)
+
+
+def test_a_long_load_has_wider_intervals() -> None:
+    curve = user_curve(GroupLoad("Browse", (Stage(1, None, 0, 900), Stage(2, None, 0, 900))), delivered([1] * 20))
+    assert curve and (curve.bucket_s, len(curve.asked)) == (4, 451)
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        GroupLoad("Browse", (Stage(2, None, 0, 10),)),
+        GroupLoad("Browse", (Stage(None, 2.0, 0, 10), Stage(None, 4.0, 0, 10))),
+    ],
+    ids=["one-stage", "open"],
+)
+def test_other_loads_have_no_curve(load: GroupLoad) -> None:
+    assert user_curve(load, delivered([2] * 10)) is None
+
+
+def test_the_report_has_the_line_and_the_chart() -> None:
+    samples = [
+        sample(
+            label="Page", elapsed_ms=50, start_ms=(1000 + second) * 1000 + tenth * 100, thread_name="Browse 1-1",
+            all_threads=users, group_threads=users,
+        )
+        for second, users in enumerate([2] * 10 + [3, 4, 5, 6] + [6] * 6 + [2] * 10)
+        for tenth in range(10)
+    ]  # fmt: skip
+    summary = summary_of(samples, STEPS)
+    charts = gallery(summary)
+    assert "users-1.svg" in [picture.name for picture in charts.pictures]
+    text = report(summary, charts, "", "run-01_1")
+    assert "Users: 0.00 % from the curve of its stages (mean difference per second ÷ mean of the curve)." in text
+    assert "users-1.svg" in text
+
+
+def test_the_level_at_an_instant_follows_the_stages() -> None:
+    assert [STEPS.level_at(at_s) for at_s in (-1, 0, 9.5, 10, 12, 14, 19.9, 20, 29.9, 30)] == [
+        0, 2, 2, 2, 4, 6, 6, 2, 2, 0,
+    ]  # fmt: skip
