@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import tempfile
 from pathlib import Path
 
 from bench.paired_runs import WITH, WITHOUT, PairedRuns, add_run_options
 from bench.run import StartedSystem
+from harness.base import toolchain
+from harness.run.exchanges import STORE_FAILURES
 
 # Full speed, without a pause: nothing shows the cost of a sample better.
 _PLAN = "lb-direct"
@@ -24,6 +27,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print what `aggregate.py compare` prints; return 0, or 1 when the runs that watch are slower."""
+    """Print the CPU time of the agent in a loop, and what `aggregate.py compare` prints of runs.
+
+    Return 0, or 1 when the runs that watch are slower.
+    """
+    print(f"CPU of the agent per successful sample, in a loop: {loop_ns()} ns\n")
     with tempfile.TemporaryDirectory(prefix="bench-") as name, StartedSystem(_PLAN, Path(name)) as target:
         return PairedRuns(_PLAN, _PROFILES, Path(name), target).compare(options)
+
+
+def loop_ns() -> str:
+    """Return the CPU time that the agent needs for a successful sample, ns, in a loop of its own JVM."""
+    program = Path(__file__).resolve().parent / "programs" / "SuccessLoop.java"
+    command = [str(toolchain.jmeter_java_path()), STORE_FAILURES, "-cp", str(toolchain.ensure_agent()), str(program)]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()

@@ -89,7 +89,8 @@ def _length_text(load: LoadRecord) -> str:
 
 def _several_text(load: LoadRecord) -> str:
     """Return the sums of several loads as text; each has a line of its own."""
-    parts = [f"{units.plural(len(load.loads or ()), 'load')} side by side"]
+    count = len(load.loads or ())
+    parts = [f"{units.plural(count, 'load')} side by side"] if count > 1 else []
     parts += [f"{load.model} model"] if load.model in (CLOSED, OPEN) else ["closed and open model"]
     parts += [units.plural(load.users, "user")] if load.users else []
     parts += [f"{units.number_text(load.rate_per_s)} new users/s"] if load.rate_per_s else []
