@@ -34,7 +34,11 @@ None of them is part of this project. The first two parts of a path are the repo
 fixed plan: one user, one pass. "Load" is `make run` with 2 users, or one per load of a plan with several, for 30 s. A
 cell has the number of samples; then how many of them failed, if any, and the verdict unless the run is VALID or
 DOUBTFUL. An empty cell was not run. The last run of a plan counts; some runs are of fixed plans that a slightly older
-version of the harness wrote. A check was stopped after five minutes.
+version of the harness wrote. A check was stopped after four to five minutes (INTERRUPTED).
+
+`make check` shortens what would only cost time: there is no think time, and the pauses of Flow Control Actions last a
+second at most, where a plan waits for minutes until the system has done something. The stand-in has always done it; a
+real system may not.
 
 The server is a stand-in on 127.0.0.1 (`bench/plan_server.py`) that answers everything plausibly: it reads in the plan
 what its extractors, assertions, loops and scripts expect of a response. It shows that the harness runs a plan, not that

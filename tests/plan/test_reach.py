@@ -8,6 +8,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.plan.group_load import SeveralLoads
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.script_text import is_simple
 from harness.run.preflight import check_request
@@ -295,12 +296,14 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
         monkeypatch.setenv(secret, "opensesame")
     for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
         asked = resolve_request(Names(name, "local", target), ROOT, ROOT / "build")
+        loads = asked.plan.load.loads
         for arguments in (
             LoadArguments(),
-            # Arrivals of several loads end by time.
-            LoadArguments(users="2") if asked.plan.load.loads else LoadArguments(users="1", loops="2"),
+            # Arrivals and stages of several loads end by time.
+            LoadArguments(users="2") if loads else LoadArguments(users="1", loops="2"),
             LoadArguments(duration="60"),
-            LoadArguments(rate="5", duration="60"),
+            # A plan whose loads are all closed has no rate to scale.
+            *([] if loads and not SeveralLoads(loads).has_open else [LoadArguments(rate="5", duration="60")]),
         ):
             check_request(asked, resolve_load(parse_load(arguments), asked.plan.load))
 
