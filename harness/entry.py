@@ -31,7 +31,7 @@ def console_script() -> None:
 def _enter_complete_venv(program: str) -> None:
     """Run the program again with the Python of .venv, unless .venv was never completed: then it is built first."""
     python = f"{_VENV}/bin/python"
-    is_complete = os.path.exists(f"{_VENV}/.stamp-requirements.txt") and os.access(python, os.X_OK)  # noqa: PTH110
+    is_complete = os.path.exists(f"{_VENV}/.installed-requirements.txt") and os.access(python, os.X_OK)  # noqa: PTH110
     if is_complete and os.path.realpath(sys.prefix) != os.path.realpath(_VENV):
         os.execv(python, [python, f"{_ROOT}/{program}", *sys.argv[1:]])
 

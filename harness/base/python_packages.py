@@ -5,6 +5,8 @@ This module runs before .venv exists: standard library only.
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -14,12 +16,15 @@ from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.setup_step import Step
-from harness.base.toolchain import BUILD, ROOT, stamp_file
+from harness.base.toolchain import BUILD, ROOT
 
 VENV = ROOT / ".venv"
 PYTHON_LEAST = (3, 11)
 _REQUIREMENTS = ROOT / "requirements.txt"
 _TODO = "check the network or the package index of pip"
+# Their tests are 22 MB.
+_WITH_TESTS = ("pandas", "numpy")
+_PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 
 
 def check_python() -> None:
@@ -33,12 +38,23 @@ def check_python() -> None:
 
 def has_venv() -> bool:
     """Return whether .venv was ever completed; its requirements may have changed since then."""
-    return stamp_file(VENV, _REQUIREMENTS.name).is_file()
+    return _stamp_file(VENV, _REQUIREMENTS).is_file()
 
 
 def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv; build or update it first when the requirements have changed."""
     return _ensure_packages(VENV, [_REQUIREMENTS, *([ROOT / "requirements-dev.txt"] if tests else [])])
+
+
+def ensure_zstandard() -> None:
+    """Install zstandard into .venv unless it is there: only .zst files and S3 need it, and it has 24 MB."""
+    if importlib.util.find_spec("zstandard") is None:
+        with (
+            lock(BUILD / "venv.lock", VENV.name, setup_step.log),
+            setup_step.step("zstandard, for .zst files and S3", BUILD / "zstandard.log") as step,
+        ):
+            _install(VENV, [ROOT / "requirements-zstd.txt"], False, step)
+        importlib.invalidate_caches()
 
 
 def ensure_bench_venv() -> Path:
@@ -52,26 +68,27 @@ def ensure_otava_venv() -> Path:
 
 
 def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
-    """Return the Python of an environment with all the requirements; a change of the first file rebuilds it."""
+    """Return the Python of an environment with all the requirements; another version in the first file rebuilds it."""
     python = venv / "bin" / "python"
     stamps = {path: stamp_of([path]) for path in files}
 
     def missing() -> list[Path]:
         if not python.exists():  # also when its base Python is gone
             return list(files)
-        return [path for path, stamp in stamps.items() if not has_stamp(stamp_file(venv, path.name), stamp)]
+        return [path for path, stamp in stamps.items() if not has_stamp(_stamp_file(venv, path), stamp)]
 
     if not missing():
         return python
     name = venv.name.removeprefix(".")
     with lock(BUILD / f"{name}.lock", venv.name, setup_step.log):
-        wanted = missing()
+        wanted = [path for path in missing() if not python.exists() or not is_installed(path, venv)]
         if wanted:
             is_new = files[0] in wanted
             with setup_step.step(f"Python packages into {venv.relative_to(ROOT)}", BUILD / f"{name}.log") as step:
                 _install(venv, files if is_new else wanted, is_new, step)
-            for path in files:
-                stamp_file(venv, path.name).write_text(stamps[path])
+                _remove_tests(venv)
+        for path in files:
+            _stamp_file(venv, path).write_text(stamps[path])
     return python
 
 
@@ -111,6 +128,24 @@ def _options(files: Sequence[Path]) -> list[str]:
 def _base() -> str:
     """Return the Python that .venv is made of; it stays when .venv is cleared."""
     return str(getattr(sys, "_base_executable", sys.executable))
+
+
+def is_installed(requirements: Path, venv: Path) -> bool:
+    """Return whether an environment has each pinned version of a file of requirements."""
+    names = {f"{name}-{version}" for name, version in _PIN.findall(requirements.read_text())}
+    found = {path.name.removesuffix(".dist-info") for path in venv.glob("lib/python*/site-packages/*.dist-info")}
+    wanted, present = ({re.sub("[-_.]", "", name).lower() for name in some} for some in (names, found))
+    return wanted <= present
+
+
+def _remove_tests(venv: Path) -> None:
+    for package in _WITH_TESTS:
+        for folder in [*venv.glob(f"lib/python*/site-packages/{package}/**/tests")]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _stamp_file(venv: Path, requirements: Path) -> Path:
+    return venv / f".installed-{requirements.name}"
 
 
 def _has_pip(venv: Path) -> bool:

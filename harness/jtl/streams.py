@@ -137,6 +137,9 @@ def _before_damage(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
 
 def unzstd(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator[bytes]:
     """Yield the contents of the frames of a zstd file; call `cut` with the reason if it ends early."""
+    from harness.base.python_packages import ensure_zstandard  # here, because only these files need it
+
+    ensure_zstandard()
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError
+from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_address import parse_location
 from harness.base.s3_stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
 from harness.storage.layout import StoredFile
@@ -46,6 +47,7 @@ def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[
 
 
 def _unpacked(stored: IO[bytes], url: str) -> Iterator[bytes]:
+    ensure_zstandard()
     import zstandard
 
     reader = zstandard.ZstdDecompressor().stream_reader(stored, read_size=CHUNK_BYTES)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError, UsageError
+from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_stream import chunks
 from harness.base.units import BYTES_PER_MB
 from harness.storage.layout import StoredFile
@@ -59,6 +60,7 @@ def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Ca
 
 
 def _packed(stream: IO[bytes]) -> Iterator[bytes]:
+    ensure_zstandard()
     import zstandard
 
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compressobj()

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from harness.base.first_setup import system_arguments
+from harness.base.python_packages import is_installed
 from harness.base.setup_step import downloaded_bytes
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
@@ -27,6 +28,13 @@ for word; do case "$word" in -Djmeter.home=*) home="${word#*=}"; mkdir -p "$home
 echo 'Downloaded from central: https://repo.example.org/jmeter.jar (2.5 MB at 1.1 MB/s)'
 wait_for uv-runs
 """
+# A uv that installs a zstandard of one line.
+ZSTD_UV = (
+    UV
+    + """
+case "$*" in *requirements-zstd.txt) mkdir -p site; echo "packed = 'really'" > site/zstandard.py;; esac
+"""
+)
 WAIT = 'wait_for() { n=0; until [ -e "$1" ]; do n=$((n + 1)); [ $n -lt 100 ] || exit 9; sleep 0.05; done; }'
 JAVAC = 'while [ "$1" != -d ]; do shift; done; mkdir -p "$2"'
 
@@ -36,7 +44,8 @@ def clone(tmp_path):
     """Return a function that makes a fresh clone's tools and starts its set-up."""
     for name in ("harness", "scripts", "jmeter"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "requirements.txt", tmp_path)
+    for name in ("requirements.txt", "requirements-zstd.txt"):
+        shutil.copy(ROOT / name, tmp_path)
 
     def started(uv=UV, maven=MAVEN):
         tools = {"uv": uv, "mvn": maven, "java": "echo 'openjdk version \"17.0.15\"' >&2", "javac": JAVAC}
@@ -93,7 +102,7 @@ def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
     assert process.returncode == 130
     assert said.splitlines()[-1] == "scripts/setup: interrupted; run it again to finish"
     wait_for(lambda: not any(is_running(int(file.read_text())) for file in files), 5)
-    assert not (tmp_path / ".venv" / ".stamp-requirements.txt").exists()
+    assert not (tmp_path / ".venv" / ".installed-requirements.txt").exists()
 
 
 def is_running(pid):
@@ -129,3 +138,28 @@ Downloading numpy (15.9MiB)
 )
 def test_the_system_of_a_program_is_that_of_its_plan_unless_there_is_a_target(arguments, options):
     assert system_arguments(arguments) == options
+
+
+def test_an_environment_with_all_pinned_versions_needs_no_installation(tmp_path):
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    for name in ("Jinja2-3.1.6", "mdit_py_plugins-0.7.0", "python_dateutil-2.9.0.post0", "scipy-1.17.1"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    wanted = tmp_path / "requirements.txt"
+    wanted.write_text("# what it needs\njinja2==3.1.6\nmdit-py-plugins==0.7.0\npython-dateutil==2.9.0.post0\n")
+    assert is_installed(wanted, tmp_path)
+    wanted.write_text("-r other.txt\njinja2==3.1.7\n")
+    assert not is_installed(wanted, tmp_path)
+
+
+def test_the_first_zst_file_installs_zstandard_with_a_progress_line(clone, tmp_path):
+    clone(uv=ZSTD_UV).communicate(timeout=30)
+    code = (
+        "from harness.base.python_packages import ensure_zstandard\nensure_zstandard()\n"
+        "import zstandard\nprint(zstandard.packed)"
+    )
+    variables = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path / "site")}
+    command = [sys._base_executable, "-S", "-c", code]
+    for said in ("setup: zstandard, for .zst files and S3: one-time set-up", ""):
+        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+        assert done.stdout == "really\n", done.stderr
+        assert done.stderr.startswith(said) and bool(done.stderr) == bool(said)

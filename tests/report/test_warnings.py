@@ -9,6 +9,7 @@ from harness.jtl.sample import Dropped
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
+from harness.report.verdict import DOUBTFUL
 from harness.report.warnings import Part, RunWarning, Severity, WarningCode
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import Usage
@@ -67,6 +68,18 @@ def test_a_think_time_in_the_plan_does_not_break_littles_law():
     thinking = closed_load(users=1, think_time_s=0.9)
     assert "littles-law" not in warnings_of(samples, record(load=thinking))
     assert "littles-law" in warnings_of(samples, record(load=closed_load(users=1)))
+
+
+def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
+    # 2,000 users in 5 s, of whom 26.5 wait for an answer at any time: 1,350 answers of 100 ms in 5.096 s.
+    samples = [
+        sample(elapsed_ms=100, start_ms=1_000_000 + turn * 5000 // 1350, all_threads=2000) for turn in range(1350)
+    ]
+    summary = summary_of(samples, record(load=closed_load(users=2000)))
+    text = next(warning.text for warning in summary.caveats if warning.code == "littles-law")
+    assert "2000.0 users were active on average, the samples account for 26.5" in text
+    assert summary.verdict.state == DOUBTFUL
+    assert any("(Little's law)" in reason for reason in summary.verdict.reasons)
 
 
 def test_below_ten_seconds_littles_law_warns_only_when_it_is_off_by_half():

@@ -1,0 +1,89 @@
+"""The rows of a real JMeter that collects them: those of one that writes each at once, and all but the last second."""
+
+import csv
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+
+import pytest
+
+from harness.base import toolchain
+from harness.run.connections import agent_argument
+from harness.run.exchanges import STORE_FAILURES
+from tests.support.processes import QUICK_JAVA, wait_for
+from tests.support.tiny import DUMMY_JMX
+
+pytestmark = pytest.mark.real
+
+LOOPS, USERS = 40, 5
+AT_ONCE = "jmeter.save.saveservice.autoflush=true"
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """Return a function that starts JMeter with the harness's settings in a folder of its own."""
+
+    def started(loops, *properties, with_agent=True):
+        folder = tmp_path_factory.mktemp("rows")
+        ends = f">{loops}</stringProp><boolProp name='LoopController.continue_forever'>false</boolProp>"
+        plan = DUMMY_JMX.replace(">-1</stringProp>", ends).replace(">50</stringProp>", ">5</stringProp>")
+        (folder / "plan.jmx").write_text(plan)
+        agent = f'"{agent_argument(toolchain.ensure_agent())}" {STORE_FAILURES}' if with_agent else ""
+        command = [
+            toolchain.ensure_jmeter() / "bin" / "jmeter",
+            "-n",
+            "-t",
+            "plan.jmx",
+            "-l",
+            "samples.jtl",
+            "-j",
+            "log",
+        ]
+        command += ["-q", toolchain.ROOT / "jmeter" / "jmeter.properties", "-Jduration_s=30", f"-Jusers={USERS}"]
+        options = f"{QUICK_JAVA['JDK_JAVA_OPTIONS']} {agent}"
+        process = subprocess.Popen(
+            [*command, *(f"-J{one}" for one in properties)], cwd=folder, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env={**os.environ, "HEAP": "-Xmx256m", "JDK_JAVA_OPTIONS": options},
+        )  # fmt: skip
+        return process, folder / "samples.jtl"
+
+    return started
+
+
+def rows_of(samples):
+    with samples.open(newline="") as lines:
+        return list(csv.reader(lines))
+
+
+def without_times(rows):
+    """Return how often each row occurs, without the columns that differ between two runs."""
+    header = rows[0]
+    told = [
+        header.index(name) for name in ("label", "responseCode", "responseMessage", "threadName", "success", "bytes")
+    ]
+    return header, Counter(tuple(row[index] for index in told) for row in rows[1:])
+
+
+def test_collected_rows_are_those_of_a_jmeter_that_writes_each_at_once(start):
+    ours, plain = start(LOOPS), start(LOOPS, AT_ONCE, with_agent=False)
+    for process, _ in (ours, plain):
+        assert process.wait(timeout=60) == 0
+    header, found = without_times(rows_of(ours[1]))
+    assert (header, found) == without_times(rows_of(plain[1]))
+    assert found.total() == LOOPS * USERS
+    assert all(len(row) == len(header) for row in rows_of(ours[1]))
+
+
+def test_kill_9_of_jmeter_loses_at_most_a_second_of_rows(start):
+    process, samples = start(-1)
+    wait_for(lambda: samples.is_file() and samples.stat().st_size > 4_000, 40)
+    time.sleep(0.7)
+    killed_ms = time.time() * 1000
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    whole = [row for row in rows_of(samples)[1:] if len(row) == len(rows_of(samples)[0])]
+    last_ms = max(int(row[0]) + int(row[1]) for row in whole)
+    assert killed_ms - last_ms < 1000
+    assert len(rows_of(samples)) - 1 - len(whole) <= 1
