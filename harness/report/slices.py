@@ -1,7 +1,8 @@
 """What the system did in the slowest seconds of a label, compared with its normal seconds.
 
 A second is as slow as the samples of the label that were in progress in it, on average. The slowest tenth of the
-seconds is compared with the faster half. Something is listed only if it differs by more than chance.
+seconds, and others of at least twice the median, are compared with the faster half: at most a third of all seconds.
+Something is listed only if it differs by more than chance.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from statistics import fmean, variance
+from statistics import fmean, median, variance
 
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_KB, MS_PER_S
@@ -19,7 +20,8 @@ from harness.system.profile import EventRow, Events, own_frame
 from harness.system.threads import WAITING
 
 _SECONDS_LEAST = 20
-_SLOW_SHARE, _SLOW_LEAST = 0.1, 3
+_SLOW_SHARE, _SLOW_LEAST, _SLOW_MOST_SHARE = 0.1, 3, 1 / 3
+_SLOW_FACTOR = 2.0
 # The slow seconds are no slower than chance makes them, unless their samples take so much longer.
 _FACTOR_LEAST = 1.2
 _GROWTH_LEAST = 0.10
@@ -71,7 +73,10 @@ def seconds_of(samples: Iterable[Sample], label: str, window_ms: tuple[int, int]
         what = f"--label {label}: samples in {len(means)} seconds of the window"
         raise UsageError(what, f"slow seconds are found among {_SECONDS_LEAST} or more: run longer")
     ordered = sorted(means, key=lambda second: (-means[second], second))
-    slow = ordered[: max(_SLOW_LEAST, ceil(len(ordered) * _SLOW_SHARE))]
+    median_ms = median(means.values())
+    slow_count = sum(mean >= _SLOW_FACTOR * median_ms for mean in means.values())
+    least = max(_SLOW_LEAST, ceil(len(ordered) * _SLOW_SHARE))
+    slow = ordered[: max(least, min(slow_count, int(len(ordered) * _SLOW_MOST_SHARE)))]
     normal = ordered[len(ordered) // 2 :]
     slow_ms, normal_ms = (fmean(means[second] for second in found) for found in (slow, normal))
     return Seconds(tuple(sorted(slow)), tuple(sorted(normal)), slow_ms, normal_ms)

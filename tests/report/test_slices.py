@@ -32,6 +32,14 @@ def test_the_slowest_tenth_of_the_seconds_is_compared_with_the_faster_half():
     assert (found.slow_ms, found.normal_ms) == (500, 50)
 
 
+def test_further_seconds_of_at_least_twice_the_median_are_slow_too():
+    samples = [sample("Pay", 500 if second < 1_010 else 100, second * 1000) for second in range(1_000, 1_040)]
+    assert seconds_of(samples, "Pay", WINDOW_MS).slow == tuple(range(1_000, 1_010))
+    # At most a third of 40 seconds.
+    samples = [sample("Pay", 500 if second < 1_019 else 100, second * 1000) for second in range(1_000, 1_040)]
+    assert len(seconds_of(samples, "Pay", WINDOW_MS).slow) == 13
+
+
 def test_a_label_with_few_seconds_is_refused():
     with pytest.raises(UsageError, match="--label Pay: samples in 1 seconds of the window"):
         seconds_of([sample("Pay", 5, 1_000_000)], "Pay", WINDOW_MS)
