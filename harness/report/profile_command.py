@@ -29,7 +29,8 @@ examples:
   ./aggregate.py profile thruzero/run-07_1 --label home      what was more frequent while "home" was slow
 
 --label compares the slowest tenth of the seconds, and others of at least twice the median, with the faster half. A
-second is as slow as the samples of the label that were in progress in it, on average. It needs the run's samples.jtl and profile.tsv.gz. docs/profile.md has more.
+second is as slow as the samples of the label that were in progress in it, on average. It needs samples.jtl and
+profile.tsv.gz of the run. docs/profile.md has more.
 
 exit codes: 0 success; 2 wrong use, or a run that was not profiled.
 """

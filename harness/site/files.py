@@ -23,6 +23,7 @@ from harness.run.directory import RunDirectory, read_object
 from harness.site.comparison import RUNS_BEFORE, judged
 from harness.site.pages import ASSETS, Page, Site, data_path, run_data
 from harness.site.series import ChartData, chart_data_of
+from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
 _MARK = ".load-test-site"
@@ -71,7 +72,10 @@ def _write_pages(
         for suffix in _IMAGE_SUFFIXES
         for path in (*reports_dir.glob(f"*/*{suffix}"), *reports_dir.glob(f"*/*/*{suffix}"))
     )
-    site = Site(catalogue, images)
+    flame_graphs = frozenset(
+        path.relative_to(reports_dir).as_posix() for path in reports_dir.glob(f"*/*/{FLAME_GRAPHS}")
+    )
+    site = Site(catalogue, images, flame_graphs)
     _write(site.index(summary_notes(reports_dir)), reports_dir, target)
     _write(site.compare(), reports_dir, target)
     for document in catalogue.documents:
@@ -158,10 +162,10 @@ def _data(directory: RunDirectory) -> dict[str, Any]:
 
 def _write(page: Page, reports_dir: Path, target: Path) -> None:
     _write_text(target / page.path, page.html)
-    for image in page.images:
-        path = target / image
+    for name in page.files:
+        path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(reports_dir / image, path)
+        shutil.copyfile(reports_dir / name, path)
 
 
 def _write_text(path: Path, text: str) -> None:

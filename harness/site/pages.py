@@ -28,14 +28,14 @@ DATA, ASSETS = "data", "assets"
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the site: its path from the root of the site, its HTML, and the images that it shows.
+    """A page of the site: its path from the root of the site, its HTML, and the images and flame graphs that it needs.
 
-    Images have the same path in the site as in the reports folder.
+    These files have the same path in the site as in the reports folder.
     """
 
     path: str
     html: str
-    images: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def page_path(identity: str) -> str:
@@ -62,10 +62,11 @@ def state_of(entry: Entry) -> str:
 
 @dataclass(frozen=True)
 class Site:
-    """All targets of links: runs, reports, and the images beside them."""
+    """All targets of links: runs, reports, the images beside them and the flame graphs of runs."""
 
     catalogue: Catalogue
     images: frozenset[str]
+    flame_graphs: frozenset[str] = frozenset()
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -115,7 +116,7 @@ class Site:
         there is none.
         """
         keys = {chart.key for chart in charts}
-        body, images = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
+        body, files = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
         before, after, baseline = neighbours
         html = _filled(
             "run.html.j2",
@@ -131,14 +132,14 @@ class Site:
             compare=quote(f"../{COMPARE}") if entry.result else "",
             baseline=_neighbour(baseline),
         )
-        return Page(page_path(entry.id), html, images)
+        return Page(page_path(entry.id), html, files)
 
     def document(self, document: Document, markdown: str) -> Page:
         """Return the page of a report about several runs."""
-        body, images = self._prose(markdown, document.folder)
+        body, files = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
         html = _filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=body)
-        return Page(page_path(identity), html, images)
+        return Page(page_path(identity), html, files)
 
     def compare(self) -> Page:
         """Return the page of two runs side by side, which its script fills."""
@@ -177,7 +178,7 @@ class Site:
     def _prose(
         self, markdown: str, folder: str, own_charts: tuple[str, set[str]] = ("", set())
     ) -> tuple[Markup, tuple[str, ...]]:
-        """Return Markdown of a folder as HTML, and the images in it."""
+        """Return Markdown of a folder as HTML, and the images and flame graphs in it."""
         shown: list[str] = []
         name, keys = own_charts
 
@@ -185,6 +186,9 @@ class Site:
             path, _, anchor = href.partition("#")
             target = posixpath.normpath(posixpath.join(folder, unquote(path)))
             stem, extension = posixpath.splitext(target)
+            if target in self.flame_graphs:
+                shown.append(target)
+                return quote(posixpath.relpath(target, folder or "."))
             if extension not in (".md", ".json", ".html") or stem not in self.known:
                 return None
             there = quote(posixpath.relpath(page_path(stem), folder or "."))

@@ -15,6 +15,7 @@ from harness.run.arguments import (
     add_folders,
     add_goal,
     add_length,
+    add_profile,
     add_set,
     add_stop,
     add_sure,
@@ -25,7 +26,7 @@ from harness.run.request import Request
 from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
 
 # The settings of every kind of sweep.
-SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "warmup", "target", "remotes")
+SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "profile", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
@@ -37,6 +38,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     add_goal(parser)
     add_stop(parser)
     add_set(parser)
+    add_profile(parser)
     option = parser.add_argument
     option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
     option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
@@ -85,10 +87,11 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
 
 
 def _given(options: argparse.Namespace) -> dict[str, str]:
-    """Return the texts of the goal's options, STOP and SET that were given; UsageError for an invalid STOP."""
+    """Return the texts of the goal's options, STOP, SET and PROFILE that were given; UsageError for an invalid STOP."""
     if options.stop:
         parse_stop(options.stop)
-    return {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
+    found = {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
+    return {**found, "profile": "1"} if options.profile else found
 
 
 def _warm_up_s(text: str) -> float:

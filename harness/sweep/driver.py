@@ -107,7 +107,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         if resumed:
             record = resumed.read()
             names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
-            names = replace(names, set_values=record.set_values)
+            names = replace(names, set_values=record.set_values, is_profiled=record.is_profiled)
             request = resolve_request(names, options.home, options.build)
         else:
             request = resolve_request(names_of(options), options.home, options.build)
@@ -119,6 +119,9 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
         schedule = kind.schedule_of(record, request)
         allow_open_files(most_users.levels)
         jmeter = ready_jmeter(request, options.reports)
+        if request.is_profiled:
+            toolchain.ensure_profile_reader()
+            toolchain.ensure_flame_graphs()
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), context.log)

@@ -135,7 +135,8 @@ class Levels:
             return
         load = resolve_load(LoadRequest(self._warm_up_users, duration_s=sweep.warm_up_s), self._request.plan.load)
         spec, directory = self._request.run_spec(load, note="", command=""), self._warm_up_directory
-        spec = replace(spec, plan=replace(spec.plan, stop=()))  # a cold system may be slow
+        # A cold system may be slow, and what it does is not of interest.
+        spec = replace(spec, plan=replace(spec.plan, stop=()), is_profiled=False)
         self._context.log(f"warm-up, not counted: {load_text(load_record(load, self._request.plan.load))}")
         shutil.rmtree(directory.path, ignore_errors=True)
         directory.path.mkdir(parents=True)

@@ -23,6 +23,7 @@ from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord
+from harness.system.profile import ProcessProfile
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class LevelRun:
     cloudwatch: CloudMetrics | None = None
     total: LabelResult | None = None
     labels: tuple[LabelResult, ...] = ()
+    profiles: tuple[ProcessProfile, ...] = ()
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
@@ -200,6 +202,7 @@ def level_run(result: RunResult) -> LevelRun:
         cloudwatch=result.cloudwatch,
         total=total,
         labels=result.labels,
+        profiles=result.profiles,
     )
 
 

@@ -118,6 +118,11 @@ class SweepRecord:
         return self.given.get("set")
 
     @property
+    def is_profiled(self) -> bool:
+        """Whether PROFILE was given: each level is profiled."""
+        return "profile" in self.given
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         """All steps of a sweep in the order of measuring.
 
@@ -138,7 +143,7 @@ class SweepRecord:
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
-            self.first_users, self.most_users, self.stop, self.set_values,
+            self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

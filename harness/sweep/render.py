@@ -22,6 +22,7 @@ from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
+from harness.sweep.profiles import profile_table
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
 from harness.sweep.text import answer_text, counted_text, differing, findings, users_text, warnings_of
@@ -93,6 +94,7 @@ def sweep_report(
         steps_table=_steps_table(sweep, analysis, links),
         images=[image(picture, page.folder) for picture in page.pictures],
         process_table=process_table(sweep.levels),
+        profile_table=profile_table(sweep.levels),
         cloud_tables=cloud_level_tables(sweep.levels),
         cloud_title=cloud_title(sweep.levels),
         growth=growth_section(sweep),

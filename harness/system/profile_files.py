@@ -24,6 +24,8 @@ from harness.system.system import StatementCommands
 _DEADLINE_S = 300.0
 # The kinds of flame graphs, with the converter's further options: locks and allocations by time and bytes.
 _FLAME_GRAPHS = {"cpu": (), "wall": ("--wall",), "lock": ("--lock", "--total"), "alloc": ("--alloc", "--total")}
+# The names of the files, in a run directory.
+FLAME_GRAPHS = "profile-*.html"
 # Those made of the recording of async-profiler if there is one.
 _OF_AGENT = ("cpu", "wall")
 NO_JVM = "the system has no JVM that the harness started"
@@ -188,7 +190,7 @@ def _graph_names(profile: ProcessProfile) -> dict[str, str]:
         "lock": profile.locks,
         "alloc": profile.allocations,
     }
-    return {kind: f"profile-{profile.process}-{kind}.html" for kind in _FLAME_GRAPHS if found[kind]}
+    return {kind: FLAME_GRAPHS.replace("*", f"{profile.process}-{kind}") for kind in _FLAME_GRAPHS if found[kind]}
 
 
 def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple[int, int]) -> None:

@@ -155,6 +155,22 @@ def test_an_ab_test_has_a_page_in_its_folder_without_links_to_its_runs(tmp_path,
     assert (output / "tiny" / "ab-01.html").is_file()
 
 
+def test_the_page_of_a_profiled_run_links_its_flame_graphs_and_no_other_page_of_its_folder(tmp_path, charts):
+    reports, output = tmp_path / "reports", tmp_path / "site"
+    run = add_run(reports, "tiny/run-07_1")
+    for name in ("profile-shop-cpu.html", "failures.html"):
+        (run.path / name).write_text(f"<p>{name}")
+    text = run.report.read_text()
+    links = (
+        "[cpu](run-07_1/profile-shop-cpu.html), [lock](run-07_1/profile-shop-lock.html), [no](run-07_1/failures.html)"
+    )
+    run.report.write_text(f"{text}\n\n{links}\n")
+    write_site(reports, output, charts)
+    html = (output / "tiny" / "run-07_1.html").read_text()
+    assert '<p><a href="run-07_1/profile-shop-cpu.html">cpu</a>, lock, no</p>' in html
+    assert [path.name for path in (output / "tiny" / "run-07_1").iterdir()] == ["profile-shop-cpu.html"]
+
+
 def test_the_same_reports_make_the_same_bytes(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-07_1")
     sites = []

@@ -1,0 +1,40 @@
+"""What a sweep's report says of where the time went at each level."""
+
+from dataclasses import replace
+
+from harness.report.verdict import VALID, Verdict
+from harness.sweep.analysis import analyse
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
+from harness.sweep.profiles import profile_table
+from harness.sweep.render import Page, sweep_report
+from harness.system.profile import Collections, LockWait, MethodUse, ProcessProfile
+from tests.support.sweeps import BROKEN
+
+FINE = Verdict(VALID, (), (), ())
+METHODS = tuple(MethodUse(f"shop.Cart.m{number}", 40 - number, 50) for number in range(4))
+WAIT = LockWait("shop.Till", "shop.Pay.pay", 900, 30_000.0, 40.0, "http-*")
+PROFILE = ProcessProfile("shop", 60.0, 200, METHODS, 30_000.0, (WAIT,), 0, (), Collections(10, 600.0, 20.0))
+
+
+def run(name, *profiles, verdict=FINE):
+    return LevelRun(name, Figures(rate_per_s=10.0), verdict, profiles=profiles)
+
+
+def test_each_level_has_its_top_methods_lock_and_pauses():
+    quiet = replace(PROFILE, sample_count=99, wait_ms=0.0, locks=(), collections=Collections(0, 0.0, 0.0))
+    levels = levels_of([(1, run("run-07_1", quiet)), (8, run("run-07_2", PROFILE))])
+    assert profile_table(levels).splitlines()[2:] == [
+        "| 1 | shop | too few samples | none | 0.00 | 0.00 |",
+        "| 8 | shop | shop.Cart.m0 20.0, shop.Cart.m1 19.5, shop.Cart.m2 19.0 "
+        "| shop.Till at shop.Pay.pay | 0.50 | 1.00 |",
+    ]
+    sweep = Sweep("tiny/sweep-07", levels)
+    text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
+    assert f"## Where the time went\n\n{profile_table(levels)}\n\nIn the measurement window of each run. Their" in text
+
+
+def test_levels_without_a_counted_profile_have_no_table():
+    levels = levels_of([(1, run("run-07_1")), (8, run("run-07_2", PROFILE, verdict=BROKEN))])
+    assert profile_table(levels) == ""
+    text = sweep_report(Sweep("tiny/sweep-07", levels), analyse(levels, None), Page((), "", "printed", "make"), {})
+    assert "Where the time went" not in text
