@@ -129,6 +129,8 @@ def _safepoints(profile: ProcessProfile) -> str:
     found = profile.safepoints
     if found is None:
         return ""
+    if not found.count:
+        return "Safepoints: none."
     share = found.total_ms / MS_PER_S / profile.length_s
     return (
         f"Safepoints: {found.count}, all threads stopped for {average_text(found.total_ms)} ms in all "

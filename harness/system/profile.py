@@ -138,6 +138,7 @@ class Events:
     recorder: str = JFR
     no_agent: str = ""
     sample_period_ms: float = _PERIOD_UNKNOWN_MS
+    has_safepoints: bool = False
 
 
 def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
@@ -152,6 +153,7 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
             found[texts[0]] = events
         elif kind == "R" and len(texts) == 2:
             events.recorder, events.no_agent = texts
+            events.has_safepoints = True
         elif kind == "S" and len(texts) == 2:
             stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
         elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):
@@ -210,7 +212,7 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
         sample_period_ms=events.sample_period_ms,
         recorder=events.recorder,
         no_agent=events.no_agent,
-        safepoints=_safepoints(of("safepoint")),
+        safepoints=_safepoints(of("safepoint")) if events.has_safepoints else None,
         thrown_count=sum(row.count for row in thrown),
         thrown=tuple(_thrown(thrown)),
         pools=thread_pools(threads, of("blocked"), len(seconds)),
@@ -218,16 +220,14 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
     )
 
 
-def _safepoints(rows: Sequence[EventRow]) -> Safepoints | None:
-    if not rows:
-        return None
-    longest = max(rows, key=lambda row: row.longest)
+def _safepoints(rows: Sequence[EventRow]) -> Safepoints:
+    longest = max(rows, key=lambda row: row.longest, default=None)
     total_ns = sum(row.total for row in rows)
     return Safepoints(
         sum(row.count for row in rows),
         round(total_ns / _NS_PER_MS, 1),
-        round(longest.longest / _NS_PER_MS, 1),
-        longest.detail,
+        round(longest.longest / _NS_PER_MS, 1) if longest else 0.0,
+        longest.detail if longest else "",
     )
 
 

@@ -191,6 +191,16 @@ def test_exceptions_safepoints_and_threads_are_cut_to_the_window_and_the_deeper_
     assert shop.waits == (Wait("shop.Page.show", "java.util.HashMap.get", 1.0),)
 
 
+def test_a_recording_without_exceptions_and_safepoints_says_none_and_an_older_one_nothing():
+    (idle,) = profiles(read_events(["P\tshop", "R\tJFR\tit refuses"]), 10_000, 12_000)
+    assert idle.safepoints == Safepoints(0, 0.0, 0.0, "")
+    text = profile_text(idle, "run-01_1")
+    assert "Exceptions: none.\n\nGarbage collections: none.\n\nSafepoints: none." in text
+    (old,) = profiles(read_events(["P\tshop"]), 10_000, 12_000)
+    assert old.safepoints is None
+    assert not any(word in profile_text(old, "run-01_1") for word in ("Exceptions", "Safepoints"))
+
+
 def test_the_report_has_exceptions_safepoints_pools_and_waits():
     (shop,) = profiles(read_events(AGENT_EVENTS.splitlines()), 10_000, 12_000)
     text = profile_text(shop, "run-01_1")
