@@ -99,7 +99,10 @@ def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, s
     }
     yield "lock", "ms", _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
     made = {
-        f"{one.object_class} at {one.method}": _Cost(one.bytes_estimated / BYTES_PER_KB / requests)
+        f"{one.object_class} at {one.method}": _Cost(
+            one.bytes_estimated / BYTES_PER_KB / requests,
+            sqrt(one.sample_count) * one.largest_bytes / BYTES_PER_KB / requests,
+        )
         for one in profile.allocations
     }
     yield "allocation", "KB", _listed(made, ROWS_MOST, profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE)

@@ -52,11 +52,17 @@ class LockWait:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Objects of one class allocated by one method: the estimated bytes."""
+    """Objects of one class allocated by one method: the estimated bytes.
+
+    They are the sum of `sample_count` samples, of which the largest stands for `largest_bytes`; 0 in older files. A
+    sample stands for all that its thread has allocated since the one before.
+    """
 
     object_class: str
     method: str
     bytes_estimated: int
+    sample_count: int = 0
+    largest_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -285,14 +291,15 @@ def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
 
 
 def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:
-    found: dict[tuple[str, str], int] = {}
+    found: dict[tuple[str, str], list[EventRow]] = {}
     for row in rows:
-        key = row.detail, own_frame(row.stack)
-        found[key] = found.get(key, 0) + row.total
-    for key in sorted(found, key=lambda key: (-found[key], key))[:ROWS_MOST]:
-        if found[key] < allocated_bytes * LEAST_SHARE:
+        found.setdefault((row.detail, own_frame(row.stack)), []).append(row)
+    totals = {key: sum(row.total for row in same) for key, same in found.items()}
+    for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
+        if totals[key] < allocated_bytes * LEAST_SHARE:
             return
-        yield Allocation(*key, found[key])
+        same = found[key]
+        yield Allocation(*key, totals[key], sum(row.count for row in same), max(row.longest for row in same))
 
 
 def own_frame(stack: Sequence[str]) -> str:

@@ -144,7 +144,7 @@ def test_events_are_cut_to_the_window_and_the_largest_come_first():
         wait_ms=35.0,
         locks=(LockWait("shop.Till", "shop.Page.show", 3, 35.0, 20.0, "http-*"),),
         allocated_bytes=4_194_304,
-        allocations=(Allocation("[B", "shop.Page.show", 4_194_304),),
+        allocations=(Allocation("[B", "shop.Page.show", 4_194_304, 3, 2_097_152),),
         collections=Collections(2, 12.0, 9.0),
     )
     # The last line of an incomplete file is skipped.
