@@ -31,17 +31,14 @@ LONGEST = (
     "run/test_off_host.py",
     "sweep/test_sweep_driver.py",
     "run/test_run.py",
-    "run/test_auto_end.py",
     "run/test_real_jmeter.py",
     "plans/test_thruzero_plan.py",
     "plans/test_killbill_plan.py",
     "plans/test_folio_checkin.py",
-    "report/test_false_alarms.py",
     "systems/test_thruzero_system.py",
     "program/test_workflows.py",
     "plans/test_lb_plan.py",
     "program/test_add_a_system.py",
-    "bench/test_simulation.py",
     "bench/test_bench.py",
 )
 

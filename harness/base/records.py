@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -79,6 +80,16 @@ def plain_types(hint: Any) -> frozenset[type]:
         return _PLAIN.get(hint, frozenset())
     found = [_PLAIN.get(one, frozenset()) for one in typing.get_args(hint)]
     return frozenset().union(*found) if all(found) else frozenset()
+
+
+def types_of(kind: type) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass.
+
+    A module that does not import some of them, because that takes longer than it needs otherwise, has a function
+    `late_types` that returns these by their names.
+    """
+    late: dict[str, type] = getattr(sys.modules[kind.__module__], "late_types", dict)()
+    return typing.get_type_hints(kind, localns=late)
 
 
 def _shown(key: object) -> str:
@@ -158,7 +169,7 @@ def _object(kind: type) -> _Builder:
     The class attribute `spread` names a field, a mapping, whose entries are keys of the object itself in JSON: those in
     the class attribute `spread_keys`.
     """
-    hints = typing.get_type_hints(kind)
+    hints = types_of(kind)
     fields = {field.name: _builder(hints[field.name]) for field in dataclasses.fields(kind)}
     reads_part = getattr(kind, "reads_part", False)
     spread: str = getattr(kind, "spread", "")

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import fmean, median
 
 from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
 from harness.run.telemetry import HOST, STOLEN, UsageSeries
@@ -59,9 +57,8 @@ def find_lost_cpu(
         found = _interval(lost, window, ratio * core_count)
         if found and _rest_is_steady(window, seconds, found):
             during_ms, else_ms = _averages(window, seconds, found)
-            inside = fmean(lost.get(second, 0.0) for second in found)
-            outside = [lost.get(second, 0.0) for second in _rest(window, found)]
-            if inside > 2 * fmean(outside) and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
+            inside, outside = _mean(lost, found), _mean(lost, _rest(window, found))
+            if inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
                 return LostCpu(is_stolen, inside, found.start, found.stop, during_ms, else_ms)
     return None
 
@@ -86,7 +83,8 @@ def _by_second(series: UsageSeries) -> dict[int, float]:
     """Return the cores in each second of the run; a point is the mean of the seconds before its time."""
     if len(series.seconds) < 2:
         return {}
-    width_s = max(1, round(median(later - earlier for earlier, later in pairwise(series.seconds))))
+    span_s = series.seconds[-1] - series.seconds[0]
+    width_s = max(1, round(span_s / (len(series.seconds) - 1)))
     # A row has the CPU of the second before it; the time of a point is the mean of those of its rows.
     begins = [round(at_s - (width_s + 1) / 2) for at_s in series.seconds]
     return {
@@ -106,6 +104,10 @@ def _interval(lost: Mapping[int, float], window: Window, above: float) -> range 
         elif total > best:
             best, found = total, range(start, second + 1)
     return found if _LEAST_S <= len(found) < window.length_s else None
+
+
+def _mean(lost: Mapping[int, float], seconds: Sequence[int]) -> float:
+    return sum(lost.get(second, 0.0) for second in seconds) / len(seconds)
 
 
 def _rest(window: Window, interval: range) -> list[int]:

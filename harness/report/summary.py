@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.base.records import read, spread_out
 from harness.base.units import ms_text
@@ -17,19 +17,34 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
-from harness.report.compared import ComparedRun
 from harness.report.loads import LoadFigures
-from harness.report.slowest import SlowSample
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import MachineFigure, Usage, UsageSeries
-from harness.system.exceptions import ExceptionCount
-from harness.system.heap import HeapSeries, HeapUse
-from harness.system.profile import ProcessProfile
-from harness.system.statements import DatabaseUse
+
+if TYPE_CHECKING:  # imported late, see `late_types`
+    from harness.report.compared import ComparedRun
+    from harness.report.slowest import SlowSample
+    from harness.system.exceptions import ExceptionCount
+    from harness.system.heap import HeapSeries, HeapUse
+    from harness.system.profile import ProcessProfile
+    from harness.system.statements import DatabaseUse
 
 FORMAT_VERSION = 3
+
+
+def late_types() -> dict[str, type]:
+    """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
+    from harness.report.compared import ComparedRun
+    from harness.report.slowest import SlowSample
+    from harness.system.exceptions import ExceptionCount
+    from harness.system.heap import HeapSeries, HeapUse
+    from harness.system.profile import ProcessProfile
+    from harness.system.statements import DatabaseUse
+
+    found = (ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, ProcessProfile, DatabaseUse)
+    return {kind.__name__: kind for kind in found}
 
 
 @dataclass(frozen=True)

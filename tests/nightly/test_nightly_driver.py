@@ -20,9 +20,9 @@ from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.cli import main
 from harness.run.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
+from tests.support.commands import command
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
-from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.tiny import TINY_PLAN, start_script
@@ -193,8 +193,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     assert "GOAL MISSED" in summary.read_text()
     # The same bytes again, out of what is kept.
     before = {path: path.read_bytes() for path in nights(tmp_path).glob("20*.*") if path.is_file()}
-    command = [ROOT / "aggregate.py", "nightly", record_of(tmp_path)["name"], "--reports", nights(tmp_path)]
-    assert subprocess.run([*command, "--home", home], check=False, capture_output=True).returncode == 1
+    assert rendered(nights(tmp_path), home, record_of(tmp_path)["name"])[0] == 1
     assert {path: path.read_bytes() for path in before} == before
     assert nothing_is_left(tmp_path)
 
@@ -283,8 +282,7 @@ def believed(folder):
 
 def rendered(folder, home, name):
     """Return exit code and output of rendering a night's page again."""
-    command = [ROOT / "aggregate.py", "nightly", name, "--reports", folder, "--home", home]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = command("aggregate.py", "nightly", name, "--reports", folder, "--home", home)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -321,10 +319,9 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
     assert not any("Compared with" in text for text in reports_of_runs)  # the gate is the judge
     # The folder of the nights is a folder of reports, and the one above it does not take it for a plan.
     for reports in (nights(tmp_path), nights(tmp_path).parent):
-        assert subprocess.run([ROOT / "aggregate.py", "summary", reports], check=False).returncode == 0
+        assert command("aggregate.py", "summary", reports).returncode == 0
     assert "nightly" not in (nights(tmp_path).parent / "SUMMARY.md").read_text()
-    site = [ROOT / "aggregate.py", "site", nights(tmp_path), "--output", tmp_path / "site"]
-    assert subprocess.run(site, check=False).returncode == 0
+    assert command("aggregate.py", "site", nights(tmp_path), "--output", tmp_path / "site").returncode == 0
 
 
 @pytest.mark.real

@@ -1,8 +1,6 @@
 """Runs of independent generators as one run: the same figures as of one distributed run, and what is refused."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +16,10 @@ from harness.run.directory import RunDirectory
 from harness.run.exchanges import exchanges_text, parse_exchanges
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
 from harness.storage.layout import stored_names
+from tests.support.commands import command
 from tests.support.exchanges import ONE
 from tests.support.factories import closed_load, record
 from tests.support.merges import START_MS, figures, run_folder
-from tests.support.paths import ROOT
 
 FIRST, SECOND = "10.0.0.7:1099", "10.0.0.8:1099"
 
@@ -178,9 +176,7 @@ def test_incomplete_samples_are_not_accepted_as_the_run(tmp_path, two_runs):
 
 def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_runs):
     directory, merged = merge(two_runs, tmp_path / "reports", None)
-    table = subprocess.run(
-        [sys.executable, ROOT / "aggregate.py", "table", directory.path, "--format", "json"], capture_output=True
-    )
+    table = command("aggregate.py", "table", directory.path, "--format", "json")
     (load,) = [group for group in json.loads(table.stdout)["groups"] if group["name"] == "load"]
     assert load["total"]["sample_count"] == merged.whole.total.sample_count
 
@@ -250,11 +246,7 @@ def test_a_refused_merge_leaves_no_files_and_ends_with_2(tmp_path, two_runs):
         ([two_runs[0], jtl], "run folders and JTL files cannot be merged together"),
         ([*two_runs, "--into", str(tmp_path / "x")], "not the name of a run"),
     ):
-        done = subprocess.run(
-            [sys.executable, ROOT / "aggregate.py", "report", "--merge", *arguments, "--reports", tmp_path / "reports"],
-            capture_output=True,
-            text=True,
-        )
+        done = command("aggregate.py", "report", "--merge", *arguments, "--reports", tmp_path / "reports")
         assert done.returncode == 2, done
         assert said in done.stderr
         assert done.stderr.count("\n") == 1

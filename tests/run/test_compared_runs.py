@@ -1,13 +1,11 @@
 """The section "Compared with" of a run that scripts/run ends, with a fake JMeter at the edge of the process."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from harness.history.pin_files import write_pins
-from tests.support.paths import ROOT
+from tests.support.commands import command
 from tests.support.tiny import report
 
 
@@ -31,8 +29,7 @@ def test_a_run_is_compared_at_its_end_and_its_report_keeps_that(run, target, tmp
     before = [path.read_bytes() for path in files]
     write_pins(reports / "tiny", {})
     (reports / "tiny" / "run-01_1.json").unlink()
-    again = [sys.executable, str(ROOT / "aggregate.py"), "report", str(reports / "tiny" / "run-01_2")]
-    assert subprocess.run(again, check=False, capture_output=True).returncode == 0
+    assert command("aggregate.py", "report", reports / "tiny" / "run-01_2").returncode == 0
     assert [path.read_bytes() for path in files] == before
     assert [one["problem"] for one in json.loads(before[1])["compared"]] == ["", "it no longer exists"]
 

@@ -109,12 +109,11 @@ def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run,
     path = directory.with_suffix(".md")
     path.write_text(path.read_text().replace("before the fix", "before the fix\n\nsee also run-02_1"))
     before = path.read_bytes(), directory.with_suffix(".json").read_bytes()
-    command = [sys.executable, str(ROOT / "aggregate.py"), "report", str(directory)]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert command("aggregate.py", "report", directory).returncode == 0
     assert (path.read_bytes(), directory.with_suffix(".json").read_bytes()) == before
     (directory / "samples.jtl").unlink()  # as in a fresh clone: the JSON alone is left
     (directory / "run.json").unlink()
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert command("aggregate.py", "report", directory).returncode == 0
     assert path.read_bytes() == before[0]
     assert b"see also run-02_1" in before[0]
 
@@ -268,8 +267,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported
     process.kill()
     process.wait()
     wait_for(lambda: not processes_of(tmp_path), 15)
-    command = [sys.executable, str(ROOT / "aggregate.py"), "report", str(samples.parent)]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert command("aggregate.py", "report", samples.parent).returncode == 0
     assert "INVALID: the harness did not see the end of this run" in report(tmp_path / "reports")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.base.records import plain_types
+from harness.base.records import plain_types, types_of
 from harness.cloudwatch.sources import SOURCES
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
@@ -113,7 +113,7 @@ class _Schema:
 
     def _object(self, kind: Any, without: Sequence[str]) -> dict[str, Any]:
         about = self._fields[kind.__name__]
-        hints = typing.get_type_hints(kind)
+        hints = types_of(kind)
         spread = getattr(kind, "spread", "")
         properties: dict[str, Any] = {}
         for name in (field.name for field in dataclasses.fields(kind) if field.name not in without):
