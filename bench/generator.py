@@ -18,10 +18,13 @@ import psutil
 from bench.run import StartedSystem
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError
+from harness.base.log import stderr_log
 from harness.base.process import stop
 from harness.report.tables import table
 from harness.run.connections import agent_argument
 from harness.run.exchanges import STORE_FAILURES
+
+_log = stderr_log("bench: ")
 
 _PLAN = "lb-direct"
 _JMX = toolchain.ROOT / "plans" / "lb.jmx"
@@ -97,7 +100,11 @@ def bench(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, StartedSystem(_PLAN, Path(folder)) as target:
         for turn in range(options.repeat):
             for name in [*names[turn % len(names) :], *names[: turn % len(names)]]:
-                speeds[name].append(_measured(VARIANTS[name], options, target, Path(folder) / "run"))
+                speed = _measured(VARIANTS[name], options, target, Path(folder) / "run")
+                speeds[name].append(speed)
+                _log(
+                    f"round {turn + 1}, {name}: {speed.cpu_us:.1f} µs of CPU per request, {speed.rate_per_s:.0f} req/s"
+                )
     print(speeds_table(speeds))
     return EXIT_OK
 
@@ -190,8 +197,12 @@ class _Rows:
                 raise StartError("JMeter ended early", f"see {self._path.parent / 'jmeter.log'}")
             time.sleep(_PERIOD_S)
             if self._path.is_file():
-                with self._path.open("rb") as stream:
-                    stream.seek(self._offset)
-                    data = stream.read()
-                self._offset += len(data)
-                self.count += data.count(b"\n")
+                self.read()
+
+    def read(self) -> None:
+        """Count the rows since the last call."""
+        with self._path.open("rb") as stream:
+            stream.seek(self._offset)
+            data = stream.read()
+        self._offset += len(data)
+        self.count += data.count(b"\n")
