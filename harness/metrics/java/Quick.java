@@ -172,7 +172,7 @@ final class Quick {
     while (dash >= start && Part.isDigit(part.data[dash])) {
       dash--;
     }
-    if (dash < start || dash == end - 1 || part.data[dash] != '-' || part.data[start] == '"') {
+    if (dash < start || dash == end - 1 || part.data[dash] != '-') {
       return;
     }
     Text text = learned(threads, part.data, start, dash + 1, false);
