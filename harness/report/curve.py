@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,6 +15,7 @@ from harness.plan.group_load import GroupLoad
 # A chart has at most this many points.
 _POINTS_MOST = 600
 _JUST_BEFORE_S = 0.001
+_ROUNDING = 1e-6
 _T = TypeVar("_T")
 
 
@@ -26,7 +28,7 @@ class UserCurve:
 
     start_s: int
     bucket_s: int
-    asked: tuple[float, ...]
+    asked: tuple[int, ...]
     delivered: tuple[int | None, ...]
     deviation_ratio: float
 
@@ -54,7 +56,7 @@ def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
     return UserCurve(
         start_s=first_s,
         bucket_s=bucket_s,
-        asked=tuple(round(max(part), 3) for part in _buckets(asked, bucket_s)),
+        asked=tuple(max(part) for part in _buckets(asked, bucket_s)),
         delivered=tuple(
             max((users for users in part if users is not None), default=None) for part in _buckets(delivered, bucket_s)
         ),
@@ -69,12 +71,19 @@ def _lead_s(load: GroupLoad) -> float:
     return before_s + first.over_s / (first.users or 1)
 
 
-def _most_asked(load: GroupLoad, from_s: float, to_s: float) -> float:
+def _most_asked(load: GroupLoad, from_s: float, to_s: float) -> int:
     """Return the most users between two instants, s after the start of the load."""
     ends = accumulate(part_s for stage in load.stages for part_s in (stage.over_s, stage.for_s))
     times = [from_s, to_s - _JUST_BEFORE_S, *(end_s for end_s in ends if from_s < end_s < to_s)]
     times += [time_s - _JUST_BEFORE_S for time_s in times[2:]]
-    return max(load.level_at(time_s) for time_s in times)
+    return max(_running(load, time_s) for time_s in times)
+
+
+def _running(load: GroupLoad, at_s: float) -> int:
+    """Return the whole users at an instant: in a ramp JMeter starts and ends them one by one."""
+    level = load.level_at(at_s)
+    is_rising = load.level_at(at_s + _JUST_BEFORE_S) > level
+    return math.floor(level + _ROUNDING) if is_rising else math.ceil(level - _ROUNDING)
 
 
 def _buckets(values: Sequence[_T], size: int) -> list[Sequence[_T]]:

@@ -27,24 +27,24 @@ def delivered(users: list[int], generator: str = "") -> SampleTally:
 
 
 def test_users_as_asked_for_do_not_deviate() -> None:
-    curve = user_curve(STEPS, delivered([2] * 10 + [3, 4, 5, 6] + [6] * 6 + [2] * 10))
+    curve = user_curve(STEPS, delivered([2] * 10 + [2, 3, 4, 5] + [6] * 6 + [2] * 10))
     assert curve
     assert (curve.start_s, curve.bucket_s) == (1000, 1)
-    assert curve.asked[:15] == (2.0,) * 10 + (2.999, 3.999, 4.999, 5.999, 6.0)
-    assert curve.delivered[:15] == (2,) * 10 + (3, 4, 5, 6, 6)
+    assert curve.asked[:15] == (2,) * 10 + (2, 3, 4, 5, 6)
+    assert curve.delivered[:15] == (2,) * 10 + (2, 3, 4, 5, 6)
     assert curve.deviation_ratio == pytest.approx(0, abs=0.001)
 
 
 def test_the_deviation_is_the_mean_difference_by_the_mean_curve() -> None:
-    # One user less in each of the 6 seconds of the peak; the curve has 20 + 18 + 36 + 20 users in all.
-    curve = user_curve(STEPS, delivered([2] * 10 + [3, 4, 5, 6] + [5] * 6 + [2] * 10))
+    # One user less in each of the 6 seconds of the peak; the curve has 20 + 14 + 36 + 20 users in all.
+    curve = user_curve(STEPS, delivered([2] * 10 + [2, 3, 4, 5] + [5] * 6 + [2] * 10))
     assert curve
-    assert curve.deviation_ratio == pytest.approx(6 / 94, abs=0.0005)
+    assert curve.deviation_ratio == pytest.approx(6 / 90, abs=0.0001)
 
 
 def test_users_of_several_generators_add_up() -> None:
-    tally = delivered([1] * 10 + [2, 2, 3, 3] + [3] * 6 + [1] * 10, "127.0.0.1:1-")
-    tally.merge(delivered([1] * 10 + [1, 2, 2, 3] + [3] * 6 + [1] * 10, "127.0.0.1:2-"))
+    tally = delivered([1] * 10 + [1, 2, 2, 3] + [3] * 6 + [1] * 10, "127.0.0.1:1-")
+    tally.merge(delivered([1] * 10 + [1, 1, 2, 2] + [3] * 6 + [1] * 10, "127.0.0.1:2-"))
     curve = user_curve(STEPS, tally)
     assert curve and curve.deviation_ratio == pytest.approx(0, abs=0.001)
 
@@ -72,7 +72,7 @@ def test_the_report_has_the_line_and_the_chart() -> None:
             label="Page", elapsed_ms=50, start_ms=(1000 + second) * 1000 + tenth * 100, thread_name="Browse 1-1",
             all_threads=users, group_threads=users,
         )
-        for second, users in enumerate([2] * 10 + [3, 4, 5, 6] + [6] * 6 + [2] * 10)
+        for second, users in enumerate([2] * 10 + [2, 3, 4, 5] + [6] * 6 + [2] * 10)
         for tenth in range(10)
     ]  # fmt: skip
     summary = summary_of(samples, STEPS)
@@ -87,3 +87,10 @@ def test_the_level_at_an_instant_follows_the_stages() -> None:
     assert [STEPS.level_at(at_s) for at_s in (-1, 0, 9.5, 10, 12, 14, 19.9, 20, 29.9, 30)] == [
         0, 2, 2, 2, 4, 6, 6, 2, 2, 0,
     ]  # fmt: skip
+
+
+def test_users_end_one_by_one_in_a_fall() -> None:
+    fall = GroupLoad("Browse", (Stage(4, None, 0, 5), Stage(0, None, 4, 0)))
+    curve = user_curve(fall, delivered([4] * 6 + [3, 2, 1]))
+    assert curve and curve.asked[:9] == (4,) * 6 + (3, 2, 1)
+    assert curve.deviation_ratio == 0
