@@ -221,8 +221,8 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
         safepoints=_safepoints(of("safepoint")) if events.has_safepoints else None,
         thrown_count=sum(row.count for row in thrown),
         thrown=tuple(_thrown(thrown)),
-        pools=thread_pools(threads, of("blocked"), len(seconds)),
-        waits=thread_waits(threads, len(seconds)),
+        pools=thread_pools(threads, of("pool"), of("blocked"), len(seconds)),
+        waits=thread_waits(threads, of("pool"), len(seconds)),
     )
 
 

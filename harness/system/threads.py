@@ -18,7 +18,6 @@ POOLS_MOST = 10
 _THREADS_LEAST = 2
 # A pool that works less, or a wait of fewer threads on average, says nothing.
 _BUSY_LEAST = 0.005
-_NS_PER_S = 1_000_000_000
 RUNNING, WAITING, IDLE = "run", "wait", "idle"
 
 
@@ -48,8 +47,14 @@ class Wait:
     thread_count: float
 
 
-def thread_pools(samples: Sequence[EventRow], blocked: Sequence[EventRow], second_count: int) -> tuple[ThreadPool, ...]:
-    """Return the pools that worked in so many seconds, those with most working threads first."""
+def thread_pools(
+    samples: Sequence[EventRow], counts: Sequence[EventRow], blocked: Sequence[EventRow], second_count: int
+) -> tuple[ThreadPool, ...]:
+    """Return the pools that worked in so many seconds, those with most working threads first.
+
+    `counts` are the numbers of threads per second, `blocked` the waits for locks.
+    """
+    sizes = _sizes(counts, second_count)
     times: dict[str, dict[str, int]] = {}
     idle_seconds: dict[str, set[int]] = {}
     seconds: dict[str, set[int]] = {}
@@ -71,7 +76,7 @@ def thread_pools(samples: Sequence[EventRow], blocked: Sequence[EventRow], secon
         found.append(
             ThreadPool(
                 name=name,
-                thread_count=round(whole / _NS_PER_S / second_count, 1),
+                thread_count=round(sizes.get(name, 0.0), 1),
                 running_ratio=_ratio(of_pool.get(RUNNING, 0), whole),
                 lock_ratio=_ratio(for_locks, whole),
                 waiting_ratio=_ratio(waiting - for_locks, whole),
@@ -84,16 +89,28 @@ def thread_pools(samples: Sequence[EventRow], blocked: Sequence[EventRow], secon
     return tuple(working[:POOLS_MOST])
 
 
-def thread_waits(samples: Sequence[EventRow], second_count: int) -> tuple[Wait, ...]:
+def thread_waits(samples: Sequence[EventRow], counts: Sequence[EventRow], second_count: int) -> tuple[Wait, ...]:
     """Return where threads with work waited, the place with most threads first."""
-    found: dict[tuple[str, str], int] = {}
+    sizes = _sizes(counts, second_count)
+    times: dict[str, int] = {}
+    for row in samples:
+        times[row.detail] = times.get(row.detail, 0) + row.total
+    found: dict[tuple[str, str], float] = {}
     for row in samples:
         if row.other == WAITING and len(row.stack) > 1:
             key = row.stack[1], row.stack[0]
-            found[key] = found.get(key, 0) + row.total
+            found[key] = found.get(key, 0.0) + row.total / times[row.detail] * sizes.get(row.detail, 0.0)
     ordered = sorted(found, key=lambda key: (-found[key], key))[:POOLS_MOST]
-    waits = (Wait(*key, round(found[key] / _NS_PER_S / second_count, 2)) for key in ordered)
+    waits = (Wait(*key, round(found[key], 2)) for key in ordered)
     return tuple(wait for wait in waits if wait.thread_count >= _BUSY_LEAST)
+
+
+def _sizes(counts: Sequence[EventRow], second_count: int) -> dict[str, float]:
+    """Return the mean number of threads of each pool."""
+    found: dict[str, int] = {}
+    for row in counts:
+        found[row.detail] = found.get(row.detail, 0) + row.count
+    return {name: count / second_count for name, count in found.items()}
 
 
 def _ratio(part: int, whole: int) -> float:

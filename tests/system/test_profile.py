@@ -63,6 +63,8 @@ E\tthread\t11\t1\thttp-*\twait\t10\t1000000000\t0
 E\tthread\t11\t-1\thttp-*\tidle\t10\t1000000000\t0
 E\tthread\t13\t-1\thttp-*\tidle\t10\t1000000000\t0
 E\tblocked\t10\t-1\thttp-*\t\t4\t500000000\t200000000
+E\tpool\t10\t-1\thttp-*\t\t2\t0\t0
+E\tpool\t11\t-1\thttp-*\t\t2\t0\t0
 """
 HOT = """
 import java.util.ArrayList;

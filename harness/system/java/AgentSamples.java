@@ -1,6 +1,9 @@
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.BitSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedThread;
@@ -25,6 +28,8 @@ final class AgentSamples {
 
     private final Sums sums;
     private final long intervalNs;
+    private final Map<Long, Integer> threads = new HashMap<>();
+    private final Map<String, BitSet> seen = new HashMap<>();
     private String engine = "";
     private String period = "";
 
@@ -50,6 +55,7 @@ final class AgentSamples {
                 add(file.readEvent());
             }
         }
+        addPools();
     }
 
     private void add(RecordedEvent event) {
@@ -86,10 +92,22 @@ final class AgentSamples {
         String state = isRunning ? "run" : isIdle ? "idle" : "wait";
         long startNs = event.getStartTime().getEpochSecond() * NS_PER_S + event.getStartTime().getNano();
         long samples = event.getLong("samples");
+        RecordedThread thread = event.getValue("sampledThread");
+        int index = threads.computeIfAbsent(thread.getOSThreadId(), absent -> threads.size());
         for (long number = 0; number < samples; number++) {
             long second = (startNs + number * intervalNs) / NS_PER_S;
             sums.add("thread", second, stack, pool, state, 1, intervalNs, 0);
+            seen.computeIfAbsent(second + "\t" + pool, absent -> new BitSet()).set(index);
         }
+    }
+
+    /** A busy machine takes fewer samples: the number of threads in a second is counted. */
+    private void addPools() {
+        seen.forEach((key, found) -> {
+            int tab = key.indexOf('\t');
+            long second = Long.parseLong(key.substring(0, tab));
+            sums.add("pool", second, Sums.NO_STACK, key.substring(tab + 1), "", found.cardinality(), 0, 0);
+        });
     }
 
     private static boolean isOwn(String method) {
