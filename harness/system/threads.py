@@ -18,6 +18,7 @@ POOLS_MOST = 10
 _THREADS_LEAST = 2
 # A pool that works less, or a wait of fewer threads on average, says nothing.
 _BUSY_LEAST = 0.005
+_NS_PER_S = 1_000_000_000
 RUNNING, WAITING, IDLE = "run", "wait", "idle"
 
 
@@ -71,7 +72,9 @@ def thread_pools(
     for name, of_pool in times.items():
         whole = sum(of_pool.values())
         waiting = of_pool.get(WAITING, 0)
-        for_locks = min(waits.get(name, 0), waiting)
+        # Waits are measured in full; samples of a busy machine stand for less than all of the threads' time.
+        real_ns = sizes.get(name, 0.0) * second_count * _NS_PER_S
+        for_locks = min(round(waits.get(name, 0) / real_ns * whole) if real_ns else 0, waiting)
         idle_s = len(idle_seconds.get(name, ()))
         found.append(
             ThreadPool(

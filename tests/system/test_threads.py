@@ -40,8 +40,10 @@ def test_single_threads_and_pools_without_work_are_left_out():
 
 def test_a_busy_machine_that_takes_fewer_samples_does_not_shrink_a_pool():
     samples = [threads("http-*", 1, RUNNING, 1), threads("http-*", 1, WAITING, 1, FETCH)]
-    (pool,) = thread_pools(samples, counted("http-*", 8), [], 1)
-    assert (pool.thread_count, pool.running_ratio) == (8.0, 0.5)
+    # Two of eight thread-seconds.
+    blocked = [EventRow(1, (), "http-*", "", 4, 2 * S, S)]
+    (pool,) = thread_pools(samples, counted("http-*", 8), blocked, 1)
+    assert (pool.thread_count, pool.running_ratio, pool.lock_ratio) == (8.0, 0.5, 0.25)
     assert thread_waits(samples, counted("http-*", 8), 1) == (Wait("shop.Bank.fetch", "java.lang.Thread.sleep", 4.0),)
 
 
