@@ -4,6 +4,7 @@ import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Flushes JMeter's CSV results every {@link #PERIOD_MS}, so that JMeter may collect rows in its buffer.
@@ -16,6 +17,7 @@ public final class ResultFlush {
     private static final long PERIOD_MS = 500;
     private static final String SERVICE = "org/apache/jmeter/save/CSVSaveService";
     private static final Set<PrintWriter> WRITERS = ConcurrentHashMap.newKeySet();
+    private static final AtomicBoolean STARTED = new AtomicBoolean();
     private static PrintWriter latest; // a stale value costs a look into WRITERS only
 
     private ResultFlush() {}
@@ -47,7 +49,7 @@ public final class ResultFlush {
     public static void see(PrintWriter writer) {
         if (writer != latest) {
             latest = writer;
-            if (WRITERS.add(writer) && WRITERS.size() == 1) {
+            if (WRITERS.add(writer) && STARTED.compareAndSet(false, true)) {
                 Thread thread = new Thread(ResultFlush::flush, "flushes results");
                 thread.setDaemon(true);
                 thread.start();

@@ -279,7 +279,7 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, tw
     (first, log), _ = two
     before = log.read_text().count("free")
     process = shared(first, "--users", "2", "--duration", "60")
-    samples_under_way(tmp_path, 5, 60)
+    samples_under_way(tmp_path, 5, 150)
     process.kill()
     process.communicate()
     wait_for(lambda: log.read_text().count("free") > before, 20)
@@ -360,7 +360,7 @@ def server_at(address: str) -> psutil.Process:
 def test_a_run_ends_and_names_a_generator_that_hangs(shared, two, tmp_path):
     (first, _), (second, log) = two
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
-    samples_under_way(tmp_path, 5, 60)
+    samples_under_way(tmp_path, 5, 150)
     server_at(second).suspend()
     try:
         out, err = process.communicate(timeout=40)
@@ -376,7 +376,7 @@ def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(shared, tw
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
-    samples_under_way(tmp_path, 5, 60)
+    samples_under_way(tmp_path, 5, 150)
     server_at(second).kill()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, out + err
