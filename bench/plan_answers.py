@@ -19,6 +19,7 @@ from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.csv_data import column
 from harness.plan.jmx import Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
+from harness.plan.url_text import text_and_references
 
 _VALUES_MOST = 50
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -171,22 +172,11 @@ def _pattern(raw: str, values: Values) -> tuple[re.Pattern[str], int]:
 
 def _pieces(raw: str, values: Values) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a text: (text, True), or (reference, False) for what only the run knows."""
-    position = 0
-    while (start := raw.find("${", position)) >= 0:
-        yield raw[position:start], True
-        end, depth = start + 1, 0
-        while end < len(raw):
-            depth += (raw[end] == "{") - (raw[end] == "}")
-            end += 1
-            if depth == 0:
-                break
-        reference = raw[start:end]
+    for text, is_reference in text_and_references(raw):
         try:
-            yield values.text(reference), True
+            yield values.text(text) if is_reference else text, True
         except UnknownValueError:
-            yield reference, False
-        position = end
-    yield raw[position:], True
+            yield text, False
 
 
 def _known_values(values: Values, text: str, puts: Mapping[str, Sequence[str]]) -> Sequence[str]:

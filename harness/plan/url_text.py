@@ -12,11 +12,11 @@ def encoded(raw: str) -> str:
     """Return the path of a request in which such characters outside of ${…} are percent-encoded."""
     return "".join(
         piece if is_reference else "".join(quote(sign) if sign in _NEVER else sign for sign in piece)
-        for piece, is_reference in _pieces(raw)
+        for piece, is_reference in text_and_references(raw)
     )
 
 
-def _pieces(raw: str) -> Iterator[tuple[str, bool]]:
+def text_and_references(raw: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a text, each with whether it is a reference to a variable or a function."""
     position = 0
     while (start := raw.find("${", position)) >= 0:
