@@ -175,15 +175,10 @@ def test_the_burst_balance_of_the_volumes_of_an_instance_is_fetched_and_named_wh
     assert f"In the measurement window the burst balance of EBS {name} reached 0." in report
 
 
-class WithoutVolumes(BaseHTTPRequestHandler):
-    """Answers that metrics have no values, and refuses to list volumes."""
+class Replying(BaseHTTPRequestHandler):
+    """Sends answers in the protocol of AWS."""
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        status, text = 200, b'{"MetricDataResults": []}'
-        if body.startswith(b"Action=DescribeVolumes"):
-            status = 403
-            text = b"<Response><Errors><Error><Code>UnauthorizedOperation</Code></Error></Errors></Response>"
+    def reply(self, status: int, text: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/x-amz-json-1.0")
         self.send_header("Content-Length", str(len(text)))
@@ -192,6 +187,18 @@ class WithoutVolumes(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+class WithoutVolumes(Replying):
+    """Answers that metrics have no values, and refuses to list volumes."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        status, text = 200, b'{"MetricDataResults": []}'
+        if body.startswith(b"Action=DescribeVolumes"):
+            status = 403
+            text = b"<Response><Errors><Error><Code>UnauthorizedOperation</Code></Error></Errors></Response>"
+        self.reply(status, text)
 
 
 def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_path, capsys):
@@ -281,7 +288,7 @@ def test_a_server_that_is_down_is_one_line_and_code_3(tmp_path):
     assert directory.report.read_bytes() == before
 
 
-class Answering(BaseHTTPRequestHandler):
+class Answering(Replying):
     """Answers each call by `answer(request, number of the call)`: a status and a body; keeps the requests."""
 
     answer: Any
@@ -292,15 +299,7 @@ class Answering(BaseHTTPRequestHandler):
         request = json.loads(body)
         self.requests.append(request)
         status, data = type(self).answer(request, len(self.requests))
-        text = json.dumps(data).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/x-amz-json-1.0")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.reply(status, json.dumps(data).encode())
 
 
 def in_pages(request: dict[str, Any], number: int) -> tuple[int, dict[str, Any]]:
