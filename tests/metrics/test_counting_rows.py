@@ -1,0 +1,186 @@
+"""The counter of large JTLs against the plain reader: rare rows, rows that look alike, and columns in any order."""
+
+import random
+
+import pytest
+
+from harness.metrics import counter as counting
+from harness.metrics.counter import CounterError, CsvFile, count_file
+from harness.metrics.tally import Scope
+from tests.support.counting import COLUMNS, HEAD, lines_of, plain, same
+
+IN_QUOTES = b'5,7,"' + b"x\n" * 10_002 + b'",200,T 1-1,true,10,3,1,0\n'
+ODD = {
+    "a quote over more lines than a record has": lambda: HEAD + lines_of(3000) + IN_QUOTES + lines_of(3000),
+    "a torn quote that a later row closes": lambda: (
+        HEAD + lines_of(3000) + b'5,7,"Pa\n' + lines_of(900) + b'5,7,"\nPay",2\n'
+    ),
+    "a record longer than the counter takes": lambda: (
+        HEAD + lines_of(3000) + b'5,7,"' + b"x" * 5_000_000 + b'",200,T,true,1,3,1,0\n'
+    ),
+    "a hole of zeros longer than a part": lambda: HEAD + lines_of(3000) + bytes(20_000_000) + lines_of(3000),
+    "more errors than samples": lambda: HEAD + lines_of(3000) + b"5,7,Pay,500,T,false,1,3,2,3\n" + lines_of(3000),
+    "thousands of labels": lambda: HEAD + b"".join(lines_of(9, f"label {number}") for number in range(5000)),
+    "numbers of 8, 9 and more digits": lambda: (
+        HEAD
+        + lines_of(3000)
+        + b"".join(b"1700000000000,7,Pay,200,T,true,%d,3,1,0\n" % 10**digits for digits in range(6, 19))
+    ),
+}
+
+
+_SLOW = ("a quote over more lines than a record has", "thousands of labels")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.real] if name in _SLOW else []) for name in ODD]
+)
+def test_rare_rows_are_counted_as_by_the_plain_reader(name, tmp_path, program):
+    path = tmp_path / "odd.jtl"
+    data = ODD[name]()
+    path.write_bytes(data)
+    expected, expected_dropped = plain(data, Scope())
+    tally, dropped = count_file(
+        CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
+    )
+    same(tally, expected)
+    assert dropped == expected_dropped
+
+
+@pytest.mark.real
+def test_more_labels_than_fit_into_memory_are_an_error(tmp_path, program, monkeypatch, capfd):
+    monkeypatch.setattr(counting, "_HEAP_MB", 24)
+    data = HEAD + b"".join(b"%d,7,label %d,200,T 1-1,true,10,3,1,0\n" % (i, i) for i in range(300_000))
+    path = tmp_path / "many.jtl"
+    path.write_bytes(data)
+    with pytest.raises(CounterError, match="too little memory for so many labels"):
+        count_file(CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_cut_off_while_it_is_counted_is_an_error(tmp_path, program, capfd):
+    data = HEAD + lines_of(10_000)
+    path = tmp_path / "cut.jtl"
+    path.write_bytes(data)
+    with pytest.raises(CounterError, match="the file has changed"):
+        count_file(
+            CsvFile(path, len(data) + 1_000_000, "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
+        )
+    assert capfd.readouterr() == ("", "")
+
+
+# Rows that look alike, which the counter recognises by their bytes, and after them rows that nearly do.
+ALIKE = "{start},{elapsed},{label},{code},{message},{thread},text,{ok},{failure},{received},5,3,{users},{url},2,0,1"
+USUAL = {
+    "elapsed": 7, "label": "Pay", "code": 200, "message": "OK", "thread": "Users 1-1", "ok": "true", "failure": "",
+    "received": 10, "users": 3, "url": "http://127.0.0.1/pay",
+}  # fmt: skip
+NEARLY_ALIKE = {
+    "labels that begin alike": [{"label": f"{'https://example.com/' * 2}{'x' * n}"} for n in range(70)],
+    "a label that is the beginning of another": [{"label": label} for label in ("Pay", "Pay more", "Pa", "P")],
+    "quoted fields": [
+        {"label": '"Pay"'}, {"label": '"Pay, then go"'}, {"label": '"a ""b"" c"'}, {"label": '""'}, {"message": '"OK"'},
+        {"label": '"two\nlines"'}, {"label": '"two\r\nlines"'}, {"url": '"http://127.0.0.1/?a=1,2"'}, {"url": '"a""b"'},
+        {"url": '"x,2,0,1\ny"'}, {"elapsed": "x"},
+        {"ok": '"true"'}, {"elapsed": '"7"'}, {"thread": '"Users, all 1-1"'}, {"thread": '"Users 1-1"'}, {"url": 'a"b'},
+    ],
+    "empty fields": [
+        {"label": ""}, {"code": ""}, {"message": ""}, {"thread": ""}, {"url": ""}, {"elapsed": ""}, {"users": ""},
+        {"ok": ""}, {"label": "", "code": "", "message": ""},
+    ],
+    "bytes beyond ASCII": [
+        {"label": "Größe"}, {"label": "支付 🙂"}, {"thread": "Größe 1-1"}, {"message": "é" * 40}, {"elapsed": "７"},
+    ],
+    "names of threads": [
+        {"thread": thread}
+        for thread in (
+            "Users 1-12345678", "Users 1-123456789", "Users 1-", "Users 1-1-2", "Users -1", "setUp Users 1-1",
+            "10.0.0.7:1099-Users 1-3", "10.0.0.7-Users 1-4", "10.0.0.7-4", "tearDown 1-9", "gen:70000-Users 1-1", "7",
+        )
+    ],
+    "numbers of any length": [
+        *({"elapsed": 10**digits} for digits in range(9)), *({"received": 10**digits} for digits in range(12)),
+        {"start": 999_999_999_999}, {"start": 1}, {"start": -1}, {"start": "01700000000000"}, {"elapsed": "-7"},
+        {"users": "3 "}, {"users": " 3"}, {"received": "1.5"}, {"elapsed": "7\t"}, {"url": "a\tb"}, {"url": "a\0b"},
+    ],
+    "errors": [
+        {"ok": "false", "code": 500, "failure": '"expected ""200"",\nbut 500"'}, {"ok": "false"}, {"ok": "FALSE"},
+        {"ok": "false", "message": "Bad Gateway", "code": 502}, {"failure": "not empty"},
+        *({"ok": "false", "failure": f"number {number}"} for number in range(50)),
+    ],
+    "transactions": [
+        {"message": '"Number of samples in transaction : 2, number of failing samples : 0"'},
+        {"message": "Number of samples in transaction : 2"}, {"message": "Number of samples"},
+    ],
+    "rows that are longer than a part": [
+        {"url": "x" * 70_000}, {"label": "y" * 70_000}, {"failure": "z" * 600, "ok": "false"},
+    ],
+    "more labels than are remembered": [{"label": f"label {number}"} for number in range(1500)],
+}  # fmt: skip
+
+
+def alike(changes, line_end="\n"):
+    """Return a JTL of usual rows with each changed row three times between them.
+
+    The plain reader reads the first 16 KB of a file itself.
+    """
+    rows = []
+    for number in range(400 + 6 * len(changes)):
+        change = changes[number // 2 % len(changes)] if number >= 400 and number % 2 else {}
+        values = {"start": 1_700_000_000_000 + 90 * number, **USUAL, "received": number % 900, **change}
+        rows.append(ALIKE.format(**values))
+    return line_end.join([COLUMNS, *rows, ""]).encode()
+
+
+def assert_counted_as_by_the_plain_reader(data, path, program, part_bytes=30_000):
+    path.write_bytes(data)
+    expected, expected_dropped = plain(data, Scope())
+    tally, dropped = count_file(
+        CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=part_bytes
+    )
+    same(tally, expected)
+    assert dropped == expected_dropped
+
+
+def test_a_delimiter_that_was_overwritten_is_no_delimiter(tmp_path, program):
+    *usual, last = alike([{}]).splitlines(keepends=True)
+    places = [place for place, byte in enumerate(last) if byte == ord(",")]
+    torn = [last[:place] + b";" + last[place + 1 :] for place in places]
+    assert len(torn) == 16
+    assert_counted_as_by_the_plain_reader(b"".join([*usual, *torn, last]), tmp_path / "x.jtl", program)
+
+
+@pytest.mark.parametrize("name", NEARLY_ALIKE)
+def test_rows_that_nearly_look_like_others_are_counted_as_by_the_plain_reader(name, tmp_path, program):
+    assert_counted_as_by_the_plain_reader(alike(NEARLY_ALIKE[name]), tmp_path / "x.jtl", program)
+
+
+def test_line_ends_and_cut_rows_are_counted_as_by_the_plain_reader(tmp_path, program):
+    changes = [{}, {"label": "Search"}]
+    for data in (alike(changes, "\r\n"), alike(changes)[:-1], alike(changes)[:-9], alike(changes, "\r\n")[:-1]):
+        assert_counted_as_by_the_plain_reader(data, tmp_path / "x.jtl", program)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "success,label,elapsed,timeStamp",
+        "timeStamp,elapsed,success,failureMessage,threadName,label,responseCode,responseMessage",
+        "timeStamp,elapsed,responseCode,threadName,label,success",
+        "elapsed,timeStamp,label,success",
+        "timeStamp,elapsed,label,responseCode,responseMessage,success,failureMessage,bytes,threadName",
+        "label,responseCode,threadName,success,timeStamp,elapsed,Hostname,SampleCount,ErrorCount",
+    ],
+)
+def test_columns_in_any_order_are_counted_as_by_the_plain_reader(columns, tmp_path, program):
+    rng = random.Random(3)
+    lines = [columns]
+    for number in range(900):
+        values = {
+            "timeStamp": 1_700_000_000_000 + 90 * number, "elapsed": rng.randrange(2000), "responseCode": "200",
+            "label": rng.choice(("Pay", '"Add, then pay"', "Größe")), "responseMessage": "OK", "bytes": number,
+            "success": rng.choice(("true", "true", "false")), "threadName": f"Users 1-{number % 9}", "Hostname": "a",
+            "failureMessage": rng.choice(("", '"no, ""never"""')), "SampleCount": rng.choice("1113"), "ErrorCount": 0,
+        }  # fmt: skip
+        lines.append(",".join(str(values[column]) for column in columns.split(",")))
+    assert_counted_as_by_the_plain_reader("\n".join([*lines, ""]).encode(), tmp_path / "x.jtl", program)
