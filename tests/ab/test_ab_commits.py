@@ -1,0 +1,143 @@
+"""Commits as sides of scripts/ab: built once, refused when their traffic differs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from tests.support.ab_tests import SIDES, calls, commit, git, page_of, record_of
+
+
+@pytest.fixture
+def repository(home):
+    """The home as a repository whose first commit is tagged v1; its profile builds a commit with a command."""
+    profile = home / "env" / "local.toml"
+    building = "import pathlib; pathlib.Path('built').write_text('yes')"
+    profile.write_text(f'build = ["{sys.executable}", "-c", "{building}"]\n{profile.read_text()}')
+    git(home, "init", "-q")
+    commit(home, "First")
+    git(home, "tag", "v1")
+    return home
+
+
+def test_a_commit_is_run_with_its_own_files_and_built_once(ab, repository, tmp_path):
+    system = repository / "systems" / "tiny" / "system.toml"
+    system.write_text(system.read_text().replace("A file server", "Another file server"))
+    commit(repository, "Second")
+    assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
+    a, b = (Path(calls(tmp_path)[place]["home"]) for place in (1, 2))
+    assert [path.parent.parent for path in (a, b)] == [tmp_path / "build" / "ab"] * 2
+    assert 'title = "A file server"' in (a / "systems" / "tiny" / "system.toml").read_text()
+    assert 'title = "Another file server"' in (b / "systems" / "tiny" / "system.toml").read_text()
+    assert (a / "built").read_text() == (b / "built").read_text() == "yes"
+    assert not (repository / "built").exists()
+    assert calls(tmp_path)[1]["build"] == str(a.parent / "build")
+    page = page_of(tmp_path)
+    assert f"| plans, env and systems of | {a.parent.name} | {b.parent.name} |" in page
+    assert record_of(tmp_path)["a"]["ref"] == "v1"
+    (a / "built").unlink()
+    assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
+    assert not (a / "built").exists()  # it is not built again
+
+
+def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repository, tmp_path):
+    with pytest.raises(UsageError, match="A=HEAD and B=local are the same"):
+        ab("--a=HEAD", "--b=local")
+    system = repository / "systems" / "tiny" / "system.toml"
+    system.write_text(system.read_text() + "# changed\n")
+    assert ab("--a=HEAD", "--b=local") == 0
+    assert record_of(tmp_path)["b"]["commit"] is None
+
+
+def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
+    jmx = repository / "plans" / "tiny.jmx"
+    jmx.write_text(jmx.read_text().replace('testname="Users"', 'testname="People"'))
+    commit(repository, "Other traffic")
+    with pytest.raises(UsageError, match=r"plans/tiny\.jmx differs between A=v1 and B=HEAD: not the same traffic"):
+        ab("--a=v1", "--b=HEAD")
+    assert calls(tmp_path) == []
+
+
+def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
+    jmx = repository / "plans" / "tiny.jmx"
+    element = (
+        '<CSVDataSet testname="Users"><stringProp name="filename">data/users.csv</stringProp></CSVDataSet><hashTree/>'
+    )
+    jmx.write_text(jmx.read_text().replace("<ThreadGroup guiclass", f"{element}<hashTree/><ThreadGroup guiclass"))
+    users = repository / "plans" / "data" / "users.csv"
+    users.parent.mkdir()
+    for place, text in enumerate(("name\nanna\n", "name\nanna\n", "name\nbert\n")):
+        users.write_text(text)
+        (repository / "systems" / "tiny" / "notes").write_text(str(place))
+        commit(repository, f"Users {place}")
+    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD~1 and B=HEAD: not the same"):
+        ab("--a=HEAD~1", "--b=HEAD")
+    users.unlink()
+    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD and B=local: not the same"):
+        ab("--a=HEAD", "--b=local")
+    assert calls(tmp_path) == []
+    assert ab("--a=HEAD~2", "--b=HEAD~1") == 0
+
+
+def test_a_commit_without_the_plan_or_the_profile_is_refused_in_one_line(ab, repository, tmp_path):
+    (repository / "env" / "quick.toml").write_text((repository / "env" / "local.toml").read_text())
+    commit(repository, "Add a profile")
+    git(repository, "rm", "-q", "-r", "plans")
+    commit(repository, "Remove the plan")
+    git(repository, "checkout", "-q", "HEAD~1", "--", "plans")
+    for side, message in (
+        ("v1 quick", "B=v1 quick: ENV=quick: unknown; there are: local"),
+        ("HEAD", "B=HEAD: PLAN=tiny: unknown; there are: none"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            ab("--a=local", f"--b={side}")
+        assert str(refused.value).startswith(message)
+        assert len(str(refused.value).splitlines()) == 1
+    assert calls(tmp_path) == []
+
+
+def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, tmp_path):
+    assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
+    record = tmp_path / "ab" / "tiny" / "ab-01.json"
+    record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
+    (repository / "systems" / "tiny" / "notes").write_text("newer")
+    commit(repository, "Newer")
+    count = len(calls(tmp_path))
+    with pytest.raises(UsageError) as refused:
+        ab("--a=v1", "--b=HEAD delay_ms=20", "--resume")
+    assert str(refused.value) == (
+        "--resume: tiny/ab-01 has other sides or another load, or a commit has moved; "
+        "repeat its command: make ab A=v1 B='HEAD delay_ms=20' PLAN=tiny RESUME=1"
+    )
+    assert len(calls(tmp_path)) == count
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("write_text('yes')", "write_text('yes', 'no', 'x', 1, 2)", r"B=HEAD does not build: .* ended with code 1"),
+        ('["', '["/nowhere/', r"B=HEAD does not build: .* cannot start /nowhere/"),
+    ],
+)
+def test_a_commit_that_does_not_build_is_refused_in_one_line(ab, repository, tmp_path, old, new, message):
+    profile = repository / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace(old, new, 1))
+    commit(repository, "Broken")
+    with pytest.raises(UsageError, match=message) as refused:
+        ab("--a=v1", "--b=HEAD")
+    assert len(str(refused.value).splitlines()) == 1
+    assert calls(tmp_path) == []
+
+
+def test_a_system_whose_preparation_fails_is_refused_in_one_line(ab, home, tmp_path):
+    system = home / "systems" / "tiny" / "system.toml"
+    system.write_text(system.read_text() + '[[prepare]]\nname = "jar"\ncommand = ["false"]\n')
+    with pytest.raises(
+        UsageError, match="A=delay_ms=0 does not build: tiny: jar: false ended with code 1; see"
+    ) as refused:
+        ab(*SIDES)
+    assert len(str(refused.value).splitlines()) == 1
+    assert calls(tmp_path) == []
+
+
