@@ -1,0 +1,113 @@
+"""The JSON of a run and its schema: valid, strict, described, and read back equal."""
+
+import json
+
+import jsonschema
+import pytest
+
+from harness.jtl.sample import Dropped
+from harness.report.files import write_report
+from harness.report.schema import generate
+from harness.report.summarise import SummaryOptions, summarise
+from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.report.warnings import WarningCode
+from harness.run.directory import json_text
+from tests.support.factories import closed_load, failed, record, sample, tally_of
+from tests.support.full_run import add_profile
+from tests.support.paths import ROOT
+
+SCHEMA = json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
+
+
+def summaries():
+    dropped = Dropped()
+    dropped.note(7, "torn record")
+    return {
+        "a bare JTL of one sample": summarise(tally_of([sample()]), Dropped(), "samples.jtl"),
+        "columns that are not there": summarise(
+            tally_of([sample(sent_bytes=None, all_threads=None, latency_ms=None)]), dropped, "samples.jtl"
+        ),
+        "no sample at all": summarise(tally_of([]), Dropped(), "tiny/run-01_1", record()),
+        "setUp alone": summarise(tally_of([failed(thread_name="setUp 1-1")]), Dropped(), "tiny/run-01_1", record()),
+        "open load": summarise(
+            tally_of([sample(), failed()]),
+            Dropped(),
+            "tiny/run-01_1",
+            record(load=closed_load(users=None, model="open", rate_per_s=2.0), target="http://shop", git_commit=None),
+        ),
+        "percentiles that were asked for": summarise(
+            tally_of([sample()]), Dropped(), "samples.jtl", options=SummaryOptions(percentiles=("50", "90", "99.99"))
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", summaries())
+def test_the_json_of_any_summary_is_valid_and_reads_back_equal(name):
+    summary = summaries()[name]
+    data = json.loads(json_text(summary.to_json()))
+    jsonschema.Draft202012Validator(SCHEMA).validate(data)
+    assert RunSummary.from_json(data) == summary
+
+
+def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
+    add_profile(directory)
+    write_report(directory)
+    text = directory.summary_json.read_text(encoding="utf-8")
+    data = json.loads(text)
+    jsonschema.Draft202012Validator(SCHEMA).validate(data)
+    assert data["format_version"] == FORMAT_VERSION
+    assert min(len(values) for values in data["observed"].values() if isinstance(values, list)) > 0
+    assert data["whole"]["total"]["sample_count"] == 190
+    assert json_text(RunSummary.from_json(data).to_json()) == text
+
+
+def test_an_unknown_or_missing_key_is_refused(reported):
+    data = json.loads(reported.summary_json.read_text(encoding="utf-8"))
+    for broken in ({**data, "extra": 1}, {key: value for key, value in data.items() if key != "window"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(SCHEMA).validate(broken)
+
+
+def objects_of(schema):
+    """Every object that the schema describes by its properties."""
+    if isinstance(schema, list):
+        return [found for item in schema for found in objects_of(item)]
+    if not isinstance(schema, dict):
+        return []
+    here = [schema] if schema.get("type") == "object" and "properties" in schema else []
+    return here + [found for item in schema.values() for found in objects_of(item)]
+
+
+def test_the_schema_is_strict_and_describes_every_key():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    found = objects_of(SCHEMA)
+    assert len(found) > 20
+    for schema in found:
+        assert schema["additionalProperties"] is False
+        assert set(schema["required"]) == set(schema["properties"])
+        for name, described in schema["properties"].items():
+            assert "description" in described or "$ref" in described, name
+    assert all("description" in definition for definition in SCHEMA["$defs"].values())
+
+
+def test_the_schema_is_the_one_that_the_types_give():
+    assert generate.SCHEMA.read_text(encoding="utf-8") == generate.schema_text(), (
+        "run: python -m harness.report.schema.generate"
+    )
+
+
+def test_the_format_page_describes_every_key_of_the_schema():
+    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    names = {name for schema in objects_of(SCHEMA) for name in schema["properties"]}
+    assert sorted(name for name in names if f"`{name}`" not in text) == []
+
+
+def test_the_schema_lists_exactly_the_existing_warning_codes():
+    codes = SCHEMA["properties"]["caveats"]["items"]["properties"]["code"]["enum"]
+    assert sorted(codes) == sorted(WarningCode)
+
+
+def test_a_time_series_is_one_line_of_the_json(reported):
+    lines = reported.summary_json.read_text(encoding="utf-8").splitlines()
+    assert sum(line.lstrip().startswith('"seconds": [') for line in lines) == 3  # two processes and a heap
+    assert len(lines) < 700

@@ -1,0 +1,109 @@
+"""A run directory with everything that a run leaves, and what its report consists of."""
+
+import gzip
+from pathlib import Path
+
+from harness.run.directory import RunDirectory, json_text
+from tests.support.factories import record
+
+START_MS = 1_700_000_000_000
+HEAD = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
+)
+CHARTS = ("response-time", "throughput", "errors", "users", "distribution", "cpu", "memory", "heap")
+LOG = """INFO started
+java.lang.IllegalStateException: no card 4711
+\tat shop.Till.pay(Till.java:7)
+Caused by: java.net.SocketTimeoutException: Read timed out
+\tat java.net.Socket.read(Socket.java:1)
+"""
+
+
+def jtl_row(second, user, *, elapsed_ms=900, code="201", failure="", label="Pay", thread="Users", users=2):
+    success, message = ("false", "no") if failure else ("true", "Created")
+    return (
+        f"{START_MS + 1000 * second},{elapsed_ms},{label},{code},{message},{thread} 1-{user},{success},{failure},"
+        f"300,100,{users}"
+    )
+
+
+def samples_of_100_s():
+    """Two users, the second from second 10 on, one sample each a second; one error; setUp before, a step once."""
+    rows = [jtl_row(-5, 1, label="Tenant", thread="setUp"), jtl_row(-3, 1, label="Tenant", thread="setUp", failure="x")]
+    rows.append(jtl_row(0, 1, label="Create", users=1))
+    for second in range(100):
+        rows.append(jtl_row(second, 1, users=1 if second < 10 else 2))
+        if second >= 10:
+            is_bad = second == 43
+            rows.append(jtl_row(second, 2, code="500" if is_bad else "202", failure="no card 4711" if is_bad else ""))
+    return "\n".join([HEAD, *rows, "torn,row"]) + "\n"
+
+
+def telemetry_of_100_s():
+    rows = ["time_ms,process,cpu_cores,rss_bytes,thread_count,iowait_cores,runnable_threads"]
+    for second in range(-5, 105):
+        time_ms = START_MS + 1000 * second
+        rows += [f"{time_ms},host,1.950,900000000,,0.050,3", f"{time_ms},jmeter,1.700,200000000,40,,"]
+    return "\n".join(rows) + "\n"
+
+
+def heap_of_100_s():
+    rows = ["time_ms,process,used_bytes,committed_bytes,reserved_bytes"]
+    for second in range(0, 100, 10):
+        time_ms, mb = START_MS + 1000 * second, 1024**2
+        rows += [
+            f"{time_ms},shop,{300 * mb},{512 * mb},{1024 * mb}",
+            f"{time_ms + 5},shop,{100 * mb},{512 * mb},{1024 * mb}",
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def add_profile(directory):
+    """Add what a profiled run leaves: 200 samples of a method, a lock wait, an allocation, a statement."""
+    second = START_MS // 1000 + 50
+    lines = [
+        "P\tshop", "S\t0\tshop.Cart.sum;shop.Page.show", f"E\tcpu\t{second}\t0\t\t\t200\t0\t0",
+        f"E\tlock\t{second}\t0\tshop.Till\tmain\t1\t5000000\t5000000",
+        f"E\talloc\t{second}\t0\tbyte[]\t\t1\t1048576\t1048576",
+    ]  # fmt: skip
+    directory.profile.write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+    (directory.system_logs / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nCOMMIT\t380\t95.0\n")
+
+
+def full_record():
+    return record(
+        plan_notes=("A stand-in takes the bank's place.",),
+        dump_figures=(("live threads", "63"),),
+        exception_logs=("shop.log", "gone.log"),
+        heap_unknown=(("till", "the recording till.jfr is missing"),),
+        note="first try",
+        took_s=106.0,  # setUp begins 5 s before the load
+        ended_at="2026-01-01T00:01:46Z",
+    )
+
+
+def run_directory(folder: Path, run=None, samples=None):
+    """Return a run directory with everything that a run leaves."""
+    path = folder / "reports" / "tiny" / "run-01_1"
+    (path / "system").mkdir(parents=True)
+    for name, text in (
+        ("run.json", json_text((run or full_record()).to_json())),
+        ("samples.jtl", samples_of_100_s() if samples is None else samples),
+        ("telemetry.csv", telemetry_of_100_s()),
+        ("heap.csv", heap_of_100_s()),
+        ("system/shop.log", LOG),
+    ):
+        (path / name).write_text(text)
+    return RunDirectory(path)
+
+
+def files_of(directory):
+    """The bytes of the report, its JSON and its charts, by name."""
+    paths = [directory.report, directory.summary_json, *directory.path.glob("*.svg")]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def sections_of(markdown):
+    return [line.removeprefix("## ") for line in markdown.splitlines() if line.startswith("## ")]
+
+
