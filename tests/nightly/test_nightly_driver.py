@@ -1,12 +1,10 @@
 """scripts/nightly as a user calls it, with a fake JMeter at the edge of the process."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -16,10 +14,7 @@ import pytest
 from junitparser import JUnitXml
 
 from harness.base.errors import UsageError
-from harness.base.interrupts import Interrupts
-from harness.base.process import Launch
 from harness.cli import main
-from harness.run.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
 from tests.support.commands import command
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
@@ -363,52 +358,6 @@ def forget(reports: Path, day: date) -> None:
     """Remove a day's night with its runs."""
     for path in (*reports.glob(f"{day}*"), *(reports / "tiny").glob(f"run-{day:%y%m%d}*")):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-DEAF = """
-import signal, subprocess, sys, time
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, signal.SIG_IGN)
-print(subprocess.Popen(["sleep", "61"]).pid, flush=True)
-time.sleep(60)
-"""
-
-
-def launch(tmp_path: Path, code: str) -> Launch:
-    return Launch("run", [sys.executable, "-c", code], tmp_path, {}, tmp_path / "log")
-
-
-@pytest.mark.real
-def test_a_child_that_ignores_signals_is_killed_with_its_children(tmp_path):
-    # Nobody ends the sleeping process within the time that a guardian has: so it is killed, too.
-    with Interrupts() as interrupts, interrupts.held():
-        ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts, Patience(0.2, 0.2, 0.2))
-    assert (ended.exit_code, ended.how) == (-signal.SIGKILL, TOO_LONG)
-    sleeping = int((tmp_path / "log").read_text())
-    wait_for(lambda: not psutil.pid_exists(sleeping) or psutil.Process(sleeping).status() == psutil.STATUS_ZOMBIE)
-
-
-SAVING = """
-import time
-print("up", flush=True)
-try:
-    time.sleep(60)
-except KeyboardInterrupt:
-    print("saved", flush=True)
-    raise SystemExit(130)
-"""
-
-
-def test_a_child_that_is_interrupted_may_finish(tmp_path):
-    log = tmp_path / "log"
-    with Interrupts() as interrupts, interrupts.held():
-        child = subprocess.Popen(
-            ["sh", "-c", f"until grep -q up {log} 2>/dev/null; do :; done; kill -INT {os.getpid()}"]
-        )
-        ended = run_limited(launch(tmp_path, SAVING), 30, interrupts)
-        child.wait()
-    assert (ended.exit_code, ended.how) == (130, INTERRUPTED)
-    assert log.read_text() == "up\nsaved\n"
 
 
 def test_a_plan_that_could_leave_its_target_ends_a_nightly_before_anything_runs(home, tmp_path):
