@@ -118,11 +118,3 @@ def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(st
         assert text.startswith(f"tiny/{other}, pid ")
         report = (tmp_path / "reports" / "tiny" / f"{name}.md").read_text()
         assert f"Another run's load was on at the same time on this machine: tiny/{other}" in report
-
-
-@pytest.mark.real
-def test_consecutive_runs_do_not_see_each_other(run, target, tmp_path):
-    for number in (1, 2):
-        done = run("--target", target, "--duration", "1")
-        assert "another run" not in done.stdout
-        assert run_json(tmp_path / "reports", f"run-01_{number}")["other_runs"] == []

@@ -219,13 +219,6 @@ def test_telemetry_on_a_full_disk_has_no_traceback(capfd):
 
 
 @pytest.mark.real
-def test_a_killed_jmeter_is_reported_without_quoting_harmless_lines(run, target, tmp_path):
-    done = run("--target", target, "--duration", "1", mode="torn")
-    assert done.returncode == 3
-    assert run_json(tmp_path / "reports")["stop_reasons"] == ["JMeter was killed by signal 9 (SIGKILL)"]
-
-
-@pytest.mark.real
 def test_a_removed_run_folder_is_reported(start_run, target, tmp_path):
     process = start_run("--target", target, "--duration", "3")
     folder = samples_under_way(tmp_path).parent

@@ -1,0 +1,107 @@
+"""Bad input of scripts/run: one clear line, exit code 2, and nothing is started or left."""
+
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.tiny import DUMMY_JMX
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--goal", "Pya: p95<1s"),
+            "plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya; did you mean Pay? there",
+        ),
+        (("--goal", "p96<1s"), "GOAL=p96<1s: p96: no such metric; did you mean p99? there are: average, p50, "),
+        (("--goal", "p90<1s", "--p90", "5"), "GOAL=p90<1s and P90 both limit p90; give one of them"),
+        (("--stop", "errors>5%"), "STOP=errors>5%: errors>5% is no condition; write errors>50% for 10s, "),
+    ],
+)
+def test_a_wrong_goal_or_stop_condition_is_one_line_and_nothing_is_started(refused, home, tmp_path, arguments, message):
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
+    text = refused(*arguments)
+    assert message in text
+    assert len(text.splitlines()) == 1
+    assert not (tmp_path / "reports").exists()
+
+
+BAD = [
+    (("--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny? there are: tiny"),
+    (("--env", "moon"), "ENV=moon: unknown; there are: local"),
+    (("--users", "0"), "USERS=0: not a whole number"),
+    (("--users", "-1"), "USERS=-1: not a whole number"),
+    (("--users", "abc"), "USERS=abc: not a whole number"),
+    (("--users", "1e9"), "USERS=1e9: not a whole number"),
+    (("--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
+    (("--loops", "5", "--duration", "10"), "LOOPS=5 and DURATION=10 exclude each other"),
+    (("--rate", "5", "--users", "10"), "RATE=5 and USERS=10 exclude each other"),
+    (("--rate", "0"), "RATE=0: not a number above 0"),
+    (("--duration", "soon"), "DURATION=soon: not a duration"),
+    (("--series", "x"), "SERIES=x: not a number"),
+    (("--series", "0"), "SERIES=0: not a number"),
+    (("--plan", "../plans/tiny"), "PLAN=../plans/tiny: unknown"),
+    (("--env", "../env/local"), "ENV=../env/local: unknown"),
+    (("--target", ""), "--target is empty"),
+    (("--users", " "), "--users is empty"),
+    (("--target", "example"), "TARGET=example: not an http or https address"),
+    (("--target", "http://192.0.2.1"), "TARGET=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml"),
+    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers HTTP at http://127.0.0.1:1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_clear_line_and_nothing_is_started_or_left(refused, arguments, message):
+    started_s = time.monotonic()
+    said = refused(*arguments)
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
+    assert time.monotonic() - started_s < 10
+
+
+def test_a_refusal_sets_the_exit_code_of_the_shell(run):
+    done = run("--plan", "tinny")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("scripts/run: PLAN=tinny: unknown")
+
+
+def test_a_port_in_use_is_refused_and_nothing_is_left(refused):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert port in refused("--port", port)
+
+
+def test_more_users_than_open_files_are_refused_with_the_command_that_raises_the_limit(home, tmp_path):
+    command = f"ulimit -n 1200; exec {sys.executable} {ROOT}/scripts/run --plan tiny --home {home} --users 500"
+    done = subprocess.run(
+        ["sh", "-c", f"{command} --reports {tmp_path}/reports"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "500 users need 1500 open files, but the limit is 1200; raise it for this shell: " in done.stderr
+    assert "prlimit --pid $$ --nofile=1500:1500" in done.stderr
+    assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+def test_a_jmeter_home_without_jmeter_is_refused(refused, tmp_path):
+    assert f"JMETER_HOME={tmp_path}: has no bin/jmeter" in refused(JMETER_HOME=str(tmp_path))
+
+
+def test_a_profile_for_an_unknown_system_is_refused(refused, home):
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text() + "[system.tinny]\nheap_max_mb = 1\n")
+    assert "env/local.toml: unknown system tinny; did you mean tiny?" in refused()
+
+
+def test_no_disk_space_is_refused_before_anything_starts(refused, home):
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 999999999"))
+    assert "MB free, a run needs 999999999 MB" in refused()
+
+
