@@ -22,9 +22,10 @@ from harness.jtl.csv import NOT_UTF_8, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import Dropped, thread_group_of
 from harness.metrics.batches import BatchCounts
+from harness.metrics.causes import cause_of
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
-from harness.metrics.tally import LabelKey, SampleTally, Scope, cause_of, group_of
+from harness.metrics.tally import LabelKey, SampleTally, Scope, group_of
 from harness.metrics.timeline import SecondSeries, Source
 
 # How much the plain reader reads at once where the program stopped.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches, merge_batches
+from harness.metrics.causes import cause_of
 from harness.metrics.figures import (
     GROUPS,
     LOAD,
@@ -27,30 +27,17 @@ from harness.metrics.figures import (
 from harness.metrics.timeline import SecondSeries, Source
 
 if TYPE_CHECKING:
-    from harness.metrics.silences import Silences
+    from harness.metrics.tally_file import StoredTally
 
 # Group, label, and whether it is a transaction.
 LabelKey = tuple[str, str, bool]
 # Label, response code, and whether it is a transaction.
 CodeKey = tuple[str, str, bool]
-CAUSE_MAX = 200
 # Beyond this many kinds of error, new ones are combined per label and code: causes that never repeat are not useful.
 KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
 # So many labels of threads are remembered with their counts; a load has many more rows than users times labels.
 _ENTRIES_MAX = 100_000
-# The parts that differ between errors of the same cause: ids, memory addresses, ports, times.
-_ID = re.compile(
-    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
-)
-
-
-def cause_of(failure: str, message: str) -> tuple[str, str]:
-    """Return (cause, its source text): the assertion's message, else the response's, on one line."""
-    text = " ".join((failure or message).split())[:CAUSE_MAX]
-    return _ID.sub("…", text), text
-
-
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
     """Return the group of a sample; `once` are the labels of the once-per-user steps."""
     # JMeter names a thread after its thread group; in a distributed run the load generator's name comes first.
@@ -134,19 +121,6 @@ class Scope:
         own = Scope(self.once_labels, self.file, self.window_ms, with_timeline=False)
         tally.by_thread_group = {group: own.tally() for group in self.thread_groups}
         return tally
-
-
-@dataclass(frozen=True)
-class StoredTally:
-    """What is known of a tally that was read from a tally file.
-
-    `digests` are checksums of the counts of each of its files, "" for a file without samples; `silences` are those of
-    its users, None where the tally file has none.
-    """
-
-    first_file: int
-    digests: tuple[str, ...]
-    silences: Silences | None
 
 
 class SampleTally:

@@ -21,7 +21,7 @@ from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.silences import Silences
-from harness.metrics.tally import Order, SampleTally, StoredTally
+from harness.metrics.tally import Order, SampleTally
 from harness.metrics.timeline import SecondSeries, Source
 
 FORMAT_VERSION = 1
@@ -202,6 +202,19 @@ def from_bytes(text: bytes, name: str, first_file: int) -> tuple[SampleTally, Dr
         raise UsageError(
             f"{name}: a damaged tally ({str(error)[:200]})", "copy it again, or write it again: ./aggregate.py tally"
         ) from None
+
+
+@dataclass(frozen=True)
+class StoredTally:
+    """What is known of a tally that was read from a tally file.
+
+    `digests` are checksums of the counts of each of its files, "" for a file without samples; `silences` are those of
+    its users, None where the tally file has none.
+    """
+
+    first_file: int
+    digests: tuple[str, ...]
+    silences: Silences | None
 
 
 class _Reader:

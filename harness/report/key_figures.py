@@ -12,7 +12,8 @@ from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, Column, metric
 from harness.report.loads import rows_by_load
 from harness.report.summary import RunSummary
 from harness.report.tables import LOADS, Rows, Shown, parts_of
-from harness.report.warnings import Part, RunWarning, Severity
+from harness.report.parts import Part
+from harness.report.warnings import RunWarning, Severity
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
 LABELS_MOST = 10

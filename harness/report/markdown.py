@@ -35,7 +35,7 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
-from harness.report.warnings import Part
+from harness.report.parts import Part
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
 from harness.system.heap import HeapUse
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum, IntEnum, StrEnum, auto
+from enum import Enum, StrEnum
 
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
 from harness.report import throttle_evidence as of_throttling
 from harness.report.evidence import Evidence, Values
+from harness.report.parts import Part
 
 
 class Severity(Enum):
@@ -25,27 +26,6 @@ class Severity(Enum):
     WARNING = "warning"
     # The run is DOUBTFUL: its numbers may not be the system's.
     DOUBTFUL = "DOUBTFUL"
-
-
-class Part(IntEnum):
-    """The parts of a report that a warning can concern, in the order of the report.
-
-    Warnings about the verdict and the measured window are printed in words below them; other parts have footnote marks.
-    """
-
-    VERDICT = auto()
-    WINDOW = auto()
-    COUNT = auto()
-    MEDIAN = auto()
-    TAIL = auto()
-    ERRORS = auto()
-    LAW = auto()
-    GENERATORS = auto()
-    CODE = auto()
-    HOST = auto()
-    GENERATOR = auto()
-    LOAD = auto()
-    SYSTEM = auto()
 
 
 @dataclass(frozen=True, kw_only=True)

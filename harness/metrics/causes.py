@@ -1,0 +1,17 @@
+"""Finds the cause of an error: what it says, without the parts that differ between errors of the same cause."""
+
+from __future__ import annotations
+
+import re
+
+_LENGTH_MAX = 200
+# Ids, memory addresses, ports, times.
+_ID = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
+)
+
+
+def cause_of(failure: str, message: str) -> tuple[str, str]:
+    """Return (cause, its source text): the assertion's message, else the response's, on one line."""
+    text = " ".join((failure or message).split())[:_LENGTH_MAX]
+    return _ID.sub("…", text), text
