@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.paired_runs import WITH, WITHOUT, PairedRuns, add_run_options
 from bench.run import StartedSystem
 from harness.base import toolchain
+from harness.base.java import jmeter_java_path
 from harness.run.exchanges import STORE_FAILURES
 
 # Full speed, without a pause: nothing shows the cost of a sample better.
@@ -39,5 +40,5 @@ def bench(options: argparse.Namespace) -> int:
 def loop_ns() -> str:
     """Return the CPU time that the agent needs for a successful sample, ns, in a loop of its own JVM."""
     program = Path(__file__).resolve().parent / "programs" / "SuccessLoop.java"
-    command = [str(toolchain.jmeter_java_path()), STORE_FAILURES, "-cp", str(toolchain.ensure_agent()), str(program)]
+    command = [str(jmeter_java_path()), STORE_FAILURES, "-cp", str(toolchain.ensure_agent()), str(program)]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()

@@ -10,22 +10,17 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
+from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-JAVA_LEAST = 17
-# JMeter 5.6.3 without its GUI was tested on 17, 21 and 25; 26 lacks java.applet, which its classes need.
-JMETER_JAVA_MOST = 25
-JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 MAVEN_LEAST = (3, 6)
-_VERSION_TIMEOUT_S = 30
 # How Maven names an artifact that no repository has: for the first time, and when it asked before.
 _COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
 _ABSENT_ARTIFACT = re.compile(
@@ -244,75 +239,13 @@ def _compiled(
     return classes
 
 
-def java_version() -> str:
-    """Return the version of the Java in JAVA_HOME or on PATH. UsageError when it is missing or too old."""
-    return _checked_java(java_path(), f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)")[1]
-
-
-def java_path() -> str:
-    """Return the path of Java: from JAVA_HOME if set, else the one on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    return str(Path(home) / "bin" / "java") if home else "java"
-
-
-def jmeter_java_version() -> str:
-    """Return the version of the Java that runs JMeter. UsageError when it is missing, too old or too new.
-
-    With JAVA_HOME_FOR_JMETER, the default Java is checked too: it runs the systems and the counter.
-    """
-    home = os.environ.get(JMETER_JAVA_VARIABLE)
-    if home and not os.access(Path(home) / "bin" / "java", os.X_OK):
-        raise UsageError(f"{JMETER_JAVA_VARIABLE}={home}: has no bin/java", "correct it, or unset it to use JAVA_HOME")
-    todo = (
-        f"install a JDK of Java {JAVA_LEAST} to {JMETER_JAVA_MOST} (openjdk-{JAVA_LEAST}-jdk); if it is not the "
-        f"default, {JMETER_JAVA_VARIABLE}=/path/to/jdk selects it for JMeter only"
-    )
-    release, version = _checked_java(jmeter_java_path(), todo)
-    if release > JMETER_JAVA_MOST:
-        issue = "https://github.com/apache/jmeter/issues/6659"
-        raise UsageError(f"Java {version} is too new for JMeter 5.6.3 ({issue})", todo)
-    if home:
-        java_version()
-    return version
-
-
-def jmeter_java_path() -> str:
-    """Return the Java for JMeter and its load generators: from JAVA_HOME_FOR_JMETER if set, else `java_path`."""
-    home = os.environ.get(JMETER_JAVA_VARIABLE)
-    return str(Path(home) / "bin" / "java") if home else java_path()
-
-
-def jmeter_environment() -> dict[str, str]:
-    """Return the environment variable that selects Java for JMeter's start script; empty for the default Java."""
-    home = os.environ.get(JMETER_JAVA_VARIABLE)
-    return {"JAVA_HOME": home} if home else {}
-
-
-def _checked_java(java: str, todo: str) -> tuple[int, str]:
-    """Return the release and the version of a Java; UsageError when it is missing or too old."""
-    text = _version_output([java, "-version"], "Java", todo)
-    match = re.search(r'version "(\d+)([^"]*)"', text)
-    if match is None or int(match[1]) < JAVA_LEAST:
-        found = match[1] + match[2] if match else text.splitlines()[0]
-        raise UsageError(f"Java {found} is too old", todo)
-    return int(match[1]), match[1] + match[2]
-
-
 def check_maven() -> None:
     """Raise a UsageError when Maven, needed only to build, is missing or too old."""
     todo = f"install Maven {'.'.join(map(str, MAVEN_LEAST))} or newer (maven)"
-    text = _version_output(["mvn", "-v"], "Maven", todo)
+    text = version_output(["mvn", "-v"], "Maven", todo)
     match = re.search(r"Apache Maven (\d+)\.(\d+)", text)
     if match is None or (int(match[1]), int(match[2])) < MAVEN_LEAST:
         raise UsageError(f"Maven is too old: {match[0] if match else text.splitlines()[0]}", todo)
-
-
-def _version_output(command: Sequence[str], name: str, todo: str) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        raise UsageError(f"{name} is missing ({command[0]} does not run)", todo) from None
-    return (done.stdout + done.stderr).strip() or "no version printed"
 
 
 def stamp_file(folder: Path, name: str) -> Path:

@@ -11,6 +11,7 @@ from harness.base import toolchain, units
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.java import jmeter_java_version
 from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.nightly.files import locked
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         _print_plan(suite, loads)
         return EXIT_OK
     with Interrupts() as interrupts, ExitStack() as stack:
-        toolchain.jmeter_java_version()
+        jmeter_java_version()
         toolchain.ensure_jmeter()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))

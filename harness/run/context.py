@@ -15,6 +15,7 @@ from harness.base import toolchain, units
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.java import jmeter_java_version
 from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.ports import check_port
@@ -56,7 +57,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     UsageError without Java, a plugin, a Java class that the plan needs, disk space for reports, or an answering target.
     """
     plan = request.plan
-    java = toolchain.jmeter_java_version()
+    java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     where = f"plans/{plan.name}.toml [jmeter] plugins"
     if plan.plugins and request.remotes:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
+from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     profile = specs.load_profile(options.home / "env", options.env)
     opened = _opened(options, profile)
     _check_display()
-    java = toolchain.jmeter_java_version()
+    java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     plugins = toolchain.ensure_plugins(opened.plugins, opened.where)
     check_classes(opened.jmx, home, plugins, opened.class_path)
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
         guardian.remove_at_end(folder)
         variables = {
             **gui_environment(profile),
-            **toolchain.jmeter_environment(),
+            **jmeter_environment(),
             **(opened.secrets or {}),
             **guardian.environment,
         }
@@ -171,7 +172,7 @@ def _check_display() -> None:
         return
     if not os.environ.get("DISPLAY"):
         raise UsageError("no display: DISPLAY is not set, there is no screen for a window", _HAS_DISPLAY)
-    java = shutil.which(toolchain.jmeter_java_path())
+    java = shutil.which(jmeter_java_path())
     found = Path(os.path.realpath(java)) if java else None
     if found and not (found.parents[1] / "lib" / "libawt_xawt.so").exists():
         raise UsageError(f"{found}: this Java has no windows (headless)", "install the JDK that is not headless")

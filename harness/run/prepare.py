@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from harness.base import git, toolchain
+from harness.base.java import jmeter_environment
 from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRACE_COLUMN
@@ -103,7 +104,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         arguments=tuple(arguments),
         environment={
             **environment(spec.profile),
-            **toolchain.jmeter_environment(),
+            **jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,
             JAVA_OPTIONS: java_options,

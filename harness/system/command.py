@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError
 from harness.base.interrupts import Interrupts
+from harness.base.java import java_version
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
 from harness.run.arguments import add_home
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     profile = load_profile(options.home / "env", options.env)
     manifest, settings = configured_system(options.home, plan, profile)
     ports = {"http": parse_port(options.port)} if options.port else {}
-    toolchain.java_version()
+    java_version()
     with (
         Interrupts() as interrupts,
         Supervisor(manifest, settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports) as system,

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from harness.base import process as child
+from harness.base.java import java_path
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
@@ -209,7 +210,7 @@ def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple
         "-o",
         "html",
     ]
-    command = (toolchain.java_path(), "-jar", str(jar), "converter", *options, str(recording), str(path))
+    command = (java_path(), "-jar", str(jar), "converter", *options, str(recording), str(path))
     printed = path.with_name(f".{path.name}.printed")
     try:
         converter = child.start(child.Launch("flame graph", command, path.parent, {}, printed))
@@ -234,7 +235,7 @@ def _read(
     classes = toolchain.ensure_profile_reader()
     recordings = [process for process, *_ in words]
     options = ("-XX:+UseSerialGC", "-Xmx512m", "-cp", str(classes), "ReadProfile", str(WALL_INTERVAL_MS * 1_000_000))
-    command = (toolchain.java_path(), *options, *(word for of_process in words for word in of_process))
+    command = (java_path(), *options, *(word for of_process in words for word in of_process))
     reader = child.start(child.Launch("profile reader", command, printed.parent, environment, printed))
     try:
         code = reader.wait(_DEADLINE_S)

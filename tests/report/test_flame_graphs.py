@@ -6,6 +6,7 @@ import pytest
 
 from harness.base import toolchain
 from harness.report.files import summary_of_run, write_report
+from harness.system import profile_files
 from tests.support.report_folder import START_MS, add_run
 
 CONVERTER = """\
@@ -31,7 +32,7 @@ def profiled(tmp_path, monkeypatch):
     converter = tmp_path / "java"
     converter.write_text(CONVERTER)
     converter.chmod(0o755)
-    monkeypatch.setattr(toolchain, "java_path", lambda: str(converter))
+    monkeypatch.setattr(profile_files, "java_path", lambda: str(converter))
     monkeypatch.setattr(toolchain, "flame_graphs_jar", lambda: tmp_path / "converter.jar")
     return directory
 
@@ -75,7 +76,7 @@ def test_a_report_without_a_recording_keeps_what_is_there(profiled):
 
 
 def test_a_converter_that_fails_leaves_the_report_without_flame_graphs(profiled, monkeypatch):
-    monkeypatch.setattr(toolchain, "java_path", lambda: "/nowhere/java")
+    monkeypatch.setattr(profile_files, "java_path", lambda: "/nowhere/java")
     assert graphs_of(write_report(profiled)) == ()
     assert "Flame graphs" not in profiled.report.read_text()
     assert "Hottest methods" in profiled.report.read_text()

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from harness.base import process as child
+from harness.base.java import jmeter_java_path, jmeter_java_version
 from harness.base import toolchain
 from harness.base.config import load_toml
 from harness.base.errors import EXIT_OK, StartError, UsageError
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     address = _parse_address(options.host, options.port)
     profile = specs.load_profile(options.home / "env", options.env)
     with Interrupts() as interrupts:
-        toolchain.jmeter_java_version()
+        jmeter_java_version()
         home = toolchain.ensure_jmeter()
         classes = toolchain.ensure_generators(home)
         _ready_keys(options.keys, address)
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
         sizes = shlex.split(" ".join(environment(profile).values()))
         sizes += [agent_argument(toolchain.ensure_agent()), STORE_FAILURES]
-        command = generators.server_command(toolchain.jmeter_java_path(), home, classpath, settings, address, sizes)
+        command = generators.server_command(jmeter_java_path(), home, classpath, settings, address, sizes)
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
             folder = Path(name)
             guardian.remove_at_end(folder)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
+from harness.base.java import jmeter_java_path
 from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
@@ -63,7 +64,7 @@ class Generators:
         self._lines: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
         classpath = os.pathsep.join([str(toolchain.ensure_generators(home)), toolchain.jmeter_classpath(home)])
         who = f"a harness on {socket.gethostname()}"
-        command = generators.client_command(toolchain.jmeter_java_path(), home, classpath, who, self.remotes)
+        command = generators.client_command(jmeter_java_path(), home, classpath, who, self.remotes)
         self._folder = Path(tempfile.mkdtemp(prefix="generators-"))
         guardian.remove_at_end(self._folder)
         with (self._folder / "client.log").open("wb") as log:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
+from harness.base.java import java_version
 from harness.base.paths import shown
 from harness.run.arguments import add_keys
 from harness.run.remote.keys import make_keys
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Create the keys, print how to copy them to other machines and return 0."""
     with Interrupts():
-        toolchain.java_version()
+        java_version()
         make_keys(options.keys)
     folder = shown(options.keys)
     print(f"{folder}: created; everyone who has it can control your generators, and git ignores it")

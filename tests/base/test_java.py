@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.errors import UsageError
-from harness.base.java import java_context
+from harness.base.java import java_context, java_version, jmeter_java_version
 from tests.support.paths import FAKE_JMETER
 
 
@@ -30,13 +29,13 @@ def _no_java_named(monkeypatch):
 @pytest.mark.parametrize("version", ["17.0.15", "21.0.8", "25.0.2"])
 def test_jmeter_runs_on_a_java_from_17_to_25(monkeypatch, tmp_path, version):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, version)))
-    assert toolchain.jmeter_java_version() == version
+    assert jmeter_java_version() == version
 
 
 def test_an_unsupported_java_is_refused_with_reason_and_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, "26")))
     with pytest.raises(UsageError) as refused:
-        toolchain.jmeter_java_version()
+        jmeter_java_version()
     assert refused.value.what == "Java 26 is too new for JMeter 5.6.3 (https://github.com/apache/jmeter/issues/6659)"
     assert "a JDK of Java 17 to 25" in refused.value.todo
     assert "JAVA_HOME_FOR_JMETER=/path/to/jdk" in refused.value.todo
@@ -44,7 +43,7 @@ def test_an_unsupported_java_is_refused_with_reason_and_remedy(monkeypatch, tmp_
 
 def test_a_java_that_is_too_old_is_refused_for_jmeter_and_for_systems(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, "16.0.2")))
-    for version in (toolchain.jmeter_java_version, toolchain.java_version):
+    for version in (jmeter_java_version, java_version):
         with pytest.raises(UsageError, match=r"Java 16\.0\.2 is too old"):
             version()
 
@@ -52,15 +51,15 @@ def test_a_java_that_is_too_old_is_refused_for_jmeter_and_for_systems(monkeypatc
 def test_java_home_for_jmeter_applies_only_to_jmeter(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "26", "26")))
     monkeypatch.setenv("JAVA_HOME_FOR_JMETER", str(fake_jdk(tmp_path / "21", "21.0.8")))
-    assert toolchain.jmeter_java_version() == "21.0.8"
-    assert toolchain.java_version() == "26"
+    assert jmeter_java_version() == "21.0.8"
+    assert java_version() == "26"
     assert java_context()["java"] == str(tmp_path / "26" / "bin" / "java")
 
 
 def test_a_java_home_for_jmeter_without_java_is_named_in_the_error(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME_FOR_JMETER", str(tmp_path))
     with pytest.raises(UsageError) as refused:
-        toolchain.jmeter_java_version()
+        jmeter_java_version()
     assert refused.value.what == f"JAVA_HOME_FOR_JMETER={tmp_path}: has no bin/java"
 
 
