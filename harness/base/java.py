@@ -103,5 +103,3 @@ def version_output(command: Sequence[str], name: str, todo: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         raise UsageError(f"{name} is missing ({command[0]} does not run)", todo) from None
     return (done.stdout + done.stderr).strip() or "no version printed"
-
-

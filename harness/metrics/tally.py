@@ -38,6 +38,8 @@ KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
 # So many labels of threads are remembered with their counts; a load has many more rows than users times labels.
 _ENTRIES_MAX = 100_000
+
+
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
     """Return the group of a sample; `once` are the labels of the once-per-user steps."""
     # JMeter names a thread after its thread group; in a distributed run the load generator's name comes first.

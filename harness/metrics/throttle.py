@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from statistics import fmean, median
 
 from harness.metrics.window import SecondFigures
 
@@ -160,7 +159,7 @@ def _greatest_fall(rates: Sequence[float], width_s: int) -> int | None:
         del later[bisect_left(later, rates[index - 1])]
         slowest = earlier[int(_STRAY_RATIO * len(earlier))]
         fastest = later[-1 - int(_STRAY_RATIO * len(later))]
-        before, after = fmean(rates[index - _NEIGHBOURS : index]), fmean(rates[index : index + _NEIGHBOURS])
+        before, after = _mean(rates[index - _NEIGHBOURS : index]), _mean(rates[index : index + _NEIGHBOURS])
         if fastest <= _APART_RATIO * slowest and after <= _STEEP_RATIO * before and before - after > greatest:
             best, greatest = index, before - after
     return best
@@ -168,7 +167,7 @@ def _greatest_fall(rates: Sequence[float], width_s: int) -> int | None:
 
 def _begun(rates: Sequence[float], fall: int) -> int:
     """Return the index of the first of the slow bins that lead to the fall."""
-    most = _BEGUN_RATIO * median(rates[:fall])
+    most = _BEGUN_RATIO * _median(rates[:fall])
     index = fall
     while index > 0 and rates[index - 1] <= most:
         index -= 1
@@ -177,19 +176,19 @@ def _begun(rates: Sequence[float], fall: int) -> int:
 
 def _constant_from(rates: Sequence[float], fall: int) -> int | None:
     """Return the index of the bin from which on the rate is constant; None when the fall lasts too long."""
-    most = _CONSTANT_RATIO * median(rates[fall:])
+    most = _CONSTANT_RATIO * _median(rates[fall:])
     for index in range(fall, min(len(rates) - _PARTS, fall + _lasts_most(rates)) + 1):
-        if fmean(rates[index : index + _NEIGHBOURS]) <= most:
+        if _mean(rates[index : index + _NEIGHBOURS]) <= most:
             return index
     return None
 
 
 def _is_constant(rates: Sequence[float], width_s: int) -> bool:
-    usual = fmean(rates)
+    usual = _mean(rates)
     edges = [len(rates) * part // _PARTS for part in range(_PARTS + 1)]
     for begin, end in pairwise(edges):
         by_chance = _CHANCE / math.sqrt(max(1.0, usual * (end - begin) * width_s))
-        if abs(fmean(rates[begin:end]) - usual) > (_PART_RATIO + by_chance) * usual:
+        if abs(_mean(rates[begin:end]) - usual) > (_PART_RATIO + by_chance) * usual:
             return False
     return True
 
@@ -206,7 +205,7 @@ def _is_sudden(counts: Sequence[int], fall_s: int, fast: float) -> bool:
     begin_s += (fall_s - begin_s) % width_s
     rates = [sum(counts[start : start + width_s]) / width_s for start in range(begin_s, end_s - width_s + 1, width_s)]
     fall = (fall_s - begin_s) // width_s
-    before, after = fmean(rates[: (fall + 1) // 2]), fmean(rates[-((len(rates) - fall + 1) // 2) :])
+    before, after = _mean(rates[: (fall + 1) // 2]), _mean(rates[-((len(rates) - fall + 1) // 2) :])
     if before - after < _WHOLE_FALL_RATIO * (fast - after):
         return False
     misfits = {
@@ -239,8 +238,8 @@ def _lasts_most(rates: Sequence[float]) -> int:
 def _refined_s(counts: Sequence[int], rates: Sequence[float], fall: int, skipped_s: int, width_s: int) -> int:
     """Return the second of the fall: the end of the earlier rate that is most likely near the bins' edge."""
     edge_s = skipped_s + fall * width_s
-    before = fmean(rates[max(0, fall - _NEIGHBOURS - 1) : fall - 1])
-    after = fmean(rates[fall + 1 : fall + _NEIGHBOURS + 1])
+    before = _mean(rates[max(0, fall - _NEIGHBOURS - 1) : fall - 1])
+    after = _mean(rates[fall + 1 : fall + _NEIGHBOURS + 1])
     if not 0 < after < before:
         return edge_s
     begin_s, end_s = edge_s - width_s, min(len(counts), edge_s + width_s)
@@ -249,12 +248,23 @@ def _refined_s(counts: Sequence[int], rates: Sequence[float], fall: int, skipped
     return begin_s + likelihoods.index(max(likelihoods))
 
 
+# The module statistics does the same, but every table would wait until it is loaded.
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _median(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
 def _steady_users(sides: Sequence[Sequence[SecondFigures]]) -> int | None:
     """Return the usual number of users where it is the same on both sides; None where it changes or is not known."""
     known = [[second.active_users for second in side if second.active_users is not None] for side in sides]
     if not all(known):
         return None
-    usual = median(users for side in known for users in side)
+    usual = _median(users for side in known for users in side)
     most = _STEADY_USERS_RATIO * usual
     for side in known:
         if sum(abs(users - usual) <= most for users in side) < _STEADY_SECONDS_RATIO * len(side):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.base import units
-from harness.cloudwatch.points import CloudMetrics
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
@@ -25,6 +25,9 @@ from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
+
+if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
+    from harness.cloudwatch.points import CloudMetrics
 
 LITTLES_LAW_TOLERANCE = 0.10
 # Users are counted per second: over a shorter time the first and last second alone make the difference.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.report.tables import cell
 from harness.report.parts import Part
+from harness.report.tables import cell
 from harness.report.warnings import RunWarning
 
 # Warnings about these parts are printed in words below them.

@@ -10,9 +10,9 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import METRICS, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, Column, metric_column
 from harness.report.loads import rows_by_load
+from harness.report.parts import Part
 from harness.report.summary import RunSummary
 from harness.report.tables import LOADS, Rows, Shown, parts_of
-from harness.report.parts import Part
 from harness.report.warnings import RunWarning, Severity
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.

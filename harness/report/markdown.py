@@ -27,6 +27,7 @@ from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail
 from harness.report.loads import rows_by_load
 from harness.report.machine import machine_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
@@ -35,7 +36,6 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
-from harness.report.parts import Part
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
 from harness.system.heap import HeapUse
 

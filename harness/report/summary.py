@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.records import read, spread_out
 from harness.base.units import ms_text
-from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.coordinated_omission import CorrectedTimes
 from harness.metrics.figures import CodeCount, ErrorKind, Group
 from harness.metrics.gaps import Gap
@@ -24,6 +23,7 @@ from harness.run.record import RunRecord
 from harness.run.telemetry import MachineFigure, Usage, UsageSeries
 
 if TYPE_CHECKING:  # imported late, see `late_types`
+    from harness.cloudwatch.points import CloudMetrics
     from harness.report.compared import ComparedRun
     from harness.report.slowest import SlowSample
     from harness.system.exceptions import ExceptionCount
@@ -36,6 +36,7 @@ FORMAT_VERSION = 3
 
 def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
+    from harness.cloudwatch.points import CloudMetrics
     from harness.report.compared import ComparedRun
     from harness.report.slowest import SlowSample
     from harness.system.exceptions import ExceptionCount
@@ -43,7 +44,7 @@ def late_types() -> dict[str, type]:
     from harness.system.profile import ProcessProfile
     from harness.system.statements import DatabaseUse
 
-    found = (ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, ProcessProfile, DatabaseUse)
+    found = (CloudMetrics, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, ProcessProfile, DatabaseUse)
     return {kind.__name__: kind for kind in found}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from harness.base import units
-from harness.cloudwatch.points import CloudMetrics
-from harness.cloudwatch.queries import CPU_CREDITS
-from harness.cloudwatch.sources import resource_title
 from harness.metrics.throttle import Throttle
 from harness.report.evidence import Evidence, Values
+
+if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
+    from harness.cloudwatch.points import CloudMetrics
 
 # Fewer failed samples after the fall are not worth a word.
 _FAILED_NAMED_RATIO = 0.01
@@ -50,9 +51,14 @@ def _during(fall: Throttle) -> str:
 
 def _balances(found: CloudMetrics | None) -> str:
     """Return a sentence with the balances that reached zero in the measurement window; empty without one."""
+    if found is None:
+        return ""
+    from harness.cloudwatch.queries import CPU_CREDITS
+    from harness.cloudwatch.sources import resource_title
+
     used_up = [
         f"the {'CPU credits' if metric.metric == CPU_CREDITS else 'burst balance'} of {resource_title(metric.of)}"
-        for metric in (found.metrics if found else ())
+        for metric in found.metrics
         if metric.is_used_up
     ]
     return f" In the measurement window {' and '.join(used_up)} reached 0." if used_up else ""

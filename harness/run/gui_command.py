@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.secrets import find_secrets, mask_secrets

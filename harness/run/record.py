@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.base.records import read
-from harness.cloudwatch.queries import CloudWatchSpec
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 
+if TYPE_CHECKING:  # imported late, see `late_types`
+    from harness.cloudwatch.queries import CloudWatchSpec
+
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
+
+
+def late_types() -> dict[str, type]:
+    """Return the types of fields that only reading JSON needs."""
+    from harness.cloudwatch.queries import CloudWatchSpec
+
+    return {"CloudWatchSpec": CloudWatchSpec}
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 
 from harness.base import process as child
-from harness.base.java import java_path
 from harness.base import toolchain
 from harness.base.errors import UsageError
+from harness.base.java import java_path
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
 from harness.system.jcmd import start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile

@@ -43,5 +43,3 @@ def ab(home, tmp_path, template, monkeypatch):
         return main(["--plan=tiny", *arguments, *folders], "scripts/ab")
 
     return run
-
-

@@ -139,5 +139,3 @@ def test_a_system_whose_preparation_fails_is_refused_in_one_line(ab, home, tmp_p
         ab(*SIDES)
     assert len(str(refused.value).splitlines()) == 1
     assert calls(tmp_path) == []
-
-

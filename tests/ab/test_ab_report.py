@@ -129,5 +129,3 @@ def test_a_test_with_one_profiled_side_says_so(ab, tmp_path):
     assert again(tmp_path, "ab-01") == 1
     assert "- Only one side is profiled: tiny/run-01_3, tiny/run-01_4, tiny/run-01_7, " in page_of(tmp_path)
     assert "What grew" not in page_of(tmp_path)
-
-

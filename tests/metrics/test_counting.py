@@ -62,8 +62,6 @@ BAD_NUMBERS = (
 TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "latin", "number", "field", "crlf", "swap")
 
 
-
-
 def quoted(text, delimiter):
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in f'{delimiter}"\n\r') else text
 
@@ -156,8 +154,6 @@ def a_file(seed):
         lines = [line.replace(b"\n", b"\r\n") for line in lines]
     data = b"".join(lines)
     return data[: rng.randrange(len(data))] if rng.random() < 0.2 else data
-
-
 
 
 # A block for the inner loop, the others with `make test`.
@@ -272,5 +268,3 @@ def test_rows_from_several_generators_need_no_order(tmp_path, program):
     size = path.stat().st_size
     tally, _ = count_file(CsvFile(path, size, "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=20_000)
     assert (plain(path.read_bytes(), Scope())[0].back_ms, tally.back_ms) == (0, 0)
-
-

@@ -222,5 +222,3 @@ def test_the_machine_has_one_row_with_the_figures_that_are_known(directory):
     report = directory.report.read_text(encoding="utf-8")
     assert "| machine, mean (range) | iowait % of one core | run queue |" in report
     assert "| host, all processes | 5.0 (5.0-5.0) | 3.0 (3.0-3.0) |" in report
-
-

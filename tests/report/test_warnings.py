@@ -9,8 +9,8 @@ from harness.jtl.sample import Dropped
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
-from harness.report.verdict import DOUBTFUL
 from harness.report.parts import Part
+from harness.report.verdict import DOUBTFUL
 from harness.report.warnings import RunWarning, Severity, WarningCode
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import Usage

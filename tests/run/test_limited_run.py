@@ -58,5 +58,3 @@ def test_a_child_that_is_interrupted_may_finish(tmp_path):
         child.wait()
     assert (ended.exit_code, ended.how) == (130, INTERRUPTED)
     assert log.read_text() == "up\nsaved\n"
-
-

@@ -103,5 +103,3 @@ def test_no_disk_space_is_refused_before_anything_starts(refused, home):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 999999999"))
     assert "MB free, a run needs 999999999 MB" in refused()
-
-

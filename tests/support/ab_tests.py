@@ -37,5 +37,3 @@ def git(home: Path, *arguments: str) -> None:
 def commit(home: Path, message: str) -> None:
     git(home, "add", "-A")
     git(home, "commit", "-q", "-m", message)
-
-

@@ -4,7 +4,6 @@ import io
 
 from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped
-from harness.metrics.tally import Scope
 
 COLUMNS = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
@@ -34,5 +33,3 @@ def same(tally, other):
     assert list(tally.by_thread_group) == list(other.by_thread_group)
     for group, own in tally.by_thread_group.items():
         same(own, other.by_thread_group[group])
-
-

@@ -105,5 +105,3 @@ def files_of(directory):
 
 def sections_of(markdown):
     return [line.removeprefix("## ") for line in markdown.splitlines() if line.startswith("## ")]
-
-

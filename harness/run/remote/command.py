@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base.java import jmeter_java_path, jmeter_java_version
 from harness.base import toolchain
 from harness.base.config import load_toml
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.java import jmeter_java_path, jmeter_java_version
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.ports import LOOPBACK, check_port

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base.java import jmeter_java_path
 from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.java import jmeter_java_path
 from harness.plan.data_sets import data_sets, divided
 from harness.plan.load import Load
 from harness.run.connections import FOREIGN_NAME, generator_connections
