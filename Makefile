@@ -27,7 +27,7 @@ takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
-takes.report := RUN PLAN REPORTS
+takes.report := RUN HTML PLAN REPORTS
 takes.merge := RUNS INTO REPORTS
 takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE REPORTS
 takes.pin := RUN AS REMOVE PLAN REPORTS
@@ -57,6 +57,7 @@ about.FORCE := FORCE=1                      replace a plan of this name
 about.check.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX
 about.LIMIT := LIMIT=10m                    the longest time of the pass (default: 5m)
 about.HTML := HTML=check.html              also write everything to this file
+about.report.HTML := HTML=1                     also write the report as one HTML file beside it: for mail, charts zoom
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's); scales several loads
@@ -313,7 +314,7 @@ generator-keys: ## create the keys that load generators and make run share, once
 ##@ Results
 
 report: ## write the report of RUN again; its notes are preserved
-	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(call option,plan,$(call given,PLAN)) \
+	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(if $(filter-out 0,$(HTML)),--html) $(call option,plan,$(call given,PLAN)) \
 	  $(call option,reports,$(REPORTS)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 merge: ## merge the runs of independent load generators: RUNS="gen1/run-01_1 gen2/run-01_1"

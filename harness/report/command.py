@@ -9,18 +9,20 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
-from harness.base.toolchain import ROOT
+from harness.base.toolchain import ROOT, ensure_charts
 from harness.compare.sources import find_paths, in_plan, refuse_stored
 from harness.metrics.figures import LOAD
 from harness.report.files import write_report
 from harness.report.merge_files import merge
 from harness.report.screen import show_closing
+from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
 
 _EPILOG = """\
 examples:
   ./aggregate.py report killbill-stripe/run-01_1                 writes the report and its JSON; notes are preserved
+  ./aggregate.py report killbill-stripe/run-01_1 --html          also as one HTML file, run-01_1.html
   ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1      merges the runs of independent load generators
   ./aggregate.py report --merge eu=gen1/run-01_1 us=gen2/run-01_1    with a name for each of them
 
@@ -37,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     merging = "merge run directories or JTL files of independent load generators into one run; NAME=RUN names one"
     option("--merge", action="store_true", help=merging)
     option("--into", type=Path, metavar="RUN", help="with --merge: folder of the new run; default: the next free name")
+    page = "also write the report as one HTML file beside it: charts zoom, tables sort, nothing is loaded from anywhere"
+    option("--html", action="store_true", help=page)
     option("--plan", help="plan of a run that is given without one, such as run-01_1")
     option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
 
@@ -54,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     directory = RunDirectory(path.resolve())
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
-    return EXIT_OK if summary.group(LOAD) else EXIT_INVALID
+    return _ended(options, directory, summary)
 
 
 def _merge(options: argparse.Namespace) -> int:
@@ -63,4 +67,13 @@ def _merge(options: argparse.Namespace) -> int:
         refuse_stored(name)
     directory, summary = merge(options.run, options.reports.resolve(), options.into)
     show_closing(Console(), summary, os.path.relpath(directory.report))
+    return _ended(options, directory, summary)
+
+
+def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSummary) -> int:
+    """Write the HTML file, if it is wanted, and return the exit code."""
+    if options.html:
+        from harness.site.files import page_line, write_run_page  # deferred: a report in Markdown needs no site
+
+        print(page_line(write_run_page(directory, ensure_charts())))
     return EXIT_OK if summary.group(LOAD) else EXIT_INVALID

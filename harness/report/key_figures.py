@@ -74,7 +74,7 @@ def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
 def doubts(summary: RunSummary) -> list[RunWarning]:
     """Return the warnings that concern the verdict, the window or a key column, the most important first."""
     load = summary.group(LOAD)
-    parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(_P95, load) else _KEY_PARTS
+    parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(_P95, load.total.sample_count) else _KEY_PARTS
     return [
         warning
         for warning in by_importance(summary.caveats)
@@ -82,11 +82,11 @@ def doubts(summary: RunSummary) -> list[RunWarning]:
     ]
 
 
-def is_tail(metric: Metric, load: Group) -> bool:
+def is_tail(metric: Metric, sample_count: int) -> bool:
     """Return whether a warning about slow samples concerns a percentile: p99 and up, with few samples p95 and up."""
     if metric.percentile is None:
         return False
-    return metric.ratio >= (0.95 if load.total.sample_count < metric.samples_least else 0.99)
+    return metric.ratio >= (0.95 if sample_count < metric.samples_least else 0.99)
 
 
 def first_error(summary: RunSummary) -> str:

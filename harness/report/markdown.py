@@ -80,7 +80,8 @@ def goal_table(verdict: Verdict) -> str:
 
 
 def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
-    parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in times_of(Table.REPORT) if is_tail(metric, load)}
+    slow = [metric for metric in times_of(Table.REPORT) if is_tail(metric, load.total.sample_count)]
+    parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in slow}
     columns = [
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _load_columns(load)

@@ -9,7 +9,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
+from harness.base import units
 from harness.base.errors import HarnessError, UsageError
+from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
@@ -19,10 +23,12 @@ from harness.plan.thresholds import Thresholds
 from harness.report.charts.gallery import gallery
 from harness.report.markdown import report
 from harness.report.summary import FORMAT_VERSION, RunSummary
-from harness.run.directory import RunDirectory, read_object
+from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.comparison import RUNS_BEFORE, judged
 from harness.site.pages import ASSETS, Page, Site, data_path, run_data
+from harness.site.run_page import chart_script, run_body
 from harness.site.series import ChartData, chart_data_of
+from harness.site.single import LIMIT_BYTES, single_page, single_prose, without_stills
 from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
@@ -129,17 +135,21 @@ def _write_run(
 ) -> None:
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
-    charts: Sequence[ChartData] = ()
-    if data is not None:
-        try:
-            charts = chart_data_of(data, entry.id)
-            for chart in charts:
-                chart.to_json()  # as run_data does
-        except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            charts = ()  # the statistics are readable, the data of charts are not
+    charts = _charts(data, entry.id) if data is not None else ()
     if entry.result:
         _write_text(target / data_path(entry.id), run_data(entry, entry.result, charts, against))
     _write(site.run(entry, _markdown(directory, data), charts, neighbours), reports_dir, target)
+
+
+def _charts(data: dict[str, Any], identity: str) -> tuple[ChartData, ...]:
+    """Return the charts with data of a run's JSON; none when only its statistics are readable."""
+    try:
+        charts = chart_data_of(data, identity)
+        for chart in charts:
+            chart.to_json()  # as chart_script does
+    except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return ()
+    return charts
 
 
 def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
@@ -180,6 +190,70 @@ def _write_assets(target: Path, charts: Path) -> None:
         (folder / asset.name).write_bytes(asset.read_bytes())
     for path in sorted(charts.rglob("*.min.js")):
         shutil.copyfile(path, folder / path.name)
-        # …/<library>/<version>/dist/<library>.min.js and …/<library>/<version>/LICENSE.md
-        library = path.parents[1]
-        shutil.copyfile(library / "LICENSE.md", folder / f"{library.parent.name}-LICENSE.md")
+        licence = _licence(path)
+        shutil.copyfile(licence, folder / f"{licence.parents[1].name}-{licence.name}")
+
+
+def write_run_page(directory: RunDirectory, charts: Path) -> Path:
+    """Write the report of a run, with its JSON and charts, as one HTML file beside it and return the file's path.
+
+    `charts` contains the chart library. The page is the one of the site, and begins with verdict, goals and key
+    metrics.
+    """
+    data = _data(directory)
+    result = RunResult.of(RunSummary.from_json(data, str(directory.summary_json)))
+    found = _charts(data, directory.name)
+    body = run_body(_single_prose(directory.report, frozenset(chart.key for chart in found)), result)
+    scripts = []
+    if found:
+        scripts = [*_libraries(charts), _asset("charts.js"), _asset("run.js")]
+        scripts.append(chart_script(directory.name, result.window, found, {}))
+    return _write_single(directory.report, result.name, body, scripts)
+
+
+def write_report_page(report: Path) -> Path:
+    """Write a report about several runs as one HTML file beside it, with its charts, and return the file's path."""
+    return _write_single(report, report.stem, _single_prose(report, frozenset()), ())
+
+
+def page_line(page: Path) -> str:
+    """Return the line that names a written HTML file, with its size."""
+    return f"{shown(page)}: the report as one HTML file of {page.stat().st_size / units.BYTES_PER_KB:.0f} KB"
+
+
+def _single_prose(report: Path, charts: frozenset[str]) -> Markup:
+    """Return the HTML of a report with the images beside it: <report>.svg, and those in the folder of its name."""
+    images = {
+        path.relative_to(report.parent).as_posix(): path.read_bytes()
+        for suffix in _IMAGE_SUFFIXES
+        for path in (report.with_suffix(suffix), *report.with_suffix("").glob(f"*{suffix}"))
+        if path.is_file()
+    }
+    return single_prose(report.read_text(encoding="utf-8", errors="replace"), images, charts)
+
+
+def _write_single(report: Path, title: str, body: Markup, scripts: Sequence[str]) -> Path:
+    scripts = [*scripts, _asset("tables.js"), _asset("pictures.js")]
+    page = single_page(title, body, _asset("site.css"), scripts)
+    if len(page.encode()) > LIMIT_BYTES:
+        page = single_page(title, without_stills(body), _asset("site.css"), scripts)
+    path = report.with_suffix(".html")
+    write_whole(path, page)
+    return path
+
+
+def _asset(name: str) -> str:
+    return (resources.files("harness.site") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _libraries(charts: Path) -> list[str]:
+    """Return the scripts of the chart library, each with its licence."""
+    return [
+        f"/*\n{_licence(path).read_text(encoding='utf-8')}*/\n{path.read_text(encoding='utf-8')}"
+        for path in sorted(charts.rglob("*.min.js"))
+    ]
+
+
+def _licence(library: Path) -> Path:
+    """Return the licence of …/<library>/<version>/dist/<library>.min.js: …/<library>/<version>/LICENSE.md."""
+    return library.parents[1] / "LICENSE.md"

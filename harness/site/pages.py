@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote
 
-import jinja2
 from markupsafe import Markup
 
-from harness.compare.result import LabelResult, RunResult
+from harness.compare.result import RunResult
 from harness.history.catalogue import KIND_TITLES, Catalogue, Document, Entry, first_line
 from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.setup import load_text, setup_lines
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, headline
+from harness.report.verdict import DOUBTFUL, headline
 from harness.site.html import prose
+from harness.site.run_page import chart_script, label_data, run_body, state_of
 from harness.site.series import ChartData
+from harness.site.template import filled
 
 INDEX, COMPARE = "index.html", "compare.html"
 DATA, ASSETS = "data", "assets"
@@ -48,18 +49,6 @@ def data_path(identity: str) -> str:
     return f"{DATA}/{identity}.js"
 
 
-def state_of(entry: Entry) -> str:
-    """Return the state of a run, by which the index filters."""
-    verdict = entry.result.verdict if entry.result else None
-    if entry.result is None:
-        return "no metrics"
-    if verdict is None:
-        return "not judged"
-    if verdict.state in (DOUBTFUL, INVALID, INTERRUPTED):
-        return verdict.state.lower()
-    return "goal missed" if verdict.goals_missed else "valid"
-
-
 @dataclass(frozen=True)
 class Site:
     """All targets of links: runs, reports, the images beside them and the flame graphs of runs."""
@@ -79,7 +68,7 @@ class Site:
         entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
         rows = [self._row(entry) for entry in entries]
         documents = self.catalogue.documents
-        html = _filled(
+        html = filled(
             "index.html.j2",
             root="",
             title="Load test runs",
@@ -118,15 +107,15 @@ class Site:
         keys = {chart.key for chart in charts}
         body, files = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
         before, after, baseline = neighbours
-        html = _filled(
+        html = filled(
             "run.html.j2",
             root="../",
             title=entry.id,
             run=entry.id,
-            state=state_of(entry),
+            state=state_of(entry.result),
             problem=entry.problem,
             data=quote(f"../{data_path(entry.id)}") if charts else "",
-            body=body,
+            body=run_body(body, entry.result),
             before=_neighbour(before),
             after=_neighbour(after),
             compare=quote(f"../{COMPARE}") if entry.result else "",
@@ -138,20 +127,20 @@ class Site:
         """Return the page of a report about several runs."""
         body, files = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
-        html = _filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=body)
+        html = filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=body)
         return Page(page_path(identity), html, files)
 
     def compare(self) -> Page:
         """Return the page of two runs side by side, which its script fills."""
         entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
         choices = [
-            (entry.id, f"{entry.id}: {', '.join(filter(None, [*facts(entry)[:2], state_of(entry)]))}")
+            (entry.id, f"{entry.id}: {', '.join(filter(None, [*facts(entry)[:2], state_of(entry.result)]))}")
             for entry in entries
             if entry.result and entry.run
         ]
         return Page(
             COMPARE,
-            _filled("compare.html.j2", root="", title="Two runs side by side", choices=choices, columns=_columns()),
+            filled("compare.html.j2", root="", title="Two runs side by side", choices=choices, columns=_columns()),
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
@@ -163,7 +152,7 @@ class Site:
             "name": entry.name,
             "order": f"{entry.plan} {entry.series:06} {entry.number:06}",
             "href": quote(page_path(entry.id)),
-            "state": state_of(entry),
+            "state": state_of(entry.result),
             "verdict": verdict_text(entry),
             "doubtful_reason": _doubtful_reason(entry),
             "started": started,
@@ -264,12 +253,10 @@ def run_data(
     entry: Entry, result: RunResult, charts: Sequence[ChartData], against: Mapping[str, Any] | None = None
 ) -> str:
     """Return the script that passes a run's data to a page; `against` has the comparisons with other runs."""
-    run, window, verdict = entry.run, result.window, result.verdict
-    is_cut = window is not None and window.length_s < window.run_s
-    data = {
-        "id": entry.id,
+    run, verdict = entry.run, result.verdict
+    more = {
         "page": quote(page_path(entry.id)),
-        "state": state_of(entry),
+        "state": state_of(result),
         "verdict": headline(verdict) if verdict else "",
         "started": start_text(entry.started_at),
         "load": load_text(run.load) if run else "",
@@ -278,31 +265,7 @@ def run_data(
         "reasons": list(verdict.reasons) if verdict else [],
         "caveats": [warning.text for warning in result.warnings],
         "against": against or {},
-        "end": window.run_s if window else 0,
-        "band": [window.from_s, window.to_s] if window and is_cut else None,
-        "total": _figures(result.total) if result.total else None,
-        "labels": [_figures(label) for label in result.labels],
-        "charts": [chart.to_json() for chart in charts],
+        "total": label_data(result.total) if result.total else None,
+        "labels": [label_data(label) for label in result.labels],
     }
-    # ASCII: no character can end the script early, or be misread when the encoding of the file is not declared.
-    return f"addRun({json.dumps(data, separators=(',', ':'), allow_nan=False)});\n"
-
-
-def _figures(figures: LabelResult) -> Mapping[str, Any]:
-    return {key: value for key, value in asdict(figures).items() if key not in ("batches", "histogram")}
-
-
-@cache
-def _templates() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.site", "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=True,
-    )
-
-
-def _filled(name: str, **values: object) -> str:
-    return _templates().get_template(name).render(**values)
+    return chart_script(entry.id, result.window, charts, more)

@@ -1,7 +1,5 @@
 """The site in a real browser, opened from the disk."""
 
-import os
-import shutil
 import subprocess
 import sys
 
@@ -13,10 +11,7 @@ from tests.support.report_folder import add_run, run_folder
 
 pytestmark = pytest.mark.real
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LABEL = "<script>alert(1)</script>"
-# Of its own accord the browser would ask for updates, which has nothing to do with the site.
-FLAGS = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
 
 
 @pytest.fixture(scope="module")
@@ -40,21 +35,6 @@ def site(tmp_path_factory):
         [sys.executable, str(ROOT / "aggregate.py"), "site", str(reports), "--output", str(folder / "out")], check=True
     )
     return (folder / "out").as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    found = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser: install chromium, or set CHROME to one of {', '.join(BROWSERS)}")
-    flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else FLAGS
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=found, args=flags)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(params=["light"])

@@ -1,4 +1,4 @@
-// The list of runs: filters, sorting, and the choice of two runs to show side by side.
+// The list of runs: filters, and the choice of two runs to show side by side. tables.js sorts it.
 "use strict";
 
 const table = document.getElementById("runs");
@@ -20,34 +20,6 @@ function filter() {
   }
   document.getElementById("shown").textContent = `${count} of ${rows.length} shown`;
 }
-
-function sortBy(head, column) {
-  const isNumber = head.dataset.kind === "number";
-  const isRising = head.getAttribute("aria-sort") === "descending" || (!head.ariaSort && !isNumber);
-  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", isRising ? "ascending" : "descending");
-  const keyOf = (row) => {
-    const cell = row.cells[column];
-    const text = cell.dataset.value ?? cell.textContent.trim();
-    return isNumber && text !== "" ? Number(text) : text;
-  };
-  const keyed = rows.map((row) => [keyOf(row), row]);
-  keyed.sort(([one], [other]) => {
-    if (one === other) return 0;
-    if (one === "" || other === "") return one === "" ? 1 : -1; // unknown values are last in either order
-    return (one < other ? -1 : 1) * (isRising ? 1 : -1);
-  });
-  table.tBodies[0].append(...keyed.map(([, row]) => row));
-}
-
-[...table.tHead.rows[0].cells].forEach((head, column) => {
-  if (!head.dataset.kind) return;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = head.textContent;
-  button.addEventListener("click", () => sortBy(head, column));
-  head.replaceChildren(button);
-});
 
 let chosen = [];
 const choice = document.getElementById("choice");

@@ -1,0 +1,135 @@
+"""The content of a run's page: verdict, goals, key metrics as tiles and response times first, the set-up last."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from harness.base import units
+from harness.compare.result import LabelResult, RunResult
+from harness.history.summary import users_text
+from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
+from harness.metrics.window import Window
+from harness.report.key_figures import by_importance, is_tail
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
+from harness.report.warnings import Part
+from harness.site.series import ChartData
+from harness.site.template import filled
+
+# The percentiles with a tile.
+_PERCENTILES = ("50", "95", "99")
+# So many warnings are printed in words below the verdict; the report has all of them.
+_WARNINGS_MOST = 3
+_WARNINGS_HEAD = "<h2>Warnings</h2>"
+_FIRST_CHART = re.compile(r'<figure class="chart" data-chart="response-time">.*?</figure>\n', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A key metric of a run: its title, its formatted value and unit, and how many warnings question it."""
+
+    title: str
+    value: str
+    unit: str
+    warning_count: int
+
+
+def state_of(result: RunResult | None) -> str:
+    """Return the state of a run, by which the index filters; `result` is None when its JSON cannot be read."""
+    if result is None:
+        return "no metrics"
+    verdict = result.verdict
+    if verdict is None:
+        return "not judged"
+    if verdict.state in (DOUBTFUL, INVALID, INTERRUPTED):
+        return verdict.state.lower()
+    return "goal missed" if verdict.goals_missed else "valid"
+
+
+def run_body(report: Markup, result: RunResult | None) -> Markup:
+    """Return the content of a run's page from the HTML of its report.
+
+    The report begins with verdict and goals. Before its first section the tiles are added, and the chart of the
+    response times is moved there. A report without a verdict (of 2015, or without readable JSON) stays as it is.
+    """
+    if result is None or result.verdict is None:
+        return report
+    head, heading, rest = str(report).partition("<h2>")
+    chart = _FIRST_CHART.search(rest)
+    if chart:
+        rest = rest[: chart.start()] + rest[chart.end() :]
+    warnings = [warning.text for warning in by_importance(result.warnings)]
+    return filled(
+        "run_body.html.j2",
+        state=state_of(result),
+        head=Markup(head),
+        warnings=warnings[:_WARNINGS_MOST],
+        more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
+        tiles=tiles(result),
+        chart=Markup(chart[0]) if chart else "",
+        rest=Markup((heading + rest).replace(_WARNINGS_HEAD, '<h2 id="warnings">Warnings</h2>')),
+    )
+
+
+def tiles(result: RunResult) -> tuple[Tile, ...]:
+    """Return the key metrics of the load in the measurement window; those that are not known are left out."""
+    total = result.total
+    if total is None:
+        return ()
+    metrics = (THROUGHPUT, *(metric for metric in METRICS if metric.percentile in _PERCENTILES), ERRORS)
+    found = [_tile("users", users_text(result.run.load), "", [Part.LOAD], result)] if result.run else []
+    if total.sample_count is not None:
+        found.append(_tile("samples", str(total.sample_count), "", [Part.COUNT], result))
+    for metric in metrics:
+        value = metric.of(total)
+        if value is not None:
+            parts = _parts_of(metric, total.sample_count or 0)
+            found.append(_tile(_title(metric), metric.text(value), metric.unit, parts, result))
+    if total.max_ms is not None:
+        found.append(_tile("max", units.ms_text(total.max_ms), "ms", [Part.TAIL], result))
+    return tuple(found)
+
+
+def _title(metric: Metric) -> str:
+    return "errors" if metric == ERRORS else metric.words
+
+
+def _parts_of(metric: Metric, sample_count: int) -> list[Part]:
+    """Return the parts of a report whose warnings question a metric."""
+    if metric == ERRORS:
+        return [Part.ERRORS]
+    if metric == THROUGHPUT:
+        return [Part.COUNT]
+    return [Part.MEDIAN] if metric.percentile == "50" else [Part.TAIL] if is_tail(metric, sample_count) else []
+
+
+def _tile(title: str, value: str, unit: str, parts: Sequence[Part], result: RunResult) -> Tile:
+    questioning = [warning for warning in by_importance(result.warnings) if set(parts) & set(warning.concerns)]
+    return Tile(title, value, unit, len(questioning))
+
+
+def chart_script(identity: str, window: Window | None, charts: Sequence[ChartData], more: Mapping[str, Any]) -> str:
+    """Return the script that passes the data of a run's charts to its page; `more` is added to the data.
+
+    It is ASCII without "<", so that no label ends it, wherever it is.
+    """
+    is_cut = window is not None and window.length_s < window.run_s
+    data = {
+        "id": identity,
+        **more,
+        "end": window.run_s if window else 0,
+        "band": [window.from_s, window.to_s] if window and is_cut else None,
+        "charts": [chart.to_json() for chart in charts],
+    }
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return f"addRun({text});\n"
+
+
+def label_data(figures: LabelResult) -> Mapping[str, Any]:
+    """Return the metrics of a label as plain data."""
+    return {key: value for key, value in asdict(figures).items() if key not in ("batches", "histogram")}

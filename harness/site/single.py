@@ -1,0 +1,68 @@
+"""A report as one HTML file that loads nothing: its styles, scripts, images and data are in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+from markupsafe import Markup
+
+from harness.site.html import prose
+from harness.site.template import filled
+
+# Servers of mail accept attachments of several MB; a page of this size opens at once everywhere.
+LIMIT_BYTES = 1_000_000
+_KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def single_page(title: str, body: Markup, style: str, scripts: Sequence[str]) -> str:
+    """Return the page of a report. Only these scripts and this style run in it, whatever a label contains."""
+    return str(
+        filled(
+            "single.html.j2",
+            title=title,
+            body=body,
+            style=Markup(style),
+            scripts=[Markup(script) for script in scripts],
+            style_hash=_hash(style),
+            script_hashes=[_hash(script) for script in scripts],
+        )
+    )
+
+
+def single_prose(markdown: str, images: Mapping[str, bytes], charts: frozenset[str]) -> Markup:
+    """Return a report's Markdown as HTML with its images in it.
+
+    `images` are SVG and PNG files by their path from the report's folder; an image that is not among them becomes its
+    text. The images whose names are in `charts` become charts that can be zoomed, and the image is what is printed and
+    shown without JavaScript. Links to other files become plain text.
+    """
+
+    def image_of(source: str, words: str) -> Markup | None:
+        path = posixpath.normpath(unquote(source))
+        if path not in images:
+            return None
+        key, extension = posixpath.splitext(posixpath.basename(path))
+        address = f"data:{_KINDS[extension]};base64,{base64.b64encode(images[path]).decode()}"
+        if key not in charts:
+            return Markup('<img class="picture" src="{}" alt="{}">').format(address, words)
+        return Markup(
+            '<figure class="chart" data-chart="{}"><figcaption>{}</figcaption>'
+            '<img class="still" src="{}" alt=""></figure>\n'
+        ).format(key, words, address)
+
+    return prose(markdown, lambda _href: None, image_of)
+
+
+def without_stills(body: Markup) -> Markup:
+    """Return a body in which charts that can be zoomed have no image: without JavaScript they are their text."""
+    return Markup(re.sub(r'<img class="still" [^>]*>', "", str(body)))
+
+
+def _hash(text: str) -> str:
+    """Return the hash by which the content security policy of a page names a script or a style."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

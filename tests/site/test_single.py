@@ -1,0 +1,161 @@
+"""A report as one HTML file: its order, its key metrics, and that it loads nothing."""
+
+import base64
+import hashlib
+import html
+import re
+
+import pytest
+from markupsafe import Markup
+
+from harness.site import files
+from harness.site.files import write_report_page, write_run_page, write_site
+from harness.site.run_page import chart_script, run_body
+from harness.site.single import single_page, single_prose
+from tests.support.commands import command
+from tests.support.report_folder import add_run
+
+
+def text_of(page: str) -> str:
+    """Return the words of a page in their order, without scripts, styles and tags."""
+    bare = re.sub(r"<(script|style)>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(bare).split())
+
+
+@pytest.fixture
+def page(tmp_path, charts):
+    """The page of a VALID run of 120 samples in as many seconds, of 100, 101, 102, 100 … ms."""
+    return write_run_page(add_run(tmp_path, "tiny/run-07_1", all_threads=2), charts).read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing_and_has_everything(page):
+    assert re.findall(r'(?:src|href|url)="?(?!data:|#)[^"\s>]+', re.sub(r"<(script|style)>.*?</\1>", "", page)) == []
+    assert "<link" not in page
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert page.count('<img class="still" src="data:image/svg+xml;base64,') == 5
+    assert "MIT" in page  # the licence of the chart library
+    assert len(page.encode()) < files.LIMIT_BYTES
+
+
+def test_only_the_scripts_and_the_style_of_the_page_may_run(page):
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1])
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        allowed = next(part for part in policy.split("; ") if part.startswith(directive))
+        assert allowed == " ".join([directive, *(f"'sha256-{digest}'" for digest in digests)])
+
+
+def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_after_all_charts(page):
+    text = text_of(page)
+    order = [
+        "tiny/run-07_1 VALID.",
+        "goal measured result",
+        "users 2 samples 118 throughput 1.00 req/s median 101 ms p95 102 ms p99 102 ms errors 0.00 % max 102 ms",
+        "Response time: ms over time",
+        "Summary Load:",
+        "Results Effect on",
+        "Throughput: samples/s over time",
+        "Set-up",
+        "Warnings",
+    ]
+    places = [text.find(words) for words in order]
+    assert -1 not in places, text
+    assert places == sorted(places)
+    assert text.count("Response time: ms over time") == 1  # moved, not repeated
+
+
+def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_that_they_question(tmp_path, charts):
+    doubtful = write_run_page(add_run(tmp_path, "tiny/run-07_1", samples=99), charts).read_text(encoding="utf-8")
+    assert '<header class="judged doubtful">' in doubtful
+    head = text_of(doubtful[: doubtful.index("</header>")])
+    assert "DOUBTFUL: too few samples." in head
+    assert "Only 97 samples in the measurement window" in head
+    questioned = re.findall(r'<div class="questioned">\n<dt>([^<]+)</dt>', doubtful)
+    assert questioned[:2] == ["samples", "throughput"]
+    assert doubtful.count('<h2 id="warnings">') == 1
+
+
+def test_a_run_without_warnings_has_no_mark(tmp_path, charts):
+    run = add_run(tmp_path, "tiny/run-07_1", samples=12_000, seconds=600)
+    page = write_run_page(run, charts).read_text(encoding="utf-8")
+    assert '<header class="judged valid">' in page
+    assert "questioned" not in page[page.index("</style>") :]
+    assert 'class="why"' not in page
+
+
+def test_a_report_without_a_verdict_stays_as_it_is():
+    report = Markup("<h1>t2.medium</h1><h2>Results</h2>")
+    assert run_body(report, None) == report
+
+
+def test_no_name_can_end_the_script_of_the_data():
+    script = chart_script("</script><script>alert(1)", None, (), {"verdict": "<!--"})
+    assert "<" not in script
+    assert script.isascii()
+
+
+def test_a_label_that_contains_a_script_is_text(tmp_path, charts):
+    evil = "</script><script>alert(1)</script>"
+    page = write_run_page(add_run(tmp_path, "tiny/run-07_1", label=evil, note=evil), charts).read_text("utf-8")
+    assert "<script>alert" not in page
+    assert text_of(page).count(evil) >= 2
+
+
+def test_links_to_other_files_become_text_and_those_to_the_web_stay():
+    markdown = "[a](run-07_2.md) [b](https://example.org/x) ![c](d/e.svg) ![f](g.svg)"
+    body = single_prose(markdown, {"g.svg": b"<svg/>"}, frozenset())
+    assert body == (
+        '<p>a <a href="https://example.org/x">b</a> c '
+        '<img class="picture" src="data:image/svg+xml;base64,PHN2Zy8+" alt="f"></p>\n'
+    )
+
+
+def test_a_page_beyond_the_limit_has_no_images_of_charts_that_are_drawn_anyway(tmp_path, charts, monkeypatch):
+    run = add_run(tmp_path, "tiny/run-07_1")
+    monkeypatch.setattr(files, "LIMIT_BYTES", 10_000)
+    page = write_run_page(run, charts).read_text(encoding="utf-8")
+    assert "data:image" not in page
+    assert 'data-chart="response-time"><figcaption>Response time: ms over time' in page
+
+
+def test_a_report_about_several_runs_has_its_charts_in_it(tmp_path):
+    report = tmp_path / "sweep-07.md"
+    report.write_text("# Sweep\n\n**50 users.**\n\n![levels](sweep-07/levels.svg)\n\n![two](sweep-07.svg)\n")
+    (tmp_path / "sweep-07").mkdir()
+    (tmp_path / "sweep-07" / "levels.svg").write_text("<svg/>")
+    (tmp_path / "sweep-07.svg").write_text("<svg/>")
+    page = write_report_page(report)
+    assert page == tmp_path / "sweep-07.html"
+    assert page.read_text().count('src="data:image/svg+xml;base64,PHN2Zy8+"') == 2
+    assert "Chart" not in page.read_text()  # nothing of the chart library
+
+
+def test_the_same_report_gives_the_same_bytes(tmp_path, charts):
+    run = add_run(tmp_path, "tiny/run-07_1")
+    assert write_run_page(run, charts).read_bytes() == write_run_page(run, charts).read_bytes()
+
+
+def test_the_site_has_the_same_content_of_a_run(tmp_path, charts):
+    run = add_run(tmp_path / "reports", "tiny/run-07_1")
+    alone = text_of(write_run_page(run, charts).read_text(encoding="utf-8"))
+    write_site(tmp_path / "reports", tmp_path / "site", charts)
+    on_site = text_of((tmp_path / "site" / "tiny" / "run-07_1.html").read_text(encoding="utf-8"))
+    assert alone.removeprefix("tiny/run-07_1 ") in on_site
+
+
+def test_report_writes_the_page_and_names_it_with_its_size(tmp_path, charts, monkeypatch):
+    monkeypatch.setattr("harness.report.command.ensure_charts", lambda: charts)
+    directory = add_run(tmp_path, "tiny/run-07_1")
+    done = command("aggregate.py", "report", "tiny/run-07_1", "--html", "--reports", tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    size_kb = round((tmp_path / "tiny" / "run-07_1.html").stat().st_size / 1024)
+    assert lines[-1].endswith(f"run-07_1.html: the report as one HTML file of {size_kb} KB")
+    (tmp_path / "tiny" / "run-07_1.html").unlink()
+    assert command("aggregate.py", "report", directory.path, "--reports", tmp_path).returncode == 0
+    assert not (tmp_path / "tiny" / "run-07_1.html").exists()
+
+
+def test_a_page_has_a_title_that_is_escaped():
+    assert "<title>a &lt;b&gt;</title>" in single_page("a <b>", Markup(""), "", ())
