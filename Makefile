@@ -23,13 +23,13 @@ takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE CO
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
-takes.nightly := SUITE S3 DRY_RUN RESUME SURE REPORTS
+takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
 takes.report := RUN HTML PLAN REPORTS
 takes.merge := RUNS INTO REPORTS
-takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE REPORTS
+takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE HTML REPORTS
 takes.pin := RUN AS REMOVE PLAN REPORTS
 takes.summary := REPORTS
 takes.history := PLAN LABEL METRIC USERS LAST REPORTS
@@ -57,7 +57,9 @@ about.FORCE := FORCE=1                      replace a plan of this name
 about.check.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX
 about.LIMIT := LIMIT=10m                    the longest time of the pass (default: 5m)
 about.HTML := HTML=check.html              also write everything to this file
-about.report.HTML := HTML=1                     also write the report as one HTML file beside it: for mail, charts zoom
+about.report.HTML := HTML=1                     also write the report as one HTML file beside it, for mail
+about.compare.HTML := $(about.report.HTML)
+about.nightly.HTML := $(about.report.HTML)
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's); scales several loads
@@ -204,6 +206,8 @@ endif
 $(error $(wrong): no such variable; $(near)make help VERB lists them; nothing was started)
 endif
 
+# --html, unless HTML is empty or 0.
+html = $(if $(filter-out 0,$(HTML)),--html)
 # --sure, unless SURE is empty or 0.
 sure = $(if $(filter-out 0,$(SURE)),--sure)
 
@@ -314,7 +318,7 @@ generator-keys: ## create the keys that load generators and make run share, once
 ##@ Results
 
 report: ## write the report of RUN again; its notes are preserved
-	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(if $(filter-out 0,$(HTML)),--html) $(call option,plan,$(call given,PLAN)) \
+	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(html) $(call option,plan,$(call given,PLAN)) \
 	  $(call option,reports,$(REPORTS)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 merge: ## merge the runs of independent load generators: RUNS="gen1/run-01_1 gen2/run-01_1"
@@ -325,7 +329,7 @@ compare: ## is NEW slower than BASE? writes REPORTS/<plan>/compare-<BASE>-<NEW>.
 	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save $(call option,reports,$(REPORTS)) \
 	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(call option,label,$(LABEL)) \
 	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
-	  $(if $(strip $(ANYWAY)),--anyway) $(sure),echo \
+	  $(if $(strip $(ANYWAY)),--anyway) $(html) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
 pin: ## compare every later run with RUN (AS=baseline), list the pins, or REMOVE one
@@ -355,7 +359,7 @@ comment: ## write RESULT of make ab into pull request PR: one comment, and the s
 
 nightly: ## run the loads of SUITE and compare them with earlier nightly runs: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(sure) \
+	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(html) $(sure) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
 accept: ## record an intended change of PLAN since the nightly run of SINCE, with a REASON

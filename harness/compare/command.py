@@ -50,6 +50,7 @@ from harness.sweep.sources import FoundSweep, find_sweeps, printed_sweeps, write
 
 MARKDOWN, JSON = "markdown", "json"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
+_NAME_A_FILE = "name the report with --output FILE.md"
 _EPILOG = """\
 examples:
   ./aggregate.py compare killbill-stripe/run-07_1 killbill-stripe/run-07_2     baseline, contender
@@ -61,6 +62,7 @@ examples:
   ./aggregate.py compare old/run-07_95.md#2 new/run-08_1        its second table; also old/run-07_95.md:72, the line
   ./aggregate.py compare run-07_1 run-07_2 --threshold p95=20% --threshold errors=1%
   ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
+  ./aggregate.py compare run-07_1 run-07_2 --html               also as one HTML file, compare-run-07_1-run-07_2.html
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
   ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps, level by level
   ./aggregate.py compare folio-workflow/sweep-01 folio-workflow/sweep-02 --label 'Check In'    one transaction of them
@@ -98,12 +100,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--output", type=Path, metavar="FILE", help="write this file, and preserve its notes")
     save = "write compare-….md and .json next to the reports and print the verdict; runs outside --reports are printed"
     output.add_argument("--save", action="store_true", help=save)
+    page = "like --save, and also write the report as one HTML file beside it: for mail, nothing is loaded from anywhere"
+    output.add_argument("--html", action="store_true", help=page)
     output.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder of the runs (reports/)")
     output.add_argument("--home", type=Path, default=ROOT, help="folder that contains plans/ (this one)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the comparison and return the exit code."""
+    if options.html:
+        if options.format == JSON:
+            raise UsageError("--html: --format json writes no report", "leave one of them out")
+        options.save = options.save or options.output is None
     if len(options.runs) == 1 and not (options.base or options.new):
         return _compare_with_pasted(options, _names(options, [options.runs])[0][0])
     base_names, new_names = _names(options, _sides(options))
@@ -193,6 +201,8 @@ def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Fo
             raise UsageError(f"{output}: its folder does not exist", "create it, or pass another path")
         return output
     plan = next((found.path.parent for found in (*new, *base) if is_in(found.path, options.reports)), None)
+    if plan is None and options.html:
+        raise UsageError(f"--html: no run is in {options.reports}", _NAME_A_FILE)
     if plan is None or not options.save:
         return None
     return plan / f"compare-{short_names(base, plan)}-{short_names(new, plan)}.md"
@@ -244,6 +254,15 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
     if options.format == JSON or options.save:
         write_whole(output.with_suffix(".json") if options.save else output, data)
     print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
+    if options.html:
+        _write_html(output)
+
+
+def _write_html(report: Path) -> None:
+    """Write a report as one HTML file beside it and print the file's path."""
+    from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
+
+    print(page_line(write_report_page(report)))
 
 
 def _are_sweeps(names: Sequence[str]) -> bool:
@@ -269,6 +288,8 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     output: Path | None = options.output
     if output is None and options.save and new.report is not None:
         output = new.report.with_name(f"compare-{_short_sweep_name(base, new)}-{new.report.stem}.md")
+    if output is None and options.html:
+        raise UsageError(f"--html: no sweep is in {options.reports}", _NAME_A_FILE)
     if options.format == JSON:
         print(sweeps_json([one.sweep for one in found], analyses, [comparison]), end="")
     elif output is None:
@@ -276,6 +297,8 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     else:
         write_sweeps(found, analyses, [comparison], output, command)
         print("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))
+        if options.html:
+            _write_html(output)
     return _exit_code(comparison.verdict, sure=options.sure)
 
 

@@ -58,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--resume", action="store_true", help="resume the last nightly run, which was interrupted")
     option("--s3", help="s3://bucket/prefix: download earlier nightly runs from there, upload each run to it")
     option("--endpoint-url", help="address of an S3 server other than AWS")
+    page = "also write the report as one HTML file: reports/nightly/<date>.html"
+    option("--html", action="store_true", help=page)
     summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
     option("--summary", type=Path, help=summary)
     option("--reports", type=Path, default=REPORTS, help="folder of the nightly reports and runs (reports/nightly/)")
@@ -89,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             storage.fetch(options.reports, loads)
         nightly = NightlyRunner(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
         with interrupts.held():
-            return nightly.run()
+            return nightly.run(_html_page if options.html else None)
 
 
 def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
@@ -142,3 +144,10 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
     print(f"about {total} in total, {start}; the budget is {budget}")
     if total_s > suite.budget_s:
         print("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
+
+
+def _html_page(report: Path) -> Path:
+    """Write a nightly report as one HTML file and return its path."""
+    from harness.site.files import write_report_page  # deferred: only --html needs the site
+
+    return write_report_page(report)

@@ -14,13 +14,14 @@ from harness.nightly.outcome import NightlyResult
 class Notice:
     """A nightly run that ended or was interrupted: its result, its headline and its files, all of them written.
 
-    `summary_file` is the file of --summary.
+    `summary_file` is the file of --summary. `page` is the report as one HTML file; None unless it was wanted.
     """
 
     result: NightlyResult
     headline: str
     files: NightlyFiles
     summary_file: Path | None = None
+    page: Path | None = None
 
 
 class Notifier(Protocol):

@@ -20,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option = parser.add_argument
     option("name", help="a nightly run such as 2026-11-21, or its .json or .md file")
+    page = "also write the report as one HTML file beside it: for mail, nothing is loaded from anywhere"
+    option("--html", action="store_true", help=page)
     option("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
     option("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")
     option("--home", type=Path, default=ROOT, help="folder whose env/ lists the accepted changes (this one)")
@@ -30,4 +32,8 @@ def run(options: argparse.Namespace) -> int:
     files = find_nightly(options.reports, options.name)
     result = write_nightly_report(files, options.home)
     print(f"{os.path.relpath(files.report)}: {headline(result)}")
+    if options.html:
+        from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
+
+        print(page_line(write_report_page(files.report)))
     return result.exit_code_if(sure=options.sure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,8 +69,11 @@ class NightlyRunner:
         self._began_s = time.monotonic() - self._record.spent_s
         self._write(self._record)
 
-    def run(self) -> int:
-        """Do the remaining runs, write the report, return the exit code."""
+    def run(self, write_html: Callable[[Path], Path] | None = None) -> int:
+        """Do the remaining runs, write the report, return the exit code.
+
+        `write_html` writes a report as one HTML file, and returns its path.
+        """
         while self._record.waiting and not self._interrupts.count:
             self._do(self._record.waiting[0])
         if not self._record.waiting:
@@ -81,10 +85,11 @@ class NightlyRunner:
         from harness.nightly.report_files import write_nightly_report
 
         result = write_nightly_report(self._files, self._options.home)
-        notice = Notice(result, headline(result), self._files, self._options.summary)
+        page = write_html(self._files.report) if write_html else None
+        notice = Notice(result, headline(result), self._files, self._options.summary, page)
         notify_all(notice, log)
         log(f"\n{self._record.title} {self._record.name}: {notice.headline}")
-        log(f"report: {shown(self._files.report)}")
+        log(f"report: {' and '.join(shown(path) for path in (self._files.report, page) if path)}")
         if self._record.state == RUNNING:
             log(f"resume with: {self._record.command} RESUME=1")
             return EXIT_INTERRUPTED

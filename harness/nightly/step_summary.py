@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base.errors import ServiceError
@@ -13,6 +14,7 @@ from harness.nightly.notice import Notice
 # GitHub rejects a longer step summary completely.
 LIMIT_BYTES = 1024 * 1024
 _VARIABLE = "GITHUB_STEP_SUMMARY"
+_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
 
 
 def append_step_summary(notice: Notice) -> None:
@@ -22,10 +24,11 @@ def append_step_summary(notice: Notice) -> None:
     if path is None:
         return
     report = notice.files.report
+    link = artefact_line(notice.page.name, os.environ) if notice.page else ""
     try:
-        room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0)
+        room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0) - len(link.encode())
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(step_summary(report.read_text(encoding="utf-8"), shown(report), room_bytes))
+            stream.write(step_summary(report.read_text(encoding="utf-8"), shown(report), room_bytes) + link)
     except OSError as error:
         what = f"{path}: the summary cannot be written ({error.strerror})"
         raise ServiceError(what, "the report is complete") from None
@@ -37,3 +40,15 @@ def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -
     `report_name` tells the reader where the rest is.
     """
     return cut(without_files(report), room_bytes, report_name, size=lambda text: len(text.encode()))
+
+
+def artefact_line(page_name: str, environment: Mapping[str, str]) -> str:
+    """Return the line that links the artefacts of the workflow run, which have the report as one HTML file.
+
+    Empty outside of GitHub Actions, whose `environment` names server, repository and run.
+    """
+    server, repository, run = (environment.get(name, "") for name in _RUN)
+    if not (server and repository and run):
+        return ""
+    address = f"{server}/{repository}/actions/runs/{run}#artifacts"
+    return f"\n[The report as one HTML file, with its charts]({address}): `{page_name}` in the artefacts of this run.\n"

@@ -24,9 +24,9 @@ from harness.report.charts.gallery import gallery
 from harness.report.markdown import report
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
+from harness.site.body import chart_script, report_body, run_body
 from harness.site.comparison import RUNS_BEFORE, judged
 from harness.site.pages import ASSETS, Page, Site, data_path, run_data
-from harness.site.run_page import chart_script, run_body
 from harness.site.series import ChartData, chart_data_of
 from harness.site.single import LIMIT_BYTES, single_page, single_prose, without_stills
 from harness.system.profile_files import FLAME_GRAPHS
@@ -213,7 +213,7 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
 
 def write_report_page(report: Path) -> Path:
     """Write a report about several runs as one HTML file beside it, with its charts, and return the file's path."""
-    return _write_single(report, report.stem, _single_prose(report, frozenset()), ())
+    return _write_single(report, report.stem, report_body(_single_prose(report, frozenset())), ())
 
 
 def page_line(page: Path) -> str:

@@ -18,8 +18,8 @@ from harness.history.summary import FIGURES, count_line, facts, figures, start_t
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, headline
+from harness.site.body import chart_script, label_data, report_body, run_body, state_of
 from harness.site.html import prose
-from harness.site.run_page import chart_script, label_data, run_body, state_of
 from harness.site.series import ChartData
 from harness.site.template import filled
 
@@ -127,7 +127,7 @@ class Site:
         """Return the page of a report about several runs."""
         body, files = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
-        html = filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=body)
+        html = filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=report_body(body))
         return Page(page_path(identity), html, files)
 
     def compare(self) -> Page:

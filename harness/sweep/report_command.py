@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base import units
-from harness.base.errors import EXIT_INVALID, EXIT_OK
+from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.plan.goal import Goal, option_metrics
 from harness.sweep.analysis import analyse
@@ -26,6 +26,7 @@ MARKDOWN, CSV, JSON = "markdown", "csv", "json"
 _EPILOG = """\
 examples:
   ./aggregate.py sweep killbill-stripe/sweep-07                      writes its report and charts again
+  ./aggregate.py sweep killbill-stripe/sweep-07 --html               also as one HTML file, sweep-07.html
   ./aggregate.py sweep killbill-stripe/sweep-07 --p90 500 --errors 1%    how many users meet another goal
   ./aggregate.py sweep 'killbill-stripe/run-03_*'                    separate runs; each number of users is a level
   ./aggregate.py sweep lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report; TITLE=NAME names a line
@@ -61,12 +62,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     label = "a transaction or request whose metrics are reported instead of TOTAL; goals are then only those given here"
     option("--label", metavar="REGEX", help=label)
     option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
+    page = "also write the report as one HTML file beside it, with its charts: for mail, nothing is loaded from anywhere"
+    option("--html", action="store_true", help=page)
     option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write or print the report and return the exit code."""
+    if options.html and options.format:
+        raise UsageError("sweep: --format writes no report, so there is none for --html", "leave one of them out")
     found = find_sweeps(options.sweep, options.reports)
     if options.label is not None:
         found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
@@ -93,6 +98,10 @@ def run(options: argparse.Namespace) -> int:
             report = options.output or options.reports / "sweeps" / f"{_slug([sweep.name for sweep in sweeps])}.md"
             write_sweeps(found, analyses, comparisons, report, command)
         print(os.path.relpath(report))
+        if options.html:
+            from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
+
+            print(page_line(write_report_page(report)))
         for sweep, analysis in zip(sweeps, analyses, strict=True):
             print(f"{sweep.name}: {answer_text(sweep, analysis)}")
     sys.stdout.flush()

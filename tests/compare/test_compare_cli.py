@@ -389,3 +389,21 @@ def test_the_command_of_two_sweeps_contains_the_options_of_the_judgement(compare
 def test_a_sweep_is_not_compared_with_a_run(compare):
     with pytest.raises(UsageError, match=r"compare: tiny/sweep-11 is a sweep; compare it with one other sweep"):
         compare("tiny/sweep-11", "tiny/run-07_1")
+
+
+def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(compare, reports, capsys):
+    assert compare("run-07_1", "run-07_2", "--html") == 0
+    page = reports / "tiny" / "compare-run-07_1-run-07_2.html"
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"{page.relative_to(reports.parent)}: the report as one HTML file of ")
+    text = page.read_text(encoding="utf-8")
+    assert '<div class="judged valid">\n<p><strong>OK: TOTAL: average 0.00 %.</strong></p>' in text
+    assert '<img class="picture" src="data:image/svg+xml;base64,' in text
+    assert page.with_suffix(".md").is_file()
+    assert page.with_suffix(".json").is_file()
+
+
+def test_html_next_to_json_is_refused(compare, reports):
+    with pytest.raises(UsageError, match="--html: --format json writes no report; leave one of them out"):
+        compare("run-07_1", "run-07_2", "--html", "--format", "json")
+    assert not list(reports.glob("*/*.html"))

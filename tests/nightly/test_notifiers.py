@@ -1,5 +1,6 @@
 """Notifiers of nightly runs: a new one is a function in a table, and one that fails stops nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from harness.nightly import notifiers
 from harness.nightly.files import NightlyFiles
 from harness.nightly.notice import Notice
 from harness.nightly.outcome import nightly_result
+from tests.support.commands import command
 from tests.support.nights import ended, entries, night
 
 
@@ -52,3 +54,34 @@ def test_without_an_address_nothing_is_sent(notice: Notice, monkeypatch: pytest.
     notifiers.notify_all(notice, said.append)
     assert said == []
     assert list(notice.files.report.parent.iterdir()) == [notice.files.report]
+
+
+@pytest.mark.parametrize("missing", ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID", ""])
+def test_the_step_summary_links_the_report_as_one_file_only_where_github_stores_it(
+    missing: str, notice: Notice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.md"
+    for name, value in (
+        ("GITHUB_STEP_SUMMARY", str(summary)),
+        ("GITHUB_SERVER_URL", "https://github.example"),
+        ("GITHUB_REPOSITORY", "owner/name"),
+        ("GITHUB_RUN_ID", "12"),
+    ):
+        if name == missing:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    notifiers.notify_all(replace(notice, page=tmp_path / "2026-11-21.html"), pytest.fail)
+    link = "(https://github.example/owner/name/actions/runs/12#artifacts): `2026-11-21.html` in the artefacts"
+    assert (link in summary.read_text()) is (not missing)
+    notifiers.notify_all(notice, pytest.fail)
+    assert summary.read_text().count(link) == (0 if missing else 1)
+
+
+def test_the_nightly_report_is_written_again_as_one_html_file(tmp_path: Path) -> None:
+    record = night(ended())
+    files = NightlyFiles(tmp_path / record.name)
+    files.write(record)
+    done = command("aggregate.py", "nightly", record.name, "--reports", tmp_path, "--home", tmp_path, "--html")
+    assert f"{record.name}.html: the report as one HTML file of " in done.stdout, done.stderr
+    assert '<div class="judged ' in files.report.with_suffix(".html").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from harness.site import files
 from harness.site.files import write_report_page, write_run_page, write_site
-from harness.site.run_page import chart_script, run_body
+from harness.site.body import chart_script, run_body
 from harness.site.single import single_page, single_prose
 from tests.support.commands import command
 from tests.support.report_folder import add_run

@@ -134,3 +134,15 @@ def test_two_runs_are_compared_by_a_transaction(two_sweeps, capsys):
     arguments = ("compare", *runs, "--reports", two_sweeps, "--anyway", "--label", "^Visit$", "--format", "json")
     _, text = output(capsys, *arguments)
     assert [one["label"] for one in json.loads(text)["labels"]] == ["Visit"]
+
+
+def test_html_writes_the_report_as_one_file_too_and_is_refused_where_no_report_is_written(two_sweeps, capsys):
+    code, text = output(capsys, "sweep", "tiny/sweep-07", "--reports", two_sweeps, "--html")
+    assert code == 0
+    assert text.splitlines()[1].startswith("reports/tiny/sweep-07.html: the report as one HTML file of ")
+    page = (two_sweeps / "tiny" / "sweep-07.html").read_text(encoding="utf-8")
+    pictures = len(list((two_sweeps / "tiny" / "sweep-07").glob("*.svg")))
+    assert pictures
+    assert page.count('src="data:image/svg+xml;base64,') == pictures
+    with pytest.raises(UsageError, match="--format writes no report, so there is none for --html"):
+        main(["sweep", "tiny/sweep-07", "--reports", str(two_sweeps), "--html", "--format", "csv"])

@@ -1,4 +1,4 @@
-"""The content of a run's page: verdict, goals, key metrics as tiles and response times first, the set-up last."""
+"""The content of pages: verdict, goals, key metrics as tiles and response times come first, the set-up last."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ _PERCENTILES = ("50", "95", "99")
 # So many warnings are printed in words below the verdict; the report has all of them.
 _WARNINGS_MOST = 3
 _WARNINGS_HEAD = "<h2>Warnings</h2>"
+# The colour of a report about several runs, by the first words of its verdict.
+_STATES = {
+    "OK": "valid", "VALID": "valid", "IMPROVED": "valid",
+    "REGRESSED": "invalid", "INVALID": "invalid", "FAILED": "invalid",
+    "CANNOT TELL": "doubtful", "DOUBTFUL": "doubtful", "WARNED": "doubtful",
+    "GOAL MISSED": "goal-missed", "INTERRUPTED": "interrupted",
+}  # fmt: skip
+_VERDICT = re.compile(r"<p><strong>(.*?)</p>", re.DOTALL)
 _FIRST_CHART = re.compile(r'<figure class="chart" data-chart="response-time">.*?</figure>\n', re.DOTALL)
 
 
@@ -74,6 +82,16 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
         chart=Markup(chart[0]) if chart else "",
         rest=Markup((heading + rest).replace(_WARNINGS_HEAD, '<h2 id="warnings">Warnings</h2>')),
     )
+
+
+def report_body(report: Markup) -> Markup:
+    """Return the HTML of a report about several runs with its verdict, the first sentence in bold, as a banner."""
+    found = _VERDICT.search(report)
+    if found is None:
+        return report
+    state = next((state for words, state in _STATES.items() if found[1].startswith(words)), "answer")
+    banner = f'<div class="judged {state}">\n{found[0]}\n</div>'
+    return Markup(report[: found.start()] + Markup(banner) + report[found.end() :])
 
 
 def tiles(result: RunResult) -> tuple[Tile, ...]:
