@@ -22,6 +22,7 @@ from harness.site.body import chart_script, label_data, report_body, run_body, s
 from harness.site.html import prose
 from harness.site.series import ChartData
 from harness.site.template import filled
+from harness.site.trend import METRIC, trends
 
 INDEX, COMPARE = "index.html", "compare.html"
 DATA, ASSETS = "data", "assets"
@@ -73,6 +74,8 @@ class Site:
             root="",
             title="Load test runs",
             count=count_line(entries),
+            trends=trends(entries),
+            metric=METRIC.words,
             notes=self._prose(notes, "")[0] if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],
