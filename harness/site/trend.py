@@ -105,7 +105,7 @@ def chart(points: Sequence[Point]) -> Markup:
 def _mark(x: float, y: float, point: Point) -> Markup:
     title = Markup("<title>{}: {}, {}</title>").format(point.run, _text(point.value), point.state)
     if point.value is None:
-        path = f"M{x - 3} {y - 3}l6 6m0 -6l-6 6"
+        path = f"M{x - 3:.1f} {y - 3:.1f}l6 6m0 -6l-6 6"
         return Markup('<path class="bad" d="{}">{}</path>').format(path, title)
     return Markup('<circle class="{}" cx="{}" cy="{}" r="3">{}</circle>').format(
         "valid" if point.is_valid else "doubtful", x, y, title
