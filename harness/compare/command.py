@@ -100,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--output", type=Path, metavar="FILE", help="write this file, and preserve its notes")
     save = "write compare-….md and .json next to the reports and print the verdict; runs outside --reports are printed"
     output.add_argument("--save", action="store_true", help=save)
-    page = "like --save, and also write the report as one HTML file beside it: for mail, nothing is loaded from anywhere"
+    page = "like --save, and also write the report as one HTML file beside it: for mail; it loads nothing"
     output.add_argument("--html", action="store_true", help=page)
     output.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder of the runs (reports/)")
     output.add_argument("--home", type=Path, default=ROOT, help="folder that contains plans/ (this one)")

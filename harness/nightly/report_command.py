@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option = parser.add_argument
     option("name", help="a nightly run such as 2026-11-21, or its .json or .md file")
-    page = "also write the report as one HTML file beside it: for mail, nothing is loaded from anywhere"
+    page = "also write the report as one HTML file beside it: for mail; it loads nothing"
     option("--html", action="store_true", help=page)
     option("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
     option("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")

@@ -109,7 +109,7 @@ def tiles(result: RunResult) -> tuple[Tile, ...]:
             parts = _parts_of(metric, total.sample_count or 0)
             found.append(_tile(_title(metric), metric.text(value), metric.unit, parts, result))
     if total.max_ms is not None:
-        found.append(_tile("max", units.ms_text(total.max_ms), "ms", [Part.TAIL], result))
+        found.append(_tile("max", units.ms_text(total.max_ms), "ms", [], result))
     return tuple(found)
 
 

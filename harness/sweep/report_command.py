@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     label = "a transaction or request whose metrics are reported instead of TOTAL; goals are then only those given here"
     option("--label", metavar="REGEX", help=label)
     option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
-    page = "also write the report as one HTML file beside it, with its charts: for mail, nothing is loaded from anywhere"
+    page = "also write the report as one HTML file beside it, with its charts: for mail; it loads nothing"
     option("--html", action="store_true", help=page)
     option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
