@@ -151,6 +151,7 @@ function settings(one) {
   });
   const x = axis(isTime ? "time since the load began" : "response time, ms, logarithmic");
   Object.assign(x, { type: isTime ? "linear" : "logarithmic", min: spec.extent[0], max: spec.extent[1] });
+  x.ticks.includeBounds = !isTime; // the last second would cover the tick before it
   x.ticks.callback = (value) => (isTime ? clock(value) : isRound(value) ? plainNumber(value) : null);
   return {
     type: "line",

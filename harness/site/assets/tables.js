@@ -15,6 +15,7 @@ function sortKey(cell, isNumber) {
 
 // Columns with data-kind can be sorted, and every column of a table whose columns have none.
 function sortable(table) {
+  if (!table.tHead || !table.tBodies.length) return; // a table without rows
   const rows = [...table.tBodies[0].rows];
   const last = rows.filter((row) => ownText(row.cells[0]) === "TOTAL");
   const others = rows.filter((row) => !last.includes(row));
