@@ -16,8 +16,8 @@ from harness.history.summary import users_text
 from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
 from harness.metrics.window import Window
 from harness.report.key_figures import by_importance, is_tail
+from harness.report.parts import Part
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
-from harness.report.warnings import Part
 from harness.site.series import ChartData
 from harness.site.template import filled
 
