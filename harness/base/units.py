@@ -8,6 +8,8 @@ import re
 from harness.base.errors import UsageError
 
 _DURATION_PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|m|s|)\s*", re.IGNORECASE)
+# As reports print times: 31:00, 1:09:20.
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d)")
 _SECONDS_PER = {"h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0, "": 1.0}
 BYTES_PER_KB = 1024
 BYTES_PER_MB = 1024 * 1024
@@ -25,9 +27,15 @@ def parse_date(text: str, where: str) -> str:
 
 
 def parse_duration_s(text: str, name: str) -> float:
-    """Return the seconds of `90`, `90s`, `2m` or `1h30m`; errors call the value `name`."""
+    """Return the seconds of `90`, `90s`, `2m`, `1h30m`, `1:30` (a minute and a half) or `1:30:00`.
+
+    UsageError, which calls the value `name`, for any other text.
+    """
     position, total_s, seen = 0, 0.0, False
     stripped = text.strip()
+    if clock := _CLOCK.fullmatch(stripped):
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return hours * 3600 + minutes * 60 + seconds
     while position < len(stripped):
         match = _DURATION_PARTS.match(stripped, position)
         if match is None or match.end() == position:

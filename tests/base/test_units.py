@@ -5,13 +5,17 @@ from harness.base.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), ("90s", 90), ("2m", 120), ("1h30m", 5400), ("4h", 14400), ("1.5m", 90), ("0", 0)]
+    ("text", "seconds"),
+    [
+        *(("90", 90), ("90s", 90), ("2m", 120), ("1h30m", 5400), ("4h", 14400), ("1.5m", 90), ("0", 0)),
+        *(("31:00", 1860), ("0:07", 7), ("90:00", 5400), ("1:09:20", 4160)),
+    ],
 )
 def test_a_duration_is_read_in_the_usual_spellings(text, seconds):
     assert units.parse_duration_s(text, "DURATION") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "abc", "-5", "10x", "s", "5 5 y"])
+@pytest.mark.parametrize("text", ["", "abc", "-5", "10x", "s", "5 5 y", "1:60", ":30", "1:2", "1:2:3:4"])
 def test_an_invalid_duration_is_refused_with_its_name(text):
     with pytest.raises(UsageError, match="DURATION="):
         units.parse_duration_s(text, "DURATION")

@@ -7,10 +7,10 @@ import pytest
 
 from harness.jtl.inputs import resolve
 from harness.metrics.throttle import find_throttle
-from harness.metrics.window import SecondFigures, full_load_s
+from harness.metrics.window import GIVEN, SecondFigures, Window, full_load_s
 from harness.report.jtls import summary_of_jtls
 from harness.report.summary import RunSummary
-from tests.support.factories import closed_load, record, sample
+from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.golden import golden_run
 from tests.support.summaries import summary_of, warnings_of
 
@@ -203,6 +203,18 @@ def test_a_bare_jtl_has_the_warning_and_its_json_the_numbers():
     again = RunSummary.from_json(summary.to_json())
     assert again.throttle == summary.throttle
     assert again.throttle.at_s in (599, 600, 601)
+
+
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "is_warned"), [(0, 600, False), (60, 595, False), (300, 720, True), (600, 1200, True)]
+)
+def test_only_a_window_with_the_fall_or_after_it_has_the_warning(from_s, to_s, is_warned):
+    window = Window(GIVEN, from_s, to_s, to_s - from_s, 1200)
+    samples = throttled_samples()
+    ends_s = [(one.start_ms + one.elapsed_ms) / 1000 - 1000 for one in samples]
+    counted = tally_of([one for one, end_s in zip(samples, ends_s, strict=True) if from_s <= end_s < to_s])
+    codes = {warning.code for warning in summary_of(samples, window=window, counted=counted).caveats}
+    assert ("throttled" in codes) is is_warned
 
 
 def test_a_run_without_a_fall_has_no_warning():
