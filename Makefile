@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run sweep capacity ab nightly system generator generator-keys report merge compare pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run sweep capacity ab tune nightly system generator generator-keys report merge compare pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -23,6 +23,7 @@ takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE CO
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
+takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
@@ -71,6 +72,12 @@ about.ab.DURATION := DURATION=60s                 duration of each run (default:
 about.ab.MAX := MAX=30m                      time limit of all runs; four pairs must fit (default: none)
 about.ab.RESUME := RESUME=1                     resume the last A/B test of PLAN
 about.ab.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
+about.tune.SET := SET="plugin_threads=30,60 gc=G1,Z"  settings with the values to try, the baseline first (required)
+about.tune.METRIC := METRIC=p90                   what they are judged by: average, p90, throughput, … (default: p90)
+about.tune.DURATION := DURATION=60s                duration of each run (default: the plan's)
+about.tune.REPEAT := REPEAT=3                     runs of each combination (default: 2, more when there are few)
+about.tune.MAX := MAX=2h                       time limit of all runs; the design must fit (default: none)
+about.tune.RESUME := RESUME=1                     resume the last experiment of PLAN
 about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
 about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)
 about.run.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h; auto: until steady (default: the plan's)
@@ -220,7 +227,7 @@ topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-ou
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
-starting := check gui run sweep capacity ab system
+starting := check gui run sweep capacity ab tune system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
@@ -304,6 +311,13 @@ ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<pl
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
 	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(sure) \
 	  $(call option,reports,$(REPORTS)/ab)
+
+tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md
+	@$(python) scripts/tune $(call option,set,$(SET)) $(call option,metric,$(METRIC)) \
+	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
+	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
+	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) \
+	  $(call option,reports,$(REPORTS)/tune)
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
 	@$(python) scripts/system $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,port,$(PORT))

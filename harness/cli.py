@@ -43,6 +43,7 @@ VERBS = {
     "compare": Command("harness.compare.command", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
     "ab": Command("harness.ab.report_command", "write the report of an A/B test again"),
+    "tune": Command("harness.tune.report_command", "write the report of a designed experiment again"),
     "profile": Command("harness.report.profile_command", "print the profile of a run, or what made a label slow"),
     "summary": Command("harness.history.summary_command", "write reports/SUMMARY.md: all runs, newest first"),
     "pin": Command("harness.history.pin_command", "pin reference runs of a plan, list the pins, or remove one"),
@@ -64,6 +65,7 @@ SCRIPTS = {
     "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),
     "scripts/ab": Command("harness.ab.command", "run two sides alternately until it is sure whether B is worse"),
+    "scripts/tune": Command("harness.tune.command", "find out which settings matter, by a designed experiment"),
     "scripts/nightly": Command("harness.nightly.command", "run a suite and compare it with earlier nightly runs"),
     "scripts/system": Command("harness.system.command", "start a plan's system and keep it running"),
     "scripts/generator": Command("harness.run.remote.command", "start a load generator for other machines"),
@@ -85,6 +87,7 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
   ./aggregate.py ab lb-nginx/ab-01                             the report of that A/B test again
+  ./aggregate.py tune killbill-stripe/tune-01                   the report of that designed experiment again
   ./aggregate.py pin killbill-stripe/run-07_1                   compares every later run of the plan with it
   ./aggregate.py history --plan killbill-stripe --metric p90    p90 of every run of a plan
   ./aggregate.py nightly 2026-11-21                             the report of that nightly run again

@@ -120,7 +120,7 @@ def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
             f"the loads of {a.title} and {b.title} differ: {differences}",
             f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]",
         )
-    if _what_runs(a) == _what_runs(b):
+    if what_runs(a) == what_runs(b):
         raise UsageError(f"{a.title} and {b.title} are the same: nothing to compare", "change one side")
 
 
@@ -141,7 +141,7 @@ def _differences(a: LoadRecord, b: LoadRecord) -> str:
     return ", ".join(found)
 
 
-def _what_runs(side: ReadySide) -> tuple[object, ...]:
+def what_runs(side: ReadySide) -> tuple[object, ...]:
     """Return what tells whether two sides run the same."""
     plan, profile, target = side.request.plan, side.request.profile, side.request.target
     generator = (profile.generator_heap_mb, profile.generator_jvm_args)

@@ -16,12 +16,18 @@ from harness.run.record import RunRecord
 
 # Format 3 added fields of labels that a catalogue does not use.
 OLDEST_VERSION = 2
-SWEEP, AB_TEST, COMPARISON, HISTORY = "sweep", "A/B test", "comparison", "history"
+SWEEP, AB_TEST, EXPERIMENT, COMPARISON, HISTORY = "sweep", "A/B test", "experiment", "comparison", "history"
 # The kinds of reports about several runs, in the order of lists, with the heading of each.
-KIND_TITLES = ((SWEEP, "Sweeps"), (AB_TEST, "A/B tests"), (COMPARISON, "Comparisons"), (HISTORY, "Over time"))
-# The folder of A/B tests in the reports folder. Like the reports folder it has a folder for each plan, whose runs are
-# those of its A/B tests.
-AB_FOLDER = "ab"
+KIND_TITLES = (
+    (SWEEP, "Sweeps"), (AB_TEST, "A/B tests"), (EXPERIMENT, "Experiments"), (COMPARISON, "Comparisons"),
+    (HISTORY, "Over time"),
+)  # fmt: skip
+# The folders of A/B tests and of designed experiments in the reports folder. Like the reports folder they have a folder
+# for each plan, whose runs are those of its tests.
+AB_FOLDER, TUNE_FOLDER = "ab", "tune"
+_KIND_PREFIXES = (
+    ("sweep-", SWEEP), ("ab-", AB_TEST), ("tune-", EXPERIMENT), ("compare-", COMPARISON), ("history-", HISTORY),
+)  # fmt: skip
 _LABEL_KEYS = (
     "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
     "rate_per_s", "received_bytes_per_s",
@@ -65,7 +71,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Document:
-    """A report about several runs: a sweep, an A/B test, a comparison, a history.
+    """A report about several runs: a sweep, an A/B test, an experiment, a comparison, a history.
 
     `folder` is its folder in the reports folder; `headline` is its first sentence in bold.
     """
@@ -88,7 +94,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Series:
-    """The runs of one series of a plan, newest first, with the sweeps or the A/B test that made them."""
+    """The runs of one series of a plan, newest first, with the sweeps, the A/B test or the experiment that made them."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -141,11 +147,11 @@ class Catalogue:
 
 
 def _series_of(document: Document, plan: str) -> int | None:
-    """Return the series of the runs of a sweep or an A/B test that are beside it: sweep-07 consists of run-07_1 ….
+    """Return the series of the runs of a sweep, a test or an experiment that are beside it: sweep-07 consists of run-07_1 ….
 
     None for every other document, and for one whose runs are in another folder than `plan`.
     """
-    match = re.fullmatch(r"(?:sweep|ab)-(\d+)", document.name) if document.folder == plan else None
+    match = re.fullmatch(r"(?:sweep|ab|tune)-(\d+)", document.name) if document.folder == plan else None
     return int(match[1]) if match else None
 
 
@@ -210,7 +216,7 @@ def headline_of(markdown: str) -> str:
 
 def document_kind(folder: str, name: str) -> str | None:
     """Return the kind of a Markdown file in the reports folder; None unless it is about several runs."""
-    for prefix, kind in (("sweep-", SWEEP), ("ab-", AB_TEST), ("compare-", COMPARISON), ("history-", HISTORY)):
+    for prefix, kind in _KIND_PREFIXES:
         if name.startswith(prefix):
             return kind
     return SWEEP if folder == "sweeps" else None

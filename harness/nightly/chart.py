@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from harness.base import units
 from harness.history.change_marks import change_marks
 from harness.history.render import name_axis
 from harness.nightly.gate import REGRESSED, WARNED, Check
 from harness.report.charts import svg
-from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between
+from harness.report.charts.axes import near_axis
 from harness.report.charts.gallery import Picture
 from harness.report.charts.svg import Plot
 
@@ -36,7 +35,7 @@ def _chart(check: Check) -> str:
     if limits:
         keys.append(svg.box_key("within the limit", "band"))
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    axis = _near_axis([value for _, value in values] + limits)
+    axis = near_axis([value for _, value in values] + limits)
     plot = Plot(name_axis([date for date, _ in check.history]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
     indexes = {date: index for index, (date, _) in enumerate(check.history)}
     accepted = [indexes[date] for date in check.accepted_dates]
@@ -85,14 +84,3 @@ def _dot(plot: Plot, index: float, value: float, check: Check) -> str:
     text = svg.plain(f"{date}: {svg.figure(value)}")
     colour = svg.WARNING if is_worse else svg.MAIN
     return f'<circle {at} r="{radius}" class="bar c{colour}"><title>{text}</title></circle>'
-
-
-def _near_axis(values: Iterable[float], most: int = 5) -> Axis:
-    """Return an axis around the values; an axis from 0 would hide small changes."""
-    known = list(values)
-    low, high = min(known), max(known)
-    span = (high - low) or abs(high) * 0.1 or 1.0
-    step = nice_step(span * 1.1, most)
-    low, high = math.floor((low - span * 0.05) / step) * step, math.ceil((high + span * 0.15) / step) * step
-    low = max(0.0, low)
-    return Axis(low, high, tuple((value, number_tick(value, step, high)) for value in ticks_between(low, high, step)))

@@ -25,6 +25,7 @@ ORDER = (
     "sweep",
     "history",
     "ab",
+    "tune",
     "forge",
     "nightly",
     "site",
@@ -106,6 +107,7 @@ MAY_ACT = {
     "harness.system.probe",
     "harness.system.profile_files",
     "harness.system.supervisor",
+    "harness.tune.runner",
 }
 # Whatever is in a table of sources or notifiers acts.
 MAY_ACT |= {type(source).__module__ for source in SOURCES} | {notify.__module__ for notify in NOTIFIERS}

@@ -35,7 +35,9 @@ WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 # One name, where other targets take several.
 ONE_NAME = {("report", "RUN"), ("pin", "RUN"), ("run", "BASE")}
 FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
-SAYS_NOTHING = {("ab", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"), ("nightly", "RESUME")}
+SAYS_NOTHING = {
+    ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"), ("nightly", "RESUME"),
+}  # fmt: skip
 FAKE = r"""#!/bin/sh
 printf '%s\n' "$#" >>"$RECORD"
 for word do printf '%s\000' "$word" >>"$RECORD"; done

@@ -73,6 +73,17 @@ def value_axis(values: Iterable[float], most: int = 5) -> Axis:
     return Axis(0.0, top, tuple((value, number_tick(value, step, top)) for value in ticks_between(0.0, top, step)))
 
 
+def near_axis(values: Iterable[float], most: int = 5) -> Axis:
+    """Return an axis around the values; an axis from 0 would hide small changes."""
+    known = list(values)
+    low, high = min(known), max(known)
+    span = (high - low) or abs(high) * 0.1 or 1.0
+    step = nice_step(span * 1.1, most)
+    low, high = math.floor((low - span * 0.05) / step) * step, math.ceil((high + span * 0.15) / step) * step
+    low = max(0.0, low)
+    return Axis(low, high, tuple((value, number_tick(value, step, high)) for value in ticks_between(low, high, step)))
+
+
 def time_axis(seconds: Iterable[float], most: int = 12) -> Axis:
     """Return an axis of seconds from 0, or the first second before it, to the last; texts are s, m:ss or h:mm."""
     known = list(seconds)

@@ -1,0 +1,98 @@
+"""Derives what to try next from the outcome of a designed experiment."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.metrics.metric import ERRORS
+from harness.tune.best import Best
+from harness.tune.effects import CANNOT_TELL, NO_EFFECT
+from harness.tune.factors import Factor, set_text
+from harness.tune.outcome import Outcome
+
+_REPEAT_MOST = 20
+
+
+def next_steps(outcome: Outcome) -> Iterator[str]:
+    """Yield what to try next, as sentences; the first one is the most useful."""
+    if outcome.fit is None:
+        return
+    if outcome.is_coarse:
+        yield f"{outcome.record.metric.words} is near the resolution of the clock (1 ms): judge METRIC=average instead."
+    if outcome.best:
+        yield from _of_best(outcome, outcome.best)
+    yield from _of_undecided(outcome)
+    yield from _of_idle(outcome)
+
+
+def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:
+    record = outcome.record
+    if (more := _more_errors(outcome, best)) is not None:
+        more_text = units.percent_text(more)
+        yield f"The best values have {more_text} points more errors than the baseline: look at these first."
+    if not best.is_baseline:
+        sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
+        a, b = (shlex.quote(set_text(record.factors, side)) for side in sides)
+        yield f"Confirm the best values: make ab PLAN={record.plan} A={a} B={b}, with the same load."
+    for factor, level in zip(record.factors, best.choice, strict=True):
+        if level is not None and (side := _edge(factor, level)):
+            yield f"{factor.name}={factor.values[level]} is the {side}est value that was tried: try {side}er ones."
+    if best.equals:
+        texts = [f"`{set_text(record.factors, choice)}`" for choice in best.equals]
+        yield f"These runs cannot tell the best values from {', '.join(texts)}: choose by cost, or repeat more often."
+
+
+def _of_undecided(outcome: Outcome) -> Iterator[str]:
+    """Yield how many repeats the undecided settings need: intervals shrink with the root of the runs."""
+    record = outcome.record
+    unsure = [one for one in outcome.effects if one.verdict == CANNOT_TELL and not one.is_pair]
+    if not unsure:
+        return
+    width = max((math.log1p(one.high_ratio) - math.log1p(one.low_ratio)) / 2 for one in unsure)
+    times = (width / math.log1p(record.threshold_ratio)) ** 2
+    names = ", ".join(dict.fromkeys(record.factors[one.places[0]].name for one in unsure))
+    repeat = math.ceil(max(times, 1.5) * len(outcome.counted) / len(record.cells))
+    if repeat > _REPEAT_MOST:
+        yield f"{names}: the scatter is too large for an answer; make the runs longer, or the machine quieter."
+    else:
+        yield f"{names}: about REPEAT={repeat}, or longer runs, would tell."
+
+
+def _of_idle(outcome: Outcome) -> Iterator[str]:
+    """Yield the settings that can be left out: neither they nor a pair with them have an effect."""
+    record = outcome.record
+    mains = {one.places[0] for one in outcome.effects if not one.is_pair}
+    unsure = {one.places[0] for one in outcome.effects if not one.is_pair and one.verdict != NO_EFFECT}
+    idle = [record.factors[place].name for place in sorted(mains - unsure - outcome.active)]
+    if idle and len(idle) < len(record.factors):
+        bound = units.percent_text(record.threshold_ratio, 0)
+        yield f"{', '.join(idle)}: no effect of {bound} % or more; leave it out and vary something else."
+
+
+def _edge(factor: Factor, level: int) -> str:
+    """Return larg or small, without the ending, when the value is the last of the numbers tried; empty otherwise."""
+    try:
+        numbers = [units.parse_number(value, factor.name, -math.inf, math.inf) for value in factor.values]
+    except UsageError:
+        return ""
+    return "larg" if numbers[level] == max(numbers) else "small" if numbers[level] == min(numbers) else ""
+
+
+def _more_errors(outcome: Outcome, best: Best) -> float | None:
+    """Return by how much (0-1) the best choice has more errors than the baseline; None unless it matters."""
+    record = outcome.record
+    cells = [
+        index
+        for index, cell in enumerate(record.cells)
+        if all(wanted is None or level == wanted for level, wanted in zip(cell, best.choice, strict=True))
+    ]
+    found = [value for index in cells if (value := outcome.mean_of(ERRORS, index)) is not None]
+    base = outcome.mean_of(ERRORS, 0)
+    if base is None or not found:
+        return None
+    more = sum(found) / len(found) - base
+    return more if more > record.thresholds.of(ERRORS) else None

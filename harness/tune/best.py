@@ -1,0 +1,86 @@
+"""Finds the best combination of the settings that have an effect, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from harness.metrics.distributions import student_t_quantile
+from harness.metrics.metric import Metric
+from harness.tune.effects import FOUND, Effect, as_ratio
+from harness.tune.factors import Factor
+from harness.tune.model import Fit, Vector, row
+
+_DRAWS = 10_000
+_SEED = 1
+_LEVEL = 0.95
+
+# The index of a value of each factor; None for a factor without a found effect.
+Choice = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best values of the factors with an effect.
+
+    `sure_ratio` is the probability that no other choice of these factors is better, given the fitted model.
+    `delta_ratio` is its change from the baseline's choice, with a 95 % interval. `equals` are other choices that the
+    runs cannot distinguish from it.
+    """
+
+    choice: Choice
+    sure_ratio: float
+    delta_ratio: float
+    low_ratio: float
+    high_ratio: float
+    equals: tuple[Choice, ...]
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the baseline is best."""
+        return not any(self.choice)
+
+
+def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metric: Metric) -> Best | None:
+    """Return the best choice; None when no effect was found.
+
+    The probability is the share of draws of the coefficients (multivariate t around the estimates) in which the choice
+    is best. Another choice is distinguished when the lower end of its one-sided interval of being worse is above 0, all
+    intervals together at 95 %.
+    """
+    active = {place for effect in effects if effect.verdict == FOUND for place in effect.places}
+    if not active:
+        return None
+    choices: list[Choice] = list(
+        product(*(range(len(one.values)) if place in active else [None] for place, one in enumerate(factors)))
+    )
+    sign = -1.0 if metric.more_is_better else 1.0
+    terms = np.array([row(factors, choice) for choice in choices])
+    place = int(np.argmin(sign * (terms @ fit.coefficients)))
+    reach = student_t_quantile(fit.freedom, 1 - (1 - _LEVEL) / max(1, len(choices) - 1))
+    equals = []
+    for other, choice in enumerate(choices):
+        worse, error = fit.estimate(sign * (terms[other] - terms[place]))
+        if other != place and worse - reach * error <= 0:
+            equals.append(choice)
+    change, error = fit.estimate(terms[place] - terms[0])
+    two_sided = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * error
+    ratios = [as_ratio(value) for value in (change, change - two_sided, change + two_sided)]
+    return Best(choices[place], _share_of_draws(fit, sign * terms, place), *ratios, tuple(equals))
+
+
+def _share_of_draws(fit: Fit, terms: Vector, place: int) -> float:
+    """Return the share of draws of the coefficients in which the row `place` of the terms has the least value."""
+    chance = np.random.default_rng(_SEED)
+    scale = np.sqrt(fit.freedom / chance.chisquare(fit.freedom, _DRAWS))
+    values, vectors = np.linalg.eigh(fit.covariance)
+    root = vectors * np.sqrt(np.clip(values, 0.0, math.inf))
+    found = 0
+    for draws, scales in zip(np.array_split(chance.normal(size=(_DRAWS, len(values))), 10), np.array_split(scale, 10), strict=True):
+        coefficients = fit.coefficients + (draws @ root.T) * scales[:, None]
+        found += int((np.argmin(coefficients @ terms.T, axis=1) == place).sum())
+    return found / _DRAWS

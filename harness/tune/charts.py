@@ -1,0 +1,143 @@
+"""Draws the charts of a designed experiment: the mean with each value, and the means of pairs of values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from harness.metrics.distributions import student_t_quantile
+from harness.metrics.metric import Metric
+from harness.report.charts import svg
+from harness.report.charts.axes import Axis, near_axis
+from harness.report.charts.gallery import Picture
+from harness.report.charts.svg import Plot
+from harness.tune.effects import FOUND, Effect
+from harness.tune.factors import Factor
+from harness.tune.model import Fit, row
+from harness.tune.outcome import Outcome
+
+# The chart files that a report may have.
+FILE_NAME = re.compile(r"(effects|pair-\d+)\.svg")
+_PAIRS_MOST = 6
+_CAP_PX, _DOT_PX = 4, 4
+_LEVEL = 0.95
+_NAME_PX = 20
+
+# A mean with its interval: value, low, high.
+Mean = tuple[float, float, float]
+
+
+def tune_charts(outcome: Outcome) -> tuple[Picture, ...]:
+    """Return the chart of all means, and one for each of the most important pairs; none without a fitted model."""
+    record, fit = outcome.record, outcome.fit
+    if fit is None:
+        return ()
+    pairs = _pairs(outcome)
+    charts = [Picture("effects.svg", _effects_chart(record.factors, fit, record.metric))]
+    charts += [
+        Picture(f"pair-{number}.svg", _pair_chart(record.factors, pair, fit, record.metric))
+        for number, pair in enumerate(pairs, start=1)
+    ]
+    return tuple(charts)
+
+
+def _pairs(outcome: Outcome) -> list[tuple[int, int]]:
+    """Return the pairs of factors to draw: those with the clearest interactions first."""
+    clearest: dict[tuple[int, int], float] = dict.fromkeys(combinations(range(len(outcome.record.factors)), 2), 0.0)
+    for effect in outcome.effects:
+        if effect.is_pair:
+            pair = (effect.places[0], effect.places[1])
+            clearest[pair] = max(clearest[pair], _clearness(effect))
+    return sorted(clearest, key=lambda pair: -clearest[pair])[:_PAIRS_MOST]
+
+
+def _clearness(effect: Effect) -> float:
+    """Return an effect in half-widths of its interval; found ones are above 1."""
+    width = math.log1p(effect.high_ratio) - math.log1p(effect.low_ratio)
+    clearness = abs(math.log1p(effect.delta_ratio)) / (width / 2) if width else 0.0
+    return max(clearness, 1.0) if effect.verdict == FOUND else clearness
+
+
+def _mean(factors: Sequence[Factor], levels: dict[int, int], fit: Fit) -> Mean:
+    """Return the mean of the metric with these values, averaged over the other factors, with its 95 % interval."""
+    value, error = fit.estimate(row(factors, [levels.get(place) for place in range(len(factors))]))
+    reach = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * error
+    return math.exp(value), math.exp(value - reach), math.exp(value + reach)
+
+
+def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
+    """Return the chart of the means with each value: the values of a factor are neighbours, joined by a line."""
+    points = list(_points(factors, fit))
+    end = points[-1][0] + 0.5
+    ticks = tuple((x, factors[place].values[level]) for x, place, level, _ in points)
+    y = near_axis([value for *_, mean in points for value in mean])
+    keys = [svg.line_key("mean, with its 95 % interval", svg.MAIN, ""), svg.line_key("mean of all", svg.CONTEXT, "9 3")]
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(Axis(-0.5, end, ticks), y, legend_end + _NAME_PX + 12, svg.HEIGHT - svg.FOOT_PX)
+    overall, *_ = _mean(factors, {}, fit)
+    body = [rows, plot.axes("value of the setting"), plot.line([(-0.5, overall), (end, overall)], svg.CONTEXT, "9 3")]
+    for place, factor in enumerate(factors):
+        own = [(x, mean) for x, other, _, mean in points if other == place]
+        body += _line(plot, own, svg.MAIN, "")
+        middle, width = (own[0][0] + own[-1][0]) / 2, (len(own) + 0.6) * (svg.RIGHT - svg.LEFT) / (end + 0.5)
+        body.append(svg.text(plot.x_px(middle), plot.top - 8, svg.shortened(factor.name, width), "muted middle"))
+    about = " ".join(
+        f"{factors[place].word(level)}: {svg.figure(mean[0])} ({svg.figure(mean[1])} to {svg.figure(mean[2])})."
+        for _, place, level, mean in points
+    )
+    return svg.document(f"{metric.words} with each value", _unit(metric), about, svg.HEIGHT, body)
+
+
+def _points(factors: Sequence[Factor], fit: Fit) -> Iterator[tuple[float, int, int, Mean]]:
+    """Yield position, factor, value and mean; factors are apart by one more position."""
+    x = 0.0
+    for place, factor in enumerate(factors):
+        for level in range(len(factor.values)):
+            yield x, place, level, _mean(factors, {place: level}, fit)
+            x += 1.0
+        x += 1.0
+
+
+def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metric: Metric) -> str:
+    """Return the chart of two factors: a line for each value of the second one over those of the first one.
+
+    Parallel lines mean that the factors do not depend on each other.
+    """
+    one, other = factors[pair[0]], factors[pair[1]]
+    lines = [
+        [(float(x), _mean(factors, {pair[0]: x, pair[1]: level}, fit)) for x in range(len(one.values))]
+        for level in range(len(other.values))
+    ]
+    looks = [(index % len(svg.COLOURS), svg.DASHES[index % len(svg.DASHES)]) for index in range(len(lines))]
+    keys = [svg.line_key(other.word(level), *look) for level, look in enumerate(looks)]
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    y = near_axis([value for line in lines for _, mean in line for value in mean])
+    x_axis = Axis(-0.5, len(one.values) - 0.5, tuple((float(at), value) for at, value in enumerate(one.values)))
+    plot = Plot(x_axis, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    body = [rows, plot.axes(one.name)]
+    for points, look in zip(lines, looks, strict=True):
+        body += _line(plot, points, *look)
+    about = " ".join(
+        f"{other.word(level)}: {', '.join(f'{one.values[x]} {svg.figure(mean[0])}' for x, (_, mean) in enumerate(line))}."
+        for level, line in enumerate(lines)
+    )
+    title = f"{metric.words} with {one.name} and {other.name}"
+    return svg.document(title, f"{_unit(metric)}, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body)
+
+
+def _line(plot: Plot, points: Sequence[tuple[float, Mean]], colour: int, dash: str) -> list[str]:
+    """Return the means joined by a line, each with a dot and its interval."""
+    parts = [plot.line([(x, mean[0]) for x, mean in points], colour, dash)]
+    for x, (value, low, high) in points:
+        at, top, bottom = plot.x_px(x), plot.y_px(high), plot.y_px(low)
+        cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
+        path = f"M{svg.number(at)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
+        centre = f'cx="{svg.number(at)}" cy="{svg.number(plot.y_px(value))}"'
+        parts += [f'<path class="line c{colour}" d="{path}"/>', f'<circle {centre} r="{_DOT_PX}" class="bar c{colour}"/>']
+    return parts
+
+
+def _unit(metric: Metric) -> str:
+    return metric.unit if metric.title != metric.short_title else ""

@@ -1,0 +1,95 @@
+"""Decides which settings have an effect: the change by each value and each pair of values, with intervals.
+
+All intervals hold together: each is at the level 1 - alpha / number of effects (Bonferroni). So of experiments in which
+nothing has an effect, at most alpha report one. `scripts/bench tune` measures it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from harness.metrics.distributions import student_t_quantile
+from harness.metrics.metric import Metric
+from harness.tune.factors import Factor
+from harness.tune.model import Fit, Vector, main_contrast, pair_contrast
+
+FOUND, NO_EFFECT, CANNOT_TELL = "FOUND", "NO EFFECT", "CANNOT TELL"
+# Beyond this difference of logarithms a change is not told more exactly.
+_DIFFERENCE_MOST = 20.0
+# Differences below it are rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The change of the metric by a value of a factor against its first value, or by a pair of values.
+
+    `places` are indexes of one or two factors, `levels` those of their values. A pair's change is by how much the change
+    of the one factor is larger with the other one's value than with its first. FOUND: the interval excludes 0. NO EFFECT:
+    it includes 0, and no change as large as the threshold. CANNOT TELL: everything else.
+    """
+
+    places: tuple[int, ...]
+    levels: tuple[int, ...]
+    delta_ratio: float
+    low_ratio: float
+    high_ratio: float
+    threshold_ratio: float
+    verdict: str
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it is an interaction of two factors."""
+        return len(self.places) > 1
+
+    @property
+    def bound_ratio(self) -> float:
+        """The largest change, in either direction, that the interval includes."""
+        return max(abs(self.low_ratio), abs(self.high_ratio))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no part of the interval reaches the threshold."""
+        return self.bound_ratio <= self.threshold_ratio
+
+
+def effects_of(factors: Sequence[Factor], fit: Fit, threshold: float, alpha: float) -> tuple[Effect, ...]:
+    """Return the effects of all values in the order of the factors, then those of all pairs of values."""
+    contrasts = list(_contrasts(factors))
+    reach = student_t_quantile(fit.freedom, 1 - alpha / (2 * len(contrasts)))
+    return tuple(_effect(*contrast, fit, reach, threshold) for contrast in contrasts)
+
+
+def is_better(metric: Metric, delta_ratio: float) -> bool:
+    """Return whether a change of the metric is one for the better."""
+    return (delta_ratio > 0) == metric.more_is_better
+
+
+def as_ratio(difference: float) -> float:
+    """Return a difference of logarithms as a relative change."""
+    return math.expm1(min(max(difference, -_DIFFERENCE_MOST), _DIFFERENCE_MOST))
+
+
+def _contrasts(factors: Sequence[Factor]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Vector]]:
+    others = [range(1, len(factor.values)) for factor in factors]
+    for place, levels in enumerate(others):
+        for level in levels:
+            yield (place,), (level,), main_contrast(factors, place, level)
+    for one, other in combinations(range(len(factors)), 2):
+        for pair in product(others[one], others[other]):
+            yield (one, other), pair, pair_contrast(factors, (one, other), pair)
+
+
+def _effect(
+    places: tuple[int, ...], levels: tuple[int, ...], contrast: Vector, fit: Fit, reach: float, threshold: float
+) -> Effect:
+    value, error = fit.estimate(contrast)
+    width = reach * error + _ROUNDING
+    change, low, high = (as_ratio(one) for one in (value, value - width, value + width))
+    verdict = FOUND if low > 0 or high < 0 else CANNOT_TELL
+    if verdict != FOUND and max(-low, high) <= threshold:
+        verdict = NO_EFFECT
+    return Effect(places, levels, change, low, high, threshold, verdict)

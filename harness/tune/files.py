@@ -1,0 +1,85 @@
+"""The files of a designed experiment: unique names, atomic writes of its record, one harness at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.base.folder_lock import alone_in
+from harness.base.writable import writing_into
+from harness.run.directory import RunDirectory, json_text, read_json, reserve_folder, write_whole
+from harness.run.recorded import RecordedFolder, recorded_in
+from harness.tune.export import to_json
+from harness.tune.outcome import Outcome
+from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord
+
+_NAME = re.compile(r"tune-(\d+)")
+
+
+class TuneFiles(RecordedFolder):
+    """The files of one experiment: `folder` is reports/tune/<plan>/tune-<n>, with charts and the output of its runs."""
+
+    def run(self, name: str) -> RunDirectory:
+        """Return one of its runs."""
+        return RunDirectory(self.folder.with_name(name))
+
+    def runs(self) -> tuple[RunDirectory, ...]:
+        """Return its runs that have a run directory."""
+        series = self.name.removeprefix("tune-")
+        return tuple(RunDirectory(path) for path in self.folder.parent.glob(f"run-{series}_*") if path.is_dir())
+
+    def log(self, index: int) -> Path:
+        """Return the file of a run's output; `index` counts from 0."""
+        return self.folder / f"{index + 1:02d}.log"
+
+    def read(self) -> TuneRecord:
+        """Return the record; UsageError when it is invalid."""
+        return TuneRecord.from_json(read_json(self.record, FORMAT_VERSION, "a designed experiment"), str(self.record))
+
+    def store(self, outcome: Outcome) -> None:
+        """Write the record with its results atomically."""
+        write_whole(self.record, json_text(to_json(outcome)))
+
+
+def reserve_tune(reports: Path, plan: str) -> TuneFiles:
+    """Return the files of a new experiment; creating its folder reserves the name."""
+
+    def next_name() -> str:
+        found = (_NAME.fullmatch(path.stem) for path in (reports / plan).glob("tune-*"))
+        return f"tune-{1 + max((int(match[1]) for match in found if match), default=0):02d}"
+
+    return TuneFiles(reserve_folder(reports / plan, next_name, "delete or move old experiments"))
+
+
+def find_unfinished(reports: Path, plan: str) -> TuneFiles:
+    """Return the plan's last experiment when it is unfinished; UsageError when there is nothing to resume."""
+    found = [TuneFiles(path) for path in recorded_in(reports / plan, _NAME)]
+    if not found:
+        raise UsageError(f"--resume: there is no experiment of {plan} yet", "leave it out")
+    if found[-1].read().state != RUNNING:
+        raise UsageError(f"--resume: {plan}/{found[-1].name} is finished", "leave it out to start a new experiment")
+    return found[-1]
+
+
+def find_tune(reports: Path, name: str) -> TuneFiles:
+    """Return the files of an experiment by its name, such as thruzero/tune-01, or by a path of one of its files."""
+    path = Path(name)
+    folder = path.with_suffix("") if path.suffix in (".json", ".md") else path
+    for one in (folder, reports / folder):
+        if _NAME.fullmatch(one.name) and TuneFiles(one).record.is_file():
+            return TuneFiles(one)
+    plans = sorted(reports.glob("*/"))
+    ids = [f"{plan.name}/{one.name}" for plan in plans for one in recorded_in(plan, _NAME)]
+    todo = f"{did_you_mean(str(folder), ids)}there are: {', '.join(ids) or 'none'}"
+    raise UsageError(f"{name}: no such experiment", todo)
+
+
+def locked(reports: Path) -> AbstractContextManager[None]:
+    """Lock a folder of experiments; UsageError when another harness uses it."""
+    with writing_into(reports):
+        reports.mkdir(parents=True, exist_ok=True)
+    return alone_in(reports, f"an experiment is in progress in {os.path.relpath(reports)}", "wait until it ends")

@@ -1,0 +1,163 @@
+"""Renders the report of a designed experiment as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+from harness.base import units
+from harness.compare.comparable import warnings_of
+from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
+from harness.report.charts.gallery import Picture
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.setup import load_text
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+from harness.tune.advice import next_steps
+from harness.tune.effects import FOUND, NO_EFFECT, Effect, is_better
+from harness.tune.factors import combination_count, words
+from harness.tune.outcome import Counted, Outcome
+from harness.tune.record import WARM_UP, TuneRecord
+from harness.tune.text import effect_name, headline, sure_text
+
+_RUN_HEADS = ("run", "values", "counts", "block")
+
+
+def tune_report(outcome: Outcome, pictures: Sequence[Picture], notes: str) -> str:
+    """Return the report as Markdown; `notes` is the text of its notes block."""
+    record = outcome.record
+    images = [
+        f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})" for picture in pictures
+    ]
+    return filled(
+        "harness.tune",
+        "tune.md.j2",
+        id=record.id,
+        command=one_line(record.command).replace("-->", "->"),
+        title=f"{cell(record.plan)}: which settings matter ({record.name})",
+        headline=cell(headline(outcome)),
+        settings=[f"{cell(factor.name)}: {cell(', '.join(factor.values))}" for factor in record.factors],
+        metric=cell(record.metric.words),
+        threshold=units.percent_text(record.threshold_ratio, 1),
+        load=cell(load_text(record.load)),
+        design=_design_text(record),
+        next=[cell(text) for text in next_steps(outcome)],
+        effect_table=_effect_table(outcome),
+        effect_images=images[:1],
+        level=units.percent_text(1 - record.thresholds.alpha, 0),
+        scatter=units.percent_text(outcome.scatter_ratio, 1),
+        pair_table=_pair_table(outcome),
+        pair_images=images[1:],
+        cell_table=_cell_table(outcome) if outcome.counted else "",
+        sure=_sure_text(outcome),
+        run_table=table(_run_heads(record), _run_rows(outcome), 3) if outcome.runs else "",
+        warm_up=", ".join(_link(one) for one in outcome.runs if one.run.block == WARM_UP),
+        warnings=[cell(text) for text in warnings_of([one.result for one in outcome.runs if one.result])],
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def _design_text(record: TuneRecord) -> str:
+    count, all_count = len(record.cells), combination_count(record.factors)
+    what = f"all {count} combinations" if count == all_count else f"{count} of {all_count:,} combinations"
+    blocks = units.plural(len(record.blocks), "block")
+    return f"{what}, {record.run_count} runs in random order in {blocks}, each with one more run of the baseline"
+
+
+def _others(record: TuneRecord) -> tuple[Metric, ...]:
+    """Return the metrics whose changes are shown beside the judged one."""
+    return tuple(metric for metric in metrics_of(Table.BRIEF) if metric != record.metric and not metric.is_share)
+
+
+def _effect_table(outcome: Outcome) -> str:
+    record = outcome.record
+    others = _others(record)
+    changes = [outcome.effects_on(metric) for metric in others]
+    heads = ("setting", "answer", "effect %", "interval %", *(f"{metric.short_title}, change %" for metric in others))
+    rows = []
+    for index, effect in enumerate(outcome.effects):
+        if not effect.is_pair:
+            more = [units.signed_percent(found[index].delta_ratio) if found else "" for found in changes]
+            rows.append([*_effect_cells(outcome, effect), *more])
+    return table(heads, rows, 2) if rows else ""
+
+
+def _pair_table(outcome: Outcome) -> str:
+    rows = [_effect_cells(outcome, effect) for effect in outcome.effects if effect.is_pair]
+    return table(("values", "answer", "more %", "interval %"), rows, 2) if rows else ""
+
+
+def _effect_cells(outcome: Outcome, effect: Effect) -> list[str]:
+    low, high = map(units.signed_percent, (effect.low_ratio, effect.high_ratio))
+    name = cell(effect_name(outcome.record.factors, effect))
+    return [name, _answer(outcome.record.metric, effect), units.signed_percent(effect.delta_ratio), f"{low} to {high}"]
+
+
+def _answer(metric: Metric, effect: Effect) -> str:
+    if effect.verdict != FOUND:
+        return "no effect" if effect.verdict == NO_EFFECT else "cannot tell"
+    if effect.is_pair:
+        return "**interaction**"
+    answer = "**better**" if is_better(metric, effect.delta_ratio) else "**worse**"
+    return f"{answer}, but too little to matter" if effect.is_small else answer
+
+
+def _cell_table(outcome: Outcome) -> str:
+    """Return a row per combination, the baseline first, then from the best to the worst mean."""
+    record = outcome.record
+    columns = (record.metric, *_others(record), ERRORS)
+    sign = -1 if record.metric.more_is_better else 1
+    means = [outcome.mean_of(record.metric, index) for index in range(len(record.cells))]
+    known = sorted((sign * mean, index) for index, mean in enumerate(means) if mean is not None and index)
+    rows = []
+    for index in (0, *(index for _, index in known)):
+        count = sum(one.run.cell == index for one in outcome.counted)
+        values = [
+            "" if mean is None else metric.mean_text(mean)
+            for metric in columns
+            for mean in [outcome.mean_of(metric, index)]
+        ]
+        rows.append([cell(" ".join(words(record.factors, record.cells[index]))), str(count), *values])
+    return table(("values", "runs", *(metric.title for metric in columns)), rows)
+
+
+def _sure_text(outcome: Outcome) -> str:
+    best, record = outcome.best, outcome.record
+    if best is None:
+        return ""
+    values = cell(" ".join(words(record.factors, best.choice)))
+    text = f"Best: {values}. With a probability of {sure_text(best)} no other values of these settings are better, given these runs."
+    if best.equals:
+        equals = "; ".join(cell(" ".join(words(record.factors, choice))) for choice in best.equals)
+        text += f" Not distinguishable from it: {equals}."
+    idle = [cell(factor.name) for factor, level in zip(record.factors, best.choice, strict=True) if level is None]
+    return f"{text} It leaves out {', '.join(idle)}: no effect was found." if idle else text
+
+
+def _run_heads(record: TuneRecord) -> tuple[str, ...]:
+    return (*_RUN_HEADS, *(metric.title for metric in (record.metric, *_others(record), ERRORS)))
+
+
+def _run_rows(outcome: Outcome) -> Iterator[list[str]]:
+    record = outcome.record
+    columns = (record.metric, *_others(record), ERRORS)
+    for one in outcome.runs:
+        if one.run.block == WARM_UP:
+            continue
+        total = one.result.total if one.result else None
+        values = [metric.text(metric.of(total)) if total else "" for metric in columns]
+        counts = f"no: {cell(one.problem)}" if one.problem else "yes"
+        yield [
+            _link(one), cell(" ".join(words(record.factors, record.cells[one.run.cell]))), counts, str(one.run.block),
+            *values,
+        ]  # fmt: skip
+
+
+def _link(one: Counted) -> str:
+    """Return a link to a run's report, which is in the same folder; its verdict unless it is VALID."""
+    if one.result is None or not one.run.run:
+        return ""
+    state = "" if one.result.is_valid or not one.result.verdict else f" {one.result.verdict.state}"
+    return f"[{cell(one.run.run)}]({quote(one.run.run)}.md){state}"
