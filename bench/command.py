@@ -1,4 +1,4 @@
-"""`scripts/bench`: benchmark the aggregator, the start of a run, comparisons, A/B tests, the gate and sweeps."""
+"""`scripts/bench`: benchmark the aggregator, runs, comparisons, A/B tests, experiments, the gate and sweeps."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ examples:
   scripts/bench compare                                         false alarms, power and time of comparisons
   scripts/bench gate                                            false alarms and power of the nightly gate
   scripts/bench ab                                              false alarms and power of A/B tests
+  scripts/bench tune                                            false effects and power of designed experiments
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
   scripts/bench auto                                            how long DURATION=auto takes, and its means
@@ -44,6 +45,7 @@ _PARTS = {
     "compare": ("compare", "false alarms, power and time of comparisons"),
     "gate": ("gate", "false alarms and power of the nightly gate, on simulated histories"),
     "ab": ("ab", "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
+    "tune": ("tune", "false effects and power of designed experiments, on simulated systems"),
     "sweep": ("sweep", "peaks, cliffs and knees that simulated sweeps report"),
     "window": ("window", "false alarms and power of the steady-state check, on simulated runs"),
     "auto": ("auto", "how long DURATION=auto takes and how far its means are off, on simulated loads"),

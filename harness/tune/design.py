@@ -23,8 +23,8 @@ from harness.tune.model import Vector, row, term_count
 FULL_MOST, COMBINATIONS_MOST = 32, 4096
 # Terms of the model that a part of the combinations may have to determine.
 _TERMS_MOST = 64
-# Runs of a part beyond its terms.
-_SPARE_RUNS = 4
+# Runs of a part beyond its terms: so many, or one for four terms. They estimate the scatter.
+_SPARE_RUNS, _TERMS_PER_SPARE_RUN = 4, 4
 # A round of all chosen combinations is divided into blocks of at most so many runs, beside the baseline's.
 _BLOCK_MOST = 12
 # Degrees of freedom of the scatter: below the first the intervals are too wide to be of use.
@@ -60,7 +60,7 @@ def designs(factors: Sequence[Factor], repeat: int | None, chance: random.Random
     more combinations than can be designed, and when `repeat` is too few.
     """
     count, terms = combination_count(factors), term_count(factors)
-    part = terms + _SPARE_RUNS
+    part = terms + max(_SPARE_RUNS, terms // _TERMS_PER_SPARE_RUN)
     if count > COMBINATIONS_MOST or (count > FULL_MOST and terms > _TERMS_MOST):
         what = f"{count:,} combinations are too many: their effects and pairs are {terms:,} unknowns"
         raise UsageError(what, f"vary fewer settings or values, up to {_TERMS_MOST} unknowns")

@@ -1,0 +1,222 @@
+"""`scripts/bench tune`: measures false effects and power of designed experiments on simulated systems."""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from bench.results import Aim
+from bench.tables import aims_table
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from harness.base.log import stderr_log
+from harness.base.units import parse_whole_number, percent_text
+from harness.metrics.metric import metric_of
+from harness.report.tables import table
+from harness.tune.best import best_of
+from harness.tune.design import Design, designs
+from harness.tune.effects import FOUND, effects_of
+from harness.tune.factors import Cell, Factor
+from harness.tune.model import Observation, fit
+
+_log = stderr_log("bench: ")
+
+_CV, _DRIFT = 0.03, 0.02
+_THRESHOLD, _ALPHA = 0.10, 0.05
+_METRIC = metric_of("p90")
+_EFFECT_OF_AIM, _PAIR_OF_AIM = 0.10, 0.20
+_FALSE_MOST, _FOUND_LEAST, _RIGHT_LEAST = 0.05, 0.90, 0.95
+_SURE = 0.95
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A simulated system: values per setting, coefficient of variation of runs, drift per run, and its true effects.
+
+    `main` is the change by the last value of the first setting, `pair` the further change by the last values of the
+    first two settings together. `repeat` is that of the experiment; None lets it choose.
+    """
+
+    sizes: tuple[int, ...]
+    main: float = 0.0
+    pair: float = 0.0
+    cv: float = _CV
+    drift: float = 0.0
+    repeat: int | None = 2
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether any value changes anything."""
+        return bool(self.main or self.pair)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of the experiments of a scene: the share with a false effect, with the main effect, and with the pair found.
+
+    `sure` is the share whose best is at least 95 % sure, `right` the share of these whose best has the best true value;
+    None without any.
+    """
+
+    false: float
+    main: float
+    pair: float
+    sure: float
+    right: float | None
+    run_count: int
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this part of the benchmark."""
+    parser.add_argument("--repetitions", default="2000", metavar="N", help="simulated experiments per row (2000)")
+    parser.add_argument("--seed", default="1", metavar="N", help="of the random numbers, to repeat it with others (1)")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Print the tables; return 0, or 1 when an aim is missed."""
+    repetitions = parse_whole_number(options.repetitions, "--repetitions", 100, 1_000_000)
+    seed = parse_whole_number(options.seed, "--seed", 0, 1_000_000)
+    found = {scene: simulated(scene, repetitions, seed) for scene in _scenes()}
+    heads = (
+        "values", "runs", "CV of runs %", "drift per run %", "true effect %", "true pair %", "false effects",
+        "effect found", "pair found", "best is sure", "of these right",
+    )  # fmt: skip
+    print(f"**% of {repetitions:,} simulated experiments**\n")
+    print(table(heads, [_row(scene, one) for scene, one in found.items()]), end="\n\n", flush=True)
+    aims = list(_aims(found))
+    print(aims_table(aims, "designed experiments"))
+    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+
+
+def simulated(scene: Scene, repetitions: int, seed: int) -> Found:
+    """Return what simulated experiments find; each has a random order of its own."""
+    _log(f"{_sizes_text(scene)}, effect {_percent(scene.main)} %, drift {_percent(scene.drift)} %")
+    chance, noise = random.Random(seed), numpy.random.default_rng(seed)
+    factors = [Factor(f"setting_{place}", tuple(map(str, range(size)))) for place, size in enumerate(scene.sizes)]
+    design = list(designs(factors, scene.repeat, chance))[-1 if scene.repeat is None else 0]
+    ends = []
+    for _ in range(repetitions):
+        ends.append(_one(scene, factors, design, noise))
+        if len(design.cells) <= 12:  # a part of many combinations is chosen once, because that takes time
+            design = next(designs(factors, scene.repeat, chance))
+    shares = [sum(end[place] for end in ends) / repetitions for place in range(4)]
+    right = sum(end[4] for end in ends) / sum(end[3] for end in ends) if shares[3] else None
+    return Found(*shares, right, design.run_count)
+
+
+def _one(
+    scene: Scene, factors: Sequence[Factor], design: Design, noise: numpy.random.Generator
+) -> tuple[bool, bool, bool, bool, bool]:
+    """Return of one experiment: a false effect, main effect found, pair found, the best is sure, it is also right."""
+    machine = numpy.cumsum(noise.normal(0.0, scene.drift, design.run_count))
+    runs = [(block, index) for block, cells in enumerate(design.blocks, start=1) for index in cells]
+    observations = [
+        Observation(design.cells[index], block, _true(scene, design.cells[index]) + at + noise.normal(0.0, scene.cv))
+        for (block, index), at in zip(runs, machine, strict=True)
+    ]
+    fitted = fit(factors, observations)
+    assert fitted
+    effects = effects_of(factors, fitted, _THRESHOLD, _ALPHA)
+    real = _real_effects(scene)
+    found = {(one.places, one.levels) for one in effects if one.verdict == FOUND}
+    main, pair = (((0,), (scene.sizes[0] - 1,)), ((0, 1), tuple(size - 1 for size in scene.sizes[:2])))
+    is_sure = is_right = False
+    if scene.has_effect and (best := best_of(factors, fitted, effects, _METRIC)):
+        is_sure = best.sure_ratio >= _SURE
+        choice = tuple(level or 0 for level in best.choice)
+        is_right = is_sure and _true(scene, choice) <= min(_true(scene, cell) for cell in design.cells)
+    return bool(found - real), main in found, pair in found, is_sure, is_right
+
+
+def _true(scene: Scene, cell: Cell) -> float:
+    """Return the logarithm of the true value of a combination."""
+    is_last = [level == size - 1 for level, size in zip(cell, scene.sizes, strict=True)]
+    both = scene.pair if len(cell) > 1 and is_last[0] and is_last[1] else 0.0
+    return float(numpy.log1p(scene.main) * is_last[0] + numpy.log1p(both))
+
+
+def _real_effects(scene: Scene) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return the effects that are true: places and levels. A pair also has a mean effect on both of its settings."""
+    first, *others = (size - 1 for size in scene.sizes)
+    real: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+    if scene.has_effect:
+        real.add(((0,), (first,)))
+    if scene.pair:
+        real |= {((1,), (others[0],)), ((0, 1), (first, others[0]))}
+    return real
+
+
+def _scenes() -> Iterator[Scene]:
+    two_cubed, mixed, part = (2, 2, 2), (3, 2), (2,) * 7
+    for sizes in (two_cubed, mixed):
+        for drift in (0.0, _DRIFT):
+            yield Scene(sizes, drift=drift)
+    yield Scene((2,), repeat=None)
+    yield Scene(part, repeat=None)
+    for drift in (0.0, _DRIFT):
+        for main in (_EFFECT_OF_AIM, -_EFFECT_OF_AIM):
+            yield Scene(two_cubed, main=main, drift=drift)
+    yield Scene(two_cubed, main=-0.05)
+    yield Scene(mixed, main=-_EFFECT_OF_AIM)
+    yield Scene(two_cubed, pair=_PAIR_OF_AIM)
+    yield Scene(part, main=-_EFFECT_OF_AIM, repeat=None)
+
+
+def _row(scene: Scene, found: Found) -> list[str]:
+    return [
+        _sizes_text(scene),
+        str(found.run_count),
+        _percent(scene.cv),
+        _percent(scene.drift),
+        _percent(scene.main),
+        _percent(scene.pair),
+        percent_text(found.false, 1),
+        percent_text(found.main, 1) if scene.main else "",
+        percent_text(found.pair, 1) if scene.pair else "",
+        percent_text(found.sure, 1) if scene.has_effect else "",
+        percent_text(found.right, 1),
+    ]
+
+
+def _aims(found: dict[Scene, Found]) -> Iterator[Aim]:
+    """Yield the aims: false effects, a main effect of 10 % in two rounds of 2³, a pair of 20 %, and sure bests."""
+    nothing = [one.false for scene, one in found.items() if not scene.has_effect]
+    mean = sum(nothing) / len(nothing)
+    yield Aim(
+        f"nothing has an effect: experiments with one, mean of {len(nothing)} cases, %",
+        percent_text(mean, 2),
+        f"≤ {_percent(_FALSE_MOST)}",
+        mean <= _FALSE_MOST,
+    )
+    mains = [one.main for scene, one in found.items() if scene.sizes == (2, 2, 2) and abs(scene.main) == _EFFECT_OF_AIM]
+    yield Aim(
+        f"2 × 2 × 2, twice, ±{_percent(_EFFECT_OF_AIM)} %: least share found in {len(mains)} cases, %",
+        percent_text(min(mains), 1),
+        f"≥ {_percent(_FOUND_LEAST)}",
+        min(mains) >= _FOUND_LEAST,
+    )
+    pair = next(one.pair for scene, one in found.items() if scene.pair)
+    yield Aim(
+        f"2 × 2 × 2, twice, pair of {_percent(_PAIR_OF_AIM)} %: share found, %",
+        percent_text(pair, 1),
+        f"≥ {_percent(_FOUND_LEAST)}",
+        pair >= _FOUND_LEAST,
+    )
+    rights = [one.right for scene, one in found.items() if scene.has_effect and one.right is not None]
+    yield Aim(
+        f"best values that are {_percent(_SURE)} % sure: least share that is right in {len(rights)} cases, %",
+        percent_text(min(rights), 1),
+        f"≥ {_percent(_RIGHT_LEAST)}",
+        min(rights) >= _RIGHT_LEAST,
+    )
+
+
+def _sizes_text(scene: Scene) -> str:
+    return " × ".join(map(str, scene.sizes))
+
+
+def _percent(ratio: float) -> str:
+    return percent_text(ratio, 0)
