@@ -102,9 +102,15 @@ def simulated(scene: Scene, repetitions: int, seed: int) -> Found:
         ends.append(_one(scene, factors, design, noise))
         if len(design.cells) <= 12:  # a part of many combinations is chosen once, because that takes time
             design = next(designs(factors, scene.repeat, chance))
-    shares = [sum(end[place] for end in ends) / repetitions for place in range(4)]
-    right = sum(end[4] for end in ends) / sum(end[3] for end in ends) if shares[3] else None
-    return Found(*shares, right, design.run_count)
+    false, main, pair, sure, right = (sum(shares) for shares in zip(*ends, strict=True))
+    return Found(
+        false=false / repetitions,
+        main=main / repetitions,
+        pair=pair / repetitions,
+        sure=sure / repetitions,
+        right=right / sure if sure else None,
+        run_count=design.run_count,
+    )
 
 
 def _one(

@@ -94,7 +94,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Series:
-    """The runs of one series of a plan, newest first, with the sweeps, the A/B test or the experiment that made them."""
+    """The runs of one series of a plan, newest first, with the sweeps, the test or the experiment that made them."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -147,7 +147,7 @@ class Catalogue:
 
 
 def _series_of(document: Document, plan: str) -> int | None:
-    """Return the series of the runs of a sweep, a test or an experiment that are beside it: sweep-07 consists of run-07_1 ….
+    """Return the series of the runs beside a sweep, a test or an experiment: sweep-07 consists of run-07_1 ….
 
     None for every other document, and for one whose runs are in another folder than `plan`.
     """

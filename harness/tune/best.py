@@ -15,7 +15,7 @@ from harness.tune.effects import FOUND, Effect, as_ratio
 from harness.tune.factors import Factor
 from harness.tune.model import Fit, Vector, row
 
-_DRAWS = 10_000
+_DRAWS, _PARTS = 10_000, 10
 _SEED = 1
 _LEVEL = 0.95
 
@@ -69,8 +69,14 @@ def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metr
             equals.append(choice)
     change, error = fit.estimate(terms[place] - terms[0])
     two_sided = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * error
-    ratios = [as_ratio(value) for value in (change, change - two_sided, change + two_sided)]
-    return Best(choices[place], _share_of_draws(fit, sign * terms, place), *ratios, tuple(equals))
+    return Best(
+        choice=choices[place],
+        sure_ratio=_share_of_draws(fit, sign * terms, place),
+        delta_ratio=as_ratio(change),
+        low_ratio=as_ratio(change - two_sided),
+        high_ratio=as_ratio(change + two_sided),
+        equals=tuple(equals),
+    )
 
 
 def _share_of_draws(fit: Fit, terms: Vector, place: int) -> float:
@@ -79,8 +85,6 @@ def _share_of_draws(fit: Fit, terms: Vector, place: int) -> float:
     scale = np.sqrt(fit.freedom / chance.chisquare(fit.freedom, _DRAWS))
     values, vectors = np.linalg.eigh(fit.covariance)
     root = vectors * np.sqrt(np.clip(values, 0.0, math.inf))
-    found = 0
-    for draws, scales in zip(np.array_split(chance.normal(size=(_DRAWS, len(values))), 10), np.array_split(scale, 10), strict=True):
-        coefficients = fit.coefficients + (draws @ root.T) * scales[:, None]
-        found += int((np.argmin(coefficients @ terms.T, axis=1) == place).sum())
-    return found / _DRAWS
+    draws = chance.normal(size=(_DRAWS, len(values))) @ root.T * scale[:, None]
+    parts = np.array_split(fit.coefficients + draws, _PARTS)  # of many choices all at once would take much memory
+    return sum(int((np.argmin(part @ terms.T, axis=1) == place).sum()) for part in parts) / _DRAWS

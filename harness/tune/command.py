@@ -165,11 +165,16 @@ def _load(side: ReadySide, options: argparse.Namespace) -> Load:
     return load
 
 
+def _chance() -> random.Random:
+    """Return where the random order comes from."""
+    return random.Random()
+
+
 def _design(factors: Sequence[Factor], repeat: int | None, load: Load, budget_s: float | None) -> Design:
     """Return the most thorough design that fits into the budget; UsageError when none does."""
     assert load.duration_s is not None
     each_s = load.duration_s + FIRST_GUESS_S
-    for design in designs(factors, repeat, random.Random()):
+    for design in designs(factors, repeat, _chance()):
         needed_s = (design.run_count + 1) * each_s
         if budget_s is None or needed_s <= budget_s:
             log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
