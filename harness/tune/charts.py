@@ -119,12 +119,14 @@ def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metr
     body = [rows, plot.axes(one.name)]
     for points, look in zip(lines, looks, strict=True):
         body += _line(plot, points, *look)
-    about = " ".join(
-        f"{other.word(level)}: {', '.join(f'{one.values[x]} {svg.figure(mean[0])}' for x, (_, mean) in enumerate(line))}."
-        for level, line in enumerate(lines)
-    )
+    about = " ".join(_line_text(one, other.word(level), line) for level, line in enumerate(lines))
     title = f"{metric.words} with {one.name} and {other.name}"
     return svg.document(title, f"{_unit(metric)}, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body)
+
+
+def _line_text(one: Factor, name: str, line: Sequence[tuple[float, Mean]]) -> str:
+    values = ", ".join(f"{value} {svg.figure(mean[0])}" for value, (_, mean) in zip(one.values, line, strict=True))
+    return f"{name}: {values}."
 
 
 def _line(plot: Plot, points: Sequence[tuple[float, Mean]], colour: int, dash: str) -> list[str]:
@@ -135,7 +137,8 @@ def _line(plot: Plot, points: Sequence[tuple[float, Mean]], colour: int, dash: s
         cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
         path = f"M{svg.number(at)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
         centre = f'cx="{svg.number(at)}" cy="{svg.number(plot.y_px(value))}"'
-        parts += [f'<path class="line c{colour}" d="{path}"/>', f'<circle {centre} r="{_DOT_PX}" class="bar c{colour}"/>']
+        parts.append(f'<path class="line c{colour}" d="{path}"/>')
+        parts.append(f'<circle {centre} r="{_DOT_PX}" class="bar c{colour}"/>')
     return parts
 
 

@@ -46,8 +46,8 @@ examples:
   scripts/tune --plan thruzero --set 'max_threads=50,200 accept_count=10,100 gc=G1,Parallel'   all 8 combinations
   scripts/tune … --resume                                            resumes what was interrupted or killed
 
-The first value of each setting is the baseline. Up to {FULL_MOST} combinations all run, of more a chosen part. They run in
-random order, in blocks with one more run of the baseline each, after one warm-up run; each run has a system of its own.
+The first value of each setting is the baseline. Up to {FULL_MOST} combinations all run, of more a chosen part, in random order,
+in blocks with one more run of the baseline each, after one warm-up run. Each run has a system of its own.
 The report has the effect of each setting and of each pair of settings with intervals, the scatter of the runs, the best
 values with how sure that is, and what to try next. docs/tune.md explains it.
 
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
     option = parser.add_argument
-    option("--set", help="settings of the system or properties of the plan, each with the values to try, baseline first")
+    option("--set", help="settings of the system or properties of the plan with the values to try, baseline first")
     option("--metric", help=f"what the settings are judged by: average, p90, throughput, … ({_METRIC})")
     add_traffic(parser)
     option("--users", help="concurrent users, closed model (the plan's default)")

@@ -41,8 +41,7 @@ class Counted:
 class Outcome:
     """The record with its runs and what they show.
 
-    `fit` and `effects` are None and empty while the runs do not determine the model. With `is_decided` no further run is
-    needed. `reason` is why the experiment ended early.
+    `fit` and `effects` are None and empty while the runs do not determine the model. With `is_decided` no run is left. `reason` is why the experiment ended early.
     """
 
     record: TuneRecord
@@ -150,7 +149,7 @@ def value_of(metric: Metric, result: RunResult | None) -> float | None:
 
 
 def _failed(runs: Sequence[Counted]) -> Sequence[Counted]:
-    """Return the runs for which the experiment cannot go on: a failed warm-up run, or the last ones; empty when it can."""
+    """Return the runs that end the experiment: a failed warm-up run, or the last ones; empty when there are none."""
     warm_up = [one for one in runs if one.run.block == WARM_UP and one.is_invalid]
     last = [one for one in runs if one.run.block != WARM_UP][-_FAILED_IN_A_ROW:]
     return warm_up or (last if len(last) == _FAILED_IN_A_ROW and all(one.problem for one in last) else [])

@@ -53,8 +53,8 @@ class TuneRecord:
     """tune-<n>.json without its results; its runs are run-<n>_1 and following. Times are UTC in ISO 8601.
 
     `cells` are the combinations, each with the index of a value of each factor; the first one is the baseline. `blocks`
-    are their indexes in order of measuring. `repeat` is REPEAT as given, None without it. `arguments` are the options of
-    scripts/run of all runs. A run should take `planned_s` beside its start, and is stopped after `limit_s`. `budget_s`
+    are their indexes in order of measuring. `repeat` is REPEAT as given, None without it. `arguments` are options of
+    scripts/run for all runs. A run should take `planned_s` beside its start, and is stopped after `limit_s`. `budget_s`
     is the time limit of everything, None without one; `spent_s` is the time used so far, including earlier attempts.
     `state` is `running` until all runs are done or the budget ends; until then it can be resumed. `stop_reason` is why
     it ended before.

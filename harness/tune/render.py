@@ -128,7 +128,7 @@ def _sure_text(outcome: Outcome) -> str:
     if best is None:
         return ""
     values = cell(" ".join(words(record.factors, best.choice)))
-    text = f"Best: {values}. With a probability of {sure_text(best)} no other values of these settings are better, given these runs."
+    text = f"Best: {values}. Given these runs, no other values of these settings are better: {sure_text(best)} sure."
     if best.equals:
         equals = "; ".join(cell(" ".join(words(record.factors, choice))) for choice in best.equals)
         text += f" Not distinguishable from it: {equals}."

@@ -50,7 +50,7 @@ def _effects_text(outcome: Outcome) -> Iterator[str]:
 
 
 def _unfound(outcome: Outcome, effect: Effect) -> str:
-    """Return the verdict on the factor that an effect is of: NO EFFECT or CANNOT TELL; empty for a found one, and a pair.
+    """Return the verdict on an effect's factor: NO EFFECT or CANNOT TELL; empty for a found one, and for a pair.
 
     A factor with several values cannot be told while one of them cannot.
     """
