@@ -71,7 +71,8 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     """Return the chart of the means with each value: the values of a factor are neighbours, joined by a line."""
     points = list(_points(factors, fit))
     end = points[-1][0] + 0.5
-    ticks = tuple((x, factors[place].values[level]) for x, place, level, _ in points)
+    step_px = (svg.RIGHT - svg.LEFT) / (end + 0.5)
+    ticks = tuple((x, svg.shortened(factors[place].values[level], step_px)) for x, place, level, _ in points)
     y = near_axis([value for *_, mean in points for value in mean])
     keys = [svg.line_key("mean, with its 95 % interval", svg.MAIN, ""), svg.line_key("mean of all", svg.CONTEXT, "9 3")]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
@@ -81,13 +82,13 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     for place, factor in enumerate(factors):
         own = [(x, mean) for x, other, _, mean in points if other == place]
         body += _line(plot, own, svg.MAIN, "")
-        middle, width = (own[0][0] + own[-1][0]) / 2, (len(own) + 0.6) * (svg.RIGHT - svg.LEFT) / (end + 0.5)
+        middle, width = (own[0][0] + own[-1][0]) / 2, (len(own) + 0.6) * step_px
         body.append(svg.text(plot.x_px(middle), plot.top - 8, svg.shortened(factor.name, width), "muted middle"))
     about = " ".join(
         f"{factors[place].word(level)}: {svg.figure(mean[0])} ({svg.figure(mean[1])} to {svg.figure(mean[2])})."
         for _, place, level, mean in points
     )
-    return svg.document(f"{metric.words} with each value", _unit(metric), about, svg.HEIGHT, body)
+    return svg.document(f"{metric.words} with each value", metric.unit, about, svg.HEIGHT, body)
 
 
 def _points(factors: Sequence[Factor], fit: Fit) -> Iterator[tuple[float, int, int, Mean]]:
@@ -121,7 +122,7 @@ def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metr
         body += _line(plot, points, *look)
     about = " ".join(_line_text(one, other.word(level), line) for level, line in enumerate(lines))
     title = f"{metric.words} with {one.name} and {other.name}"
-    return svg.document(title, f"{_unit(metric)}, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body)
+    return svg.document(title, f"{metric.unit}, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body)
 
 
 def _line_text(one: Factor, name: str, line: Sequence[tuple[float, Mean]]) -> str:
@@ -140,7 +141,3 @@ def _line(plot: Plot, points: Sequence[tuple[float, Mean]], colour: int, dash: s
         parts.append(f'<path class="line c{colour}" d="{path}"/>')
         parts.append(f'<circle {centre} r="{_DOT_PX}" class="bar c{colour}"/>')
     return parts
-
-
-def _unit(metric: Metric) -> str:
-    return metric.unit if metric.title != metric.short_title else ""

@@ -46,8 +46,8 @@ examples:
   scripts/tune --plan thruzero --set 'max_threads=50,200 accept_count=10,100 gc=G1,Parallel'   all 8 combinations
   scripts/tune … --resume                                            resumes what was interrupted or killed
 
-The first value of each setting is the baseline. Up to {FULL_MOST} combinations all run, of more a chosen part, in random order,
-in blocks with one more run of the baseline each, after one warm-up run. Each run has a system of its own.
+The first value of each setting is the baseline. Up to {FULL_MOST} combinations all run, of more a part: in random
+order, in blocks with one more run of the baseline each, after one warm-up run. Each run has a system of its own.
 The report has the effect of each setting and of each pair of settings with intervals, the scatter of the runs, the best
 values with how sure that is, and what to try next. docs/tune.md explains it.
 

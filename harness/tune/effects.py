@@ -27,8 +27,8 @@ _ROUNDING = 1e-9
 class Effect:
     """The change of the metric by a value of a factor against its first value, or by a pair of values.
 
-    `places` are indexes of one or two factors, `levels` those of their values. A pair's change is by how much the change
-    of the one factor is larger with the other one's value than with its first.
+    `places` are indexes of one or two factors, `levels` those of their values. The change of a pair is by how much the
+    change of the one factor is larger with the other one's value than with its first.
 
     FOUND: the interval excludes 0. NO EFFECT: it includes 0, and no change as large as the threshold. CANNOT TELL:
     everything else.

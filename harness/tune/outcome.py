@@ -41,7 +41,8 @@ class Counted:
 class Outcome:
     """The record with its runs and what they show.
 
-    `fit` and `effects` are None and empty while the runs do not determine the model. With `is_decided` no run is left. `reason` is why the experiment ended early.
+    `fit` and `effects` are None and empty while the runs do not determine the model. With `is_decided` no run is left.
+    `reason` is why the experiment ended early.
     """
 
     record: TuneRecord
