@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator
 
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.metrics.metric import ERRORS
+from harness.run.arguments import make_command
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, NO_EFFECT
 from harness.tune.factors import Factor, set_text
@@ -36,14 +36,15 @@ def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:
         yield f"The best values have {more_text} points more errors than the baseline: look at these first."
     if not best.is_baseline:
         sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
-        a, b = (shlex.quote(set_text(record.factors, side)) for side in sides)
-        yield f"Confirm the best values: make ab PLAN={record.plan} A={a} B={b}, with the same load."
+        a, b = (set_text(record.factors, side) for side in sides)
+        given = dict(one.removeprefix("--").split("=", 1) for one in record.arguments)
+        yield f"Confirm the best values: {make_command('ab', {'a': a, 'b': b, **given})}"
     for factor, level in zip(record.factors, best.choice, strict=True):
         if level is not None and (side := _edge(factor, level)):
             yield f"{factor.name}={factor.values[level]} is the {side}est value that was tried: try {side}er ones."
     if best.equals:
-        texts = [f"`{set_text(record.factors, choice)}`" for choice in best.equals]
-        yield f"These runs cannot tell the best values from {', '.join(texts)}: choose by cost, or repeat more often."
+        texts = [set_text(record.factors, choice) for choice in best.equals]
+        yield f"These runs cannot tell the best values from {'; '.join(texts)}: choose by cost, or repeat more often."
 
 
 def _of_undecided(outcome: Outcome) -> Iterator[str]:
