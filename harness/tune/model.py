@@ -76,9 +76,7 @@ def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit |
     if not observations:
         return None
     blocks = {block: place for place, block in enumerate(dict.fromkeys(one.block for one in observations))}
-    rows = [
-        np.concatenate([row(factors, one.cell), _coded(blocks[one.block], len(blocks))]) for one in observations
-    ]
+    rows = [np.concatenate([row(factors, one.cell), _coded(blocks[one.block], len(blocks))]) for one in observations]
     matrix, values = np.array(rows), np.array([one.value for one in observations])
     freedom = len(values) - matrix.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(matrix) < matrix.shape[1]:

@@ -81,7 +81,7 @@ class Outcome:
         if metric.percentile is None or not self.counted:
             return False
         values = [value for one in self.counted if (value := value_of(metric, one.result))]
-        return CLOCK_STEP_MS > min(values, default=math.inf) * self.record.threshold_ratio / 2
+        return min(values, default=math.inf) * self.record.threshold_ratio / 2 < CLOCK_STEP_MS
 
     @property
     def exit_code(self) -> int:
@@ -135,9 +135,7 @@ def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: 
 
 def _fitted(record: TuneRecord, runs: Sequence[Counted], metric: Metric) -> Fit | None:
     """Return the model of a metric, fitted to the runs that count; None while they do not determine it."""
-    values = [
-        (one.run, value_of(metric, one.result)) for one in runs if not one.problem and one.run.block != WARM_UP
-    ]
+    values = [(one.run, value_of(metric, one.result)) for one in runs if not one.problem and one.run.block != WARM_UP]
     if not all(value for _, value in values):
         return None
     observations = [Observation(record.cells[run.cell], run.block, math.log(value)) for run, value in values if value]

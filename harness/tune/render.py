@@ -26,9 +26,7 @@ _RUN_HEADS = ("run", "values", "counts", "block")
 def tune_report(outcome: Outcome, pictures: Sequence[Picture], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
-    images = [
-        f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})" for picture in pictures
-    ]
+    images = [f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})" for picture in pictures]
     return filled(
         "harness.tune",
         "tune.md.j2",

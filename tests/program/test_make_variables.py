@@ -36,7 +36,8 @@ WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 ONE_NAME = {("report", "RUN"), ("pin", "RUN"), ("run", "BASE")}
 FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
 SAYS_NOTHING = {
-    ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"), ("nightly", "RESUME"),
+    ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"),
+    ("nightly", "RESUME"),
 }  # fmt: skip
 FAKE = r"""#!/bin/sh
 printf '%s\n' "$#" >>"$RECORD"

@@ -155,9 +155,7 @@ def test_the_metric_decides_what_is_better(tune, tmp_path):
     record = record_of(tmp_path)
     assert record["best"]["choice"] == [1]
     assert "best: delay_ms=0, over 99.9 % sure, better than the baseline's by +" in record["headline"]
-    assert record["next"][0] == (
-        "Confirm the best values: make ab A=delay_ms=20 B=delay_ms=0 PLAN=tiny"
-    )
+    assert record["next"][0] == ("Confirm the best values: make ab A=delay_ms=20 B=delay_ms=0 PLAN=tiny")
     page = page_of(tmp_path)
     assert re.search(r"^\| delay_ms 20 → 0 \| \*\*better\*\* \| \+", page, re.M)
     assert re.search(r"^\| delay_ms 20 → 40 \| \*\*worse\*\* \| -", page, re.M)
