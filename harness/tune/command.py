@@ -16,6 +16,7 @@ from harness.base import git, toolchain, units
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.history.catalogue import TUNE_FOLDER
 from harness.history.summary_files import SUMMARY_NAME, update_summary
@@ -101,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         record = _record(options, sides[0], load, _Experiment(factors, metric, design, repeat, budget_s))
         for side in sides:
             build_side(side, guardian)
-        toolchain.jmeter_java_version()
+        jmeter_java_version()
         toolchain.ensure_jmeter()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
